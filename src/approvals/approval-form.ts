@@ -75,7 +75,7 @@ function describeCall(call: ShownCall, number: number | undefined): string[] {
   const facts = [
     ...(number === undefined ? [] : [`Call ${number}`]),
     `Server: ${whole(call.server)}`,
-    `Tool: ${whole(call.tool)}`,
+    `Tool: ${nameOf(call.tool)}`,
     `Why: ${oneLine(call.reason, MAX_REASON_CHARS)}`,
     ...(call.count === 1 ? [] : [`Times: ${call.count}, with the same arguments`]),
   ];
@@ -108,6 +108,11 @@ function describeLine({ line }: ShownCall): string[] {
 function describeArgument(name: string, value: unknown): string {
   const label = /^[\w.-]+$/.test(name) ? name : JSON.stringify(name);
   return `${INDENT}${whole(label)}: ${whole(stringifyExact(value))}`;
+}
+
+/** The server chooses it, so a name that could read as a sentence is quoted. */
+function nameOf(tool: string): string {
+  return whole(/^[\w./-]*$/.test(tool) ? tool : JSON.stringify(tool));
 }
 
 /** On one line with nothing left out. */

@@ -12,7 +12,7 @@ import { stringifyExact } from '../protocol/exact-json.ts';
 import type { Asker } from '../session/asker.ts';
 import type { CallContext } from '../session/dispatch.ts';
 import { type ApprovalChoice, approvalForm, MAX_FORM_CHARS, readChoices, type ShownCall } from './approval-form.ts';
-import { lineOfCall } from './call-line.ts';
+import { CellLines } from './call-line.ts';
 import { cancelled, denied, failedQuestion, tooLong, unavailable } from './refusals.ts';
 
 /** The calls of one `gather` arrive within milliseconds, and people do not notice this delay. Chosen. */
@@ -62,6 +62,7 @@ interface Entry {
 
 class CellApprovals {
   readonly #asker: Asker;
+  readonly #lines: CellLines;
   readonly #session: string;
   readonly #options: CellApprovalsOptions;
   readonly #grantsOfSession: Set<string>;
@@ -73,6 +74,7 @@ class CellApprovals {
 
   constructor(asker: Asker, session: string, grants: Set<string>, options: CellApprovalsOptions) {
     this.#asker = asker;
+    this.#lines = new CellLines(asker.code);
     this.#session = session;
     this.#grantsOfSession = grants;
     this.#options = options;
@@ -185,7 +187,7 @@ class CellApprovals {
 
   #show(call: CallToApprove, count: number): ShownCall {
     const { server, tool, alias, parameters, reason, line: number } = call;
-    const line = number === undefined ? undefined : lineOfCall(this.#asker.code, number, [tool, alias]);
+    const line = number === undefined ? undefined : this.#lines.lineOfCall(number, [tool, alias]);
     const masked = this.#options.mask({ given: call.arguments, text: line?.text, tool });
     return {
       server,

@@ -95,11 +95,11 @@ export const CallSchema = z
     tool: z.string().describe('Name of the tool; if there is no such tool, the name in the code.'),
     arguments: z
       .record(z.string(), z.string())
-      .describe('Type and size of each argument that the tool declares. Never a value.'),
+      .describe('Type and size of each argument that the tool declares, in up to 8,192 characters. Never a value.'),
     undeclared: count
       .optional()
       .describe(
-        'Number of arguments that the tool does not declare. Their names are not recorded, because they may be data.',
+        'Number of other arguments. Names that the tool does not declare are not recorded, because they may be data.',
       ),
     decision: z
       .enum(['allowed', 'denied', 'asked'])

@@ -21,17 +21,29 @@ export interface ArgumentShape {
   readonly undeclared: number;
 }
 
+/** Names of arguments in one record: records wait in memory, and a server may declare thousands of names. Chosen. */
+const MAX_CHARS = 8_192;
+
 /** Includes only names that the tool declares: the keys of a free-form map are data, and may be secret. */
 export function shapeOfArguments(
   given: Readonly<Record<string, unknown>>,
   declared: ReadonlySet<string>,
 ): ArgumentShape {
   const names = Object.keys(given);
-  const known = names.filter((name) => declared.has(name));
+  const known: string[] = [];
+  let chars = 0;
+  for (const name of names) {
+    if (declared.has(name) && chars + name.length <= MAX_CHARS) {
+      chars += name.length + SHAPE_CHARS;
+      known.push(name);
+    }
+  }
   // fromEntries defines properties, so `__proto__` is a name like any other.
   const shapes = Object.fromEntries(known.map((name) => [name, shapeOf(given[name])]));
   return { shapes, undeclared: names.length - known.length };
 }
+
+const SHAPE_CHARS = 'string(100)'.length;
 
 /** Size of a value as JSON in UTF-8, ignoring escapes. Does not copy strings, so large ones cost little. */
 export function jsonBytes(value: unknown): number {

@@ -147,16 +147,16 @@ export class AuditTrail implements SessionRecorder {
     this.#writer.add(() => ({ type: 'cell_ended', ...head(), id, ...facts }), 0, run.session);
   }
 
-  /** Records a cell that did not run. */
   /** Code has saved a function for later sessions. */
   toolSaved(
     run: RecordedCell,
     tool: Pick<RecordOf<'tool_saved'>, 'name' | 'sha256' | 'bytes' | 'replaced' | 'asked'>,
   ): void {
     const head = this.#head(Date.now());
-    this.#writer.add(() => ({ type: 'tool_saved', ...head(), cell: this.#cellId(run), ...tool }));
+    this.#writer.add(() => ({ type: 'tool_saved', ...head(), cell: this.#cellId(run), ...tool }), 0, run.session);
   }
 
+  /** Records a cell that did not run. */
   cellRefused(request: CellRequest, { code }: BridgeError): void {
     if (code === 'AUDIT_UNAVAILABLE') {
       return; // The start of the cell is in the log, or the log cannot be written.
@@ -358,7 +358,8 @@ function decisionOf(call: EndedCall): Pick<RecordOf<'call'>, 'decision' | 'rule'
   if (errorCode?.startsWith(APPROVAL) === true) {
     return { decision: 'asked', ...rule, answer: errorCode.slice(APPROVAL.length).toLowerCase() };
   }
-  if (errorCode !== undefined && DENIALS.has(errorCode)) {
+  // With POLICY_LIMIT, the call may have been made.
+  if (errorCode !== undefined && call.isRefused && DENIALS.has(errorCode)) {
     return { decision: 'denied', ...rule };
   }
   // The call was cancelled while the question was open.

@@ -1,6 +1,6 @@
 /** Asks the user whether code may keep a function for later sessions, and shows all of it: what cannot be shown cannot be approved. */
 import { BridgeError, toBridgeError } from '../base/errors.ts';
-import { escapeControls } from '../base/log.ts';
+import { makeVisible } from '../catalog/visible.ts';
 import type { CallContext } from '../session/dispatch.ts';
 
 /** The call that saves. */
@@ -43,8 +43,9 @@ export async function askToSave(
       `Code in session '${session}' wants to save the function '${name}', which every later session will define.`,
       ...(before === undefined ? [] : ['It replaces a different function that is saved under this name.']),
       'The source:',
-      ...lines.map((line) => `    | ${escapeControls(line.replaceAll('\t', '    '))}`),
-    ].join('\n'),
+      // After an empty line, a client that renders Markdown shows them as code.
+      lines.map((line) => `    | ${shownLine(line)}`).join('\n'),
+    ].join('\n\n'),
     requestedSchema: {
       type: 'object',
       properties: { save: { type: 'boolean', title: `Save ${name} for later sessions?`, default: false } },
@@ -61,3 +62,10 @@ export async function askToSave(
     });
   }
 }
+
+/** Nothing can hide: neither characters that are not drawn, nor code far to the right. */
+function shownLine(line: string): string {
+  return makeVisible(line.replaceAll('\t', '    ')).replaceAll(GAP, (gap) => `<${gap.length} spaces>`);
+}
+
+const GAP = /(?<=\S)\p{Zs}{8,}(?=\S)/gu;

@@ -20,7 +20,9 @@ export type { ServerDefinition } from './server-file.ts';
 /** The largest server file. Chosen: 1,000 entries need less than a tenth of it. */
 export const MAX_SERVER_FILE_BYTES = 4 * 1024 * 1024;
 /** Files in the state directory that are not server files. */
-const RESERVED_FILES: ReadonlySet<string> = new Set(['policy.json']);
+const POLICY_FILE = 'policy.json';
+const RESERVED_FILES: ReadonlySet<string> = new Set([POLICY_FILE]);
+const LIKE_POLICY_FILE = /^polic(?:y|ies)(?:\.(?:json|jsonc|json5|ya?ml|txt))*$/i;
 
 export interface DiscoveryOptions {
   /** Absolute. A missing folder has no servers. */
@@ -156,7 +158,9 @@ function listServerFiles(options: DiscoveryOptions, issues: ConfigIssue[]): Map<
 function listStateDir(options: DiscoveryOptions, issues: ConfigIssue[]): string[] {
   const stateDir = resolve(options.stateDir);
   try {
-    const names = readdirSync(stateDir).filter(isServerFileName);
+    const all = readdirSync(stateDir);
+    issues.push(...misnamedPolicies(stateDir, all));
+    const names = all.filter(isServerFileName);
     // By code unit, so that the order is the same in every locale.
     return names.toSorted((a, b) => (a < b ? -1 : 1)).map((name) => join(stateDir, name));
   } catch (error) {
@@ -166,6 +170,25 @@ function listStateDir(options: DiscoveryOptions, issues: ConfigIssue[]): string[
     }
     return [];
   }
+}
+
+/** Files whose name looks like that of the policy. Without a warning, someone would rely on one that is never read. */
+function misnamedPolicies(stateDir: string, names: readonly string[]): ConfigIssue[] {
+  // On a file system that ignores case, Policy.json is policy.json.
+  const isRead = (name: string): boolean =>
+    name === POLICY_FILE || (!names.includes(POLICY_FILE) && isSameFile(stateDir, name));
+  return names
+    .filter((name) => LIKE_POLICY_FILE.test(name) && !isServerFileName(name) && !isRead(name))
+    .map((name) => ({
+      level: 'warning',
+      file: join(stateDir, name),
+      path: '',
+      message: `is not read: the policy for all servers must be named ${POLICY_FILE}`,
+    }));
+}
+
+function isSameFile(stateDir: string, name: string): boolean {
+  return name.toLowerCase() === POLICY_FILE && statOf(join(stateDir, POLICY_FILE)) !== undefined;
 }
 
 function listExtraFile({ extraFile }: DiscoveryOptions, issues: ConfigIssue[]): string[] {
@@ -280,12 +303,20 @@ function merge(files: readonly ServerFile[], issues: readonly ConfigIssue[]): Di
 }
 
 function explainLoser(loser: ServerDefinition, winner: ServerDefinition): Pick<ConfigIssue, 'level' | 'message'> {
+  if (loser.definitionHash === winner.definitionHash && hasOtherPolicy(loser, winner)) {
+    const message = `is the same server as in ${winner.file}, and its policy here does not apply: move it there`;
+    return { level: 'warning', message };
+  }
   return loser.definitionHash === winner.definitionHash
     ? { level: 'debug', message: `is the same server as in ${winner.file}` }
     : {
         level: 'warning',
         message: `was left out, because ${winner.file} already defines that name; rename one of them`,
       };
+}
+
+function hasOtherPolicy(loser: ServerDefinition, winner: ServerDefinition): boolean {
+  return loser.policy !== undefined && JSON.stringify(loser.policy.value) !== JSON.stringify(winner.policy?.value);
 }
 
 function hasCode(error: unknown, code: string): boolean {

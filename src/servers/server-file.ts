@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { type ConfigIssue, explainZodIssues, renderPath } from '../base/config-issue.ts';
 import { isObject } from '../base/is-object.ts';
-import { parseJson } from '../base/json-text.ts';
+import { parseJson, repeatedKey } from '../base/json-text.ts';
 import type { ProcessDefinition, RemoteDefinition } from '../base/server-definition.ts';
 import { KNOWN_ENTRY_KEYS, type ServerEntry, ServerEntrySchema } from './entry-schema.ts';
 import { type ExpandContext, expandHome, expandVariables, REFERENCE, referenceKinds } from './expand.ts';
@@ -63,7 +63,16 @@ export function parseServerFile(file: string, text: string, context: ServerFileC
   };
   const keys = ['mcpServers'];
   const root = parseObject(text, (message) => report('error', [], message));
-  if (root === undefined) {
+  const repeated = root === undefined ? undefined : repeatedKey(text.replace(/^\uFEFF/, ''), root);
+  if (repeated !== undefined) {
+    // If there are two policies, either may be the one that someone relies on.
+    report(
+      repeated === 'policy' ? 'error' : 'warning',
+      [],
+      `has the key ${JSON.stringify(repeated)} more than once in one object`,
+    );
+  }
+  if (root === undefined || repeated === 'policy') {
     return { servers: [], issues, keys };
   }
   const { mcpServers } = root;
@@ -71,7 +80,15 @@ export function parseServerFile(file: string, text: string, context: ServerFileC
     report(...explainMissingServers(root));
     return { servers: [], issues, keys };
   }
-  return readServers({ file, keys, entries: mcpServers, fileDescription: root['description'] }, context, 'warning');
+  if (root['policy'] !== undefined) {
+    report('warning', ['policy'], 'is not applied here: it belongs in the entry of a server, or in policy.json');
+  }
+  const read = readServers(
+    { file, keys, entries: mcpServers, fileDescription: root['description'] },
+    context,
+    'warning',
+  );
+  return { ...read, issues: [...issues, ...read.issues] };
 }
 
 /** The servers of a file of any format. */
@@ -169,6 +186,9 @@ function explainMissingServers(root: Record<string, unknown>): [ConfigIssue['lev
       'has no key "mcpServers"; put the entries under it: {"mcpServers": {"NAME": {"command": …}}}',
     ];
   }
+  if (Array.isArray(root['rules']) || Array.isArray(root['limits']) || 'preset' in root || 'default' in root) {
+    return ['warning', [], 'is not read: if it is the policy for all servers, it must be named policy.json'];
+  }
   return ['debug', [], 'has no key "mcpServers" and was ignored'];
 }
 
@@ -211,6 +231,11 @@ function readEntry(raw: RawEntry, issues: ConfigIssue[]): ReadEntry | undefined 
   if (!isRemote && parsed.data['url'] !== undefined) {
     report('warning', 'has both "command" and "url"; "url" is ignored');
   }
+  const misspelled = Object.keys(parsed.data).find((key) => !known.has(key) && isLikePolicy(key));
+  if (misspelled !== undefined) {
+    const message = "is not a known key, so it is not applied. Did you mean 'policy'?";
+    issues.push({ level: 'warning', file, path: renderPath([...base, misspelled]), server: name, message });
+  }
   const unknown = Object.keys(parsed.data).filter((key) => !known.has(key) && key !== 'url');
   if (unknown.length > 0) {
     report('debug', `unknown keys were ignored: ${unknown.join(', ')}`);
@@ -228,6 +253,10 @@ function misspelledKey(entry: Readonly<Record<string, unknown>>): [key: string, 
     : Object.keys(entry)
         .flatMap((key): [string, string][] => meant.filter((known) => isNear(key, known)).map((known) => [key, known]))
         .at(0);
+}
+
+function isLikePolicy(key: string): boolean {
+  return isNear(key, 'policy') || key.toLowerCase() === 'policies';
 }
 
 /** Whether the words differ by one letter that is missing, wrong or swapped with the next. */

@@ -46,6 +46,7 @@ tries = [
     *[("read_note", {"path": path}) for path in (
         "/proc/self/root/etc/shadow", "/proc/1/cwd/shadow", "/proc/thread-self/root/etc/shadow", "/proc", "/dev/fd/3",
         "/dev/stdin", "/proc/self/task/1/root/etc", ["/proc/self/root/etc/shadow"], "", None, [], {})],
+    ("read_note", {"path": "/tmp/x", "Path": "/etc/shadow"}), ("read_note", {"path": ["/é" * 400] * 1_000}),
     *[("wait", {"seconds": seconds}) for seconds in (None, "", " ", [], [None], {}, 0)],
 ]
 codes = []
@@ -62,7 +63,7 @@ json.dumps(codes)`,
         { servers: ['notes'] },
       );
       const codes = JSON.parse(String(structured['result']).slice(1, -1)) as unknown[];
-      expect(codes).toHaveLength(24);
+      expect(codes).toHaveLength(26);
       expect(codes.filter((code) => code !== 'POLICY_DENIED' && code !== 'TOOL_UNKNOWN')).toEqual([]);
       expect(ledger()).toEqual([]);
     });

@@ -13,6 +13,8 @@ import { all, any, NO, unsure, type Verdict, YES } from './verdict.ts';
 const MAX_JUDGED_CHARS = 8_192;
 /** Items of a list that are checked, including those of nested lists. Chosen. */
 const MAX_ITEMS = 1_000;
+/** All texts of one argument. Chosen: judging them takes about 10 ms, in which the bridge does nothing else. */
+const MAX_CHARS_OF_ALL = 65_536;
 
 const MISSING = unsure('is missing or empty');
 const OTHER_TYPE = unsure('has a different type');
@@ -21,6 +23,8 @@ const MIXED = unsure('is a list of which only some items match');
 const NUL = unsure('contains a NUL character, where some programs cut a string off');
 const TOO_LONG = unsure(`has more than ${MAX_JUDGED_CHARS} characters`);
 const TOO_MANY = unsure(`has more than ${MAX_ITEMS} items`);
+const TOO_MUCH = unsure(`has more than ${MAX_CHARS_OF_ALL} characters in all its items`);
+const ASCII = /^[ -~]*$/;
 
 /**
  * Whether the argument meets the condition.
@@ -39,6 +43,11 @@ export function judgeCondition(
   if (values.length > MAX_ITEMS) {
     return TOO_MANY;
   }
+  if (
+    values.reduce((sum: number, value) => sum + (typeof value === 'string' ? value.length : 0), 0) > MAX_CHARS_OF_ALL
+  ) {
+    return TOO_MUCH;
+  }
   const verdicts = values.map((value) => judgeValue(condition, value));
   const [first = MISSING] = verdicts;
   const doubt = verdicts.find(({ is }) => is === 'unsure');
@@ -49,10 +58,13 @@ export function judgeCondition(
 function valuesAt(key: string, { arguments: given, tool }: Pick<PolicyCall, 'arguments' | 'tool'>): unknown[] {
   const names = key.startsWith('/') ? key.slice(1).split('/').map(unescapePointer) : [key];
   const [first = '', ...rest] = names;
-  const present = bothNames(first, tool.inputSchema).filter((name) => Object.hasOwn(given, name));
+  const exact = bothNames(first, tool.inputSchema);
+  const declared = parametersOf(tool.inputSchema).names;
+  const present = exact.filter((name) => Object.hasOwn(given, name));
+  const alike = namesLike(exact, given).filter((name) => !declared.has(name));
   const found: unknown[] = [];
-  present.forEach((name) => collect(given[name], rest, found, present.length > 1));
-  return found;
+  [...present, ...alike].forEach((name) => collect(given[name], rest, found, present.length + alike.length > 1));
+  return alike.length > 0 && present.length === 0 ? [...found, null] : found;
 }
 
 /** The argument's names, in the schema and in Python. If a call has both, only the server knows which one it reads. */
@@ -62,7 +74,29 @@ function bothNames(word: string, inputSchema: PolicyCall['tool']['inputSchema'])
   return found === undefined ? [word] : [...new Set([found.name, found.alias])];
 }
 
-/** Adds null, which no condition can judge, for an empty list and for a list item without such a value. */
+/**
+ * Other names that some servers read as one of these: the JSON parsers of Go and .NET can ignore case, and if an object has
+ * `path` and `Path`, either may count.
+ */
+function namesLike(wanted: readonly string[], object: object): string[] {
+  const folded = wanted.map((name) => foldName(name));
+  const maxChars = Math.max(...wanted.map(({ length }) => length)) * MAX_GROWTH;
+  return Object.keys(object).filter(
+    (key) => key.length <= maxChars && !wanted.includes(key) && folded.includes(foldName(key)),
+  );
+}
+
+/** How many characters may become one when a name is folded; longer names are not compared. */
+const MAX_GROWTH = 4;
+
+function foldName(name: string): string {
+  return (ASCII.test(name) ? name : name.normalize('NFKC')).toLowerCase();
+}
+
+/**
+ * Adds null, which no condition can judge, for an empty list, for a list item without such a value, and for a value that
+ * should be an object but is not: a server may parse a text as JSON.
+ */
 function collect(value: unknown, names: readonly string[], found: unknown[], isItem = false): void {
   if (found.length > MAX_ITEMS) {
     return;
@@ -71,17 +105,37 @@ function collect(value: unknown, names: readonly string[], found: unknown[], isI
     value.forEach((item) => collect(item, names, found, true));
     return;
   }
-  const [name, ...rest] = names;
   if (value === undefined) {
     found.push(...(isItem ? [null] : []));
   } else if (value === null || Array.isArray(value)) {
     found.push(null);
-  } else if (name === undefined) {
+  } else if (names.length === 0) {
     found.push(value);
   } else {
-    const isObject = typeof value === 'object' && Object.hasOwn(value, name);
-    collect(isObject ? (value as Record<string, unknown>)[name] : undefined, rest, found, isItem);
+    collectMember(value, names, found, isItem);
   }
+}
+
+function collectMember(
+  value: unknown,
+  [name = '', ...rest]: readonly string[],
+  found: unknown[],
+  isItem: boolean,
+): void {
+  if (typeof value !== 'object' || value === null) {
+    found.push(null);
+    return;
+  }
+  const members = value as Record<string, unknown>;
+  const alike = namesLike([name], members);
+  const isPresent = Object.hasOwn(members, name);
+  collect(isPresent ? members[name] : undefined, rest, found, isItem || alike.length > 0);
+  alike.forEach((other) => collect(members[other], rest, found, true));
+}
+
+/** The name of the argument that a JSON pointer begins with. */
+export function argumentIn(pointer: string): string {
+  return unescapePointer(pointer.split('/')[1] ?? '');
 }
 
 function unescapePointer(token: string): string {

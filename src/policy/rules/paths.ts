@@ -87,6 +87,12 @@ function isBelow(folder: ParsedPath | Verdict, path: ParsedPath): Verdict {
 
 /** Why no path can be compared with this folder of a policy; undefined if paths can. */
 export function whyNoFolder(folder: string): string | undefined {
+  if (/[*?]/.test(folder)) {
+    return 'contains a pattern, and every path below a folder counts anyway';
+  }
+  if (/\$\{?\w|%\w+%/.test(folder)) {
+    return 'contains a variable, which is not replaced here';
+  }
   const parsed = parsePath(folder);
   return 'why' in parsed ? parsed.why : undefined;
 }

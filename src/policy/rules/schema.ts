@@ -21,8 +21,12 @@ const pattern = z.string().min(1, PATTERNS).max(MAX_PATTERN_CHARS, `must have at
 const serverPatterns = oneOrMore(patternUnless(whyNoName), PATTERNS);
 const toolPatterns = oneOrMore(patternUnless(whyNoTool), PATTERNS);
 
+/** JSON readers round larger ones, so the rule would compare with a number that nobody wrote. */
+const number = z
+  .number()
+  .refine((value) => !Number.isInteger(value) || Number.isSafeInteger(value), 'is too large to be compared exactly');
 const scalar = z.union(
-  [z.string().max(MAX_TEXT_CHARS), z.number(), z.boolean()],
+  [z.string().max(MAX_TEXT_CHARS), number, z.boolean()],
   'must be a string, a number, true or false',
 );
 
@@ -39,7 +43,7 @@ const ConditionSchema = z
     under: oneOrMore(folder, 'must be a folder or a list of folders').optional(),
     equals: scalar.optional(),
     oneOf: z.array(scalar).min(1).optional(),
-    matches: oneOrMore(pattern, PATTERNS).optional(),
+    matches: oneOrMore(patternUnless(whyNoText), PATTERNS).optional(),
     /** Whether a call without the argument meets the condition; if this is left out, the condition cannot be checked. */
     missing: z.boolean().optional(),
   })
@@ -54,13 +58,19 @@ const AnnotationsSchema = z
   })
   .refine(hasKey, 'must have at least one of readOnlyHint, destructiveHint, idempotentHint and openWorldHint');
 
+/** Names of arguments, as in `arguments`. A JSONPath would name an argument that no tool has. */
+const argumentName = z
+  .string()
+  .min(1)
+  .refine((name) => !/^\$[.[]/.test(name), 'is a JSONPath; write a JSON pointer, such as /options/path');
+
 /** Which calls a rule or limit matches; a key that is left out matches all. */
 const selectors = { tool: toolPatterns.optional(), annotations: AnnotationsSchema.optional() };
 const withServer = { server: serverPatterns.optional(), ...selectors };
 
 const ruleKeys = {
   effect: z.enum(EFFECTS, 'must be "allow", "ask" or "deny"'),
-  arguments: z.record(z.string().min(1), ConditionSchema).refine(hasKey, 'must name at least one argument').optional(),
+  arguments: z.record(argumentName, ConditionSchema).refine(hasKey, 'must name at least one argument').optional(),
   /** Shown to whoever reads the refusal. */
   reason: z.string().max(1_000).optional(),
 };
@@ -153,8 +163,15 @@ export function readPolicy(value: unknown, file: string, keys: readonly string[]
 
 function patternUnless(why: (text: string) => string | undefined) {
   return pattern.refine((text) => why(text) === undefined, {
-    error: ({ input }) => `cannot match a name, because ${why(String(input))}`,
+    error: ({ input }) => `cannot match ${why === whyNoText ? 'as meant' : 'a name'}, because ${why(String(input))}`,
   });
+}
+
+/** A regular expression, which would hardly match any text as a pattern. */
+function whyNoText(text: string): string | undefined {
+  return /^\^|\.\*\$$|\\[dws.]/.test(text)
+    ? 'it is a regular expression, which has no meaning here: only * and ? do'
+    : undefined;
 }
 
 function whyNoName(text: string): string | undefined {

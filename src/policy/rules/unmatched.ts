@@ -2,8 +2,10 @@
  * The patterns of a policy that match nothing: misspelled names, mostly. A rule that matches nothing neither denies nor
  * allows, so it must be visible before someone relies on it.
  */
+import { parametersOf } from '../../catalog/parameters.ts';
+import { argumentIn } from './conditions.ts';
 import type { PolicyServer, PolicyTool } from './policy-call.ts';
-import { compileRules } from './rules.ts';
+import { type CompiledRule, compileRules } from './rules.ts';
 import type { ReadPolicy } from './schema.ts';
 import { mismatch, namesTool, type Selector, selectsServer } from './selectors.ts';
 
@@ -32,7 +34,10 @@ export function unmatchedIn(read: ReadPolicy, servers: readonly KnownServer[]): 
       return faultsOf(selector, servers).map((text) => ({ place: `${list}[${index}]`, text }));
     });
   const rules = compileRules(policy, place).slice(0, policy.rules.length);
-  return [...about('rules', rules), ...about('limits', policy.limits)];
+  const unknownArguments = rules.flatMap((rule, index) => {
+    return argumentFaultsOf(rule, servers).map((text) => ({ place: `rules[${index}]`, text }));
+  });
+  return [...about('rules', rules), ...unknownArguments, ...about('limits', policy.limits)];
 }
 
 function faultsOf(selector: Selector, servers: readonly KnownServer[]): string[] {
@@ -49,6 +54,30 @@ function faultsOf(selector: Selector, servers: readonly KnownServer[]): string[]
   const faults = [...unknown, ...unnamed];
   return faults.length === 0 && excludesAll(selector, selected) ? [NO_HINTS] : faults;
 }
+
+/** Conditions on arguments that none of the rule's tools has, if all of these are known and take no others. */
+function argumentFaultsOf(rule: CompiledRule, servers: readonly KnownServer[]): string[] {
+  const selected = servers.filter(({ server }) => selectsServer(rule, server));
+  const tools = selected.flatMap(({ server, tools: known = [] }) => {
+    return known.filter((tool) => mismatch(rule, server, tool) === undefined);
+  });
+  if (tools.length === 0 || selected.some(({ tools: known }) => known === undefined)) {
+    return [];
+  }
+  return rule.conditions
+    .map(([key]) => (key.startsWith('/') ? argumentIn(key) : key))
+    .filter((name) => !tools.some((tool) => mayTake(tool, name)))
+    .map((name) => `no known tool of the rule has an argument '${name}'`);
+}
+
+function mayTake({ inputSchema, isMethod }: PolicyTool, name: string): boolean {
+  const { list, isOpen } = parametersOf(inputSchema);
+  const isKnown = list.some((parameter) => parameter.name === name || parameter.alias === name);
+  return isMethod === true ? METHOD_ARGUMENTS.has(name) : isOpen || isKnown;
+}
+
+/** The bridge itself names the arguments of methods. */
+const METHOD_ARGUMENTS: ReadonlySet<string> = new Set(['uri', 'name', 'arguments']);
 
 const NO_HINTS = 'no known tool matches both its names and its annotations';
 

@@ -83,7 +83,8 @@ describe('text from code and servers', () => {
   it('in the names of a server and a tool stays on its line', () => {
     const lines = ownLines(messageOf(call({ server: 'a\nTool: b', tool: 'c\n\nArguments: none', reason: 'd\ne' })));
     expect(lines).toContain('Server: a Tool: b');
-    expect(lines).toContain('Tool: c Arguments: none');
+    // The server chooses the name of its tool, which could read as a sentence of the bridge.
+    expect(lines).toContain('Tool: "c\\n\\nArguments: none"');
     expect(lines).toContain('Why: d e');
   });
 

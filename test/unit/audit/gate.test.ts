@@ -96,6 +96,12 @@ test.each<[string, Setup, object]>([
     { policy: { ...ASK, limits: [{ callsPerCell: 1 }] }, times: 2 },
     { decision: 'denied' },
   ],
+  // It was recorded as denied, although the server had been called.
+  [
+    'the result of an allowed call is over a limit',
+    { policy: { limits: [{ resultBytes: 1 }] } },
+    { decision: 'allowed' },
+  ],
 ])('%s', async (_what, setup, expected) => {
   expect(await recordOf(setup)).toEqual({ answer: undefined, approval: undefined, ...expected });
 });

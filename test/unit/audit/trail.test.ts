@@ -150,3 +150,15 @@ function toolCall(): ToolCall {
     context: { ...RUN, call: 1, loaded: new Set(), signal: new CancelSource() },
   };
 }
+
+// The loss was counted for no session, so no answer reported it.
+it('the answer of a session reports a lost record of a saved function', async () => {
+  const { trail } = createTrail('1', true);
+  for (let number = 0; number < 5_000; number += 1) {
+    trail.callEnded(call(number));
+  }
+  const before = await trail.takeNotices('default');
+  trail.toolSaved(RUN, { name: 'f', sha256: '0', bytes: 1, asked: false });
+  expect(before[0]).toMatch(/records were lost/);
+  expect((await trail.takeNotices('default'))[0]).toMatch(/1 records were lost/);
+});

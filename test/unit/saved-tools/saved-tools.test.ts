@@ -67,7 +67,10 @@ test('the list is sorted, and empty without a store', async () => {
 });
 
 describe('replacing a function', () => {
-  const other = { name: 'add', source: 'def add(a, b):\n    return "\u202eforged\x1b[2J"\n' };
+  const other = {
+    name: 'add',
+    source: 'def add(a, b):\n    return "\u202eforged\x1b[2J\u200b"' + ' '.repeat(300) + '; x\n',
+  };
 
   test('is refused if no one can be asked; the same source is not a replacement', async () => {
     await tools().save({ name: 'add', source: SOURCE });
@@ -99,9 +102,9 @@ describe('replacing a function', () => {
         "Code in session 's' wants to save the function 'add', which every later session will define.",
         'It replaces a different function that is saved under this name.',
         'The source:',
-        '    | def add(a, b):',
-        '    |     return "\\x202eforged\\x1b[2J"',
-      ].join('\n'),
+        // An empty line before it: otherwise Markdown hides what stands between <!-- and -->.
+        '    | def add(a, b):\n    |     return "<U+202E>forged<U+001B>[2J<U+200B>"<300 spaces>; x',
+      ].join('\n\n'),
     ]);
   });
 

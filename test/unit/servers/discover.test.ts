@@ -139,6 +139,35 @@ describe('problems in them', () => {
     ]);
   });
 
+  // Each of these looks like a policy, and nothing said that it was never applied.
+  it('warns about policies that do not apply', () => {
+    const policy = { default: 'deny' };
+    put('a.json', file({ a: server('run', { polcy: policy }), b: server() }, { policy }));
+    put('b.json', file({ b: server('run', { policy }) }));
+    put('c.json', { rules: [] });
+    put('d.json', file({ d: server() }, { policies: 1 }));
+    put('Policy.json', policy);
+    put('policy.jsonc', policy);
+    expect(issues().filter((issue) => !issue.startsWith('debug'))).toEqual([
+      'warning Policy.json is not read: the policy for all servers must be named policy.json',
+      'warning policy.jsonc is not read: the policy for all servers must be named policy.json',
+      'warning a.json: policy is not applied here: it belongs in the entry of a server, or in policy.json',
+      "warning a.json: mcpServers.a.polcy is not a known key, so it is not applied. Did you mean 'policy'?",
+      `warning b.json: mcpServers.b is the same server as in ${stateDir}/a.json, and its policy here does not apply: move it there`,
+      'warning c.json is not read: if it is the policy for all servers, it must be named policy.json',
+    ]);
+  });
+
+  it('does not choose between two policies of an entry, and reports other keys that are repeated', () => {
+    put('a.json', '{"mcpServers": {"a": {"command": "run", "policy": {"default": "deny"}, "policy": {}}}}');
+    put('b.json', '{"mcpServers": {"b": {"command": "run"}, "b": {"command": "walk"}}}');
+    expect([...discover().servers.keys()]).toEqual(['b']);
+    expect(issues()).toEqual([
+      'error a.json has the key "policy" more than once in one object',
+      'warning b.json has the key "b" more than once in one object',
+    ]);
+  });
+
   it('reports unknown keys at debug level', () => {
     put('a.json', file({ a: server('run', { type: 'stdio', autoApprove: [] }) }));
     expect(issues()).toEqual(['debug a.json: mcpServers.a: unknown keys were ignored: type, autoApprove']);

@@ -22,6 +22,22 @@ it.each<[string, Condition, Record<string, unknown>, string]>([
   ['path', UNDER, { path: null }, 'unsure'],
   ['path', UNDER, {}, 'unsure'],
   ['path', UNDER, { Path: '/data/a' }, 'unsure'],
+  // Some servers ignore case in the names of arguments, and the last of two counts.
+  ['path', UNDER, { path: '/tmp/x', Path: '/etc/x' }, 'unsure'],
+  ['path', UNDER, { path: '/tmp/x', PATH: '/tmp/y' }, 'yes'],
+  ['path', UNDER, { path: '/etc/x', PATH: '/etc/y' }, 'no'],
+  ['path', { under: ['/tmp'], missing: true }, { Path: '/etc/x' }, 'unsure'],
+  ['path', { missing: true }, { PATH: '/etc/x' }, 'unsure'],
+  ['task', { missing: true }, { ta\u017fk: 'x' }, 'unsure'],
+  ['kind', { missing: false }, { '\u212aind': 'x' }, 'unsure'],
+  ['/options/path', UNDER, { options: { path: '/tmp/x', Path: '/etc/x' } }, 'unsure'],
+  ['/options/path', UNDER, { options: { path: '/tmp/x' }, Options: { path: '/etc/x' } }, 'unsure'],
+  ['/options/path', { missing: true }, { options: { Path: '/etc/x' } }, 'unsure'],
+  ['/options/path', { missing: true }, { options: {} }, 'yes'],
+  // A server may parse a text as JSON.
+  ['/options/path', { under: ['/tmp'], missing: true }, { options: '{"path": "/etc"}' }, 'unsure'],
+  ['/options/path', { missing: false }, { options: '{"path": "/etc"}' }, 'unsure'],
+  ['/options/path', { missing: true }, { options: 7 }, 'unsure'],
   ['path', { under: ['/data'], missing: false }, {}, 'no'],
   ['path', { under: ['/data'], missing: true }, {}, 'yes'],
   ['path', { missing: true }, {}, 'yes'],
@@ -96,4 +112,17 @@ it('checks a limited number of items', () => {
     is: 'unsure',
     why: 'has more than 1000 items',
   });
+});
+
+it('a tool that declares two arguments that differ only in case tells them apart', () => {
+  const tool = { ...TOOL, inputSchema: { properties: { path: {}, Path: {} } } };
+  const given = { path: '/tmp/x', Path: '/etc/x' };
+  expect(judgeCondition('path', UNDER, { tool, arguments: given }).is).toBe('yes');
+});
+
+it('a list with more text than can be judged at once is in doubt, and takes no time', () => {
+  const given = { path: Array.from({ length: 1_000 }, () => '/é'.repeat(4_000)) };
+  const start = performance.now();
+  expect(verdict('path', UNDER, given).is).toBe('unsure');
+  expect(performance.now() - start).toBeLessThan(100);
 });

@@ -260,6 +260,11 @@ describe('a policy that cannot be read', () => {
     [{ rules: {} }, 'rules: must be a list'],
     [{ rules: [{}] }, 'rules[0].effect: must be "allow", "ask" or "deny"'],
     [{ rules: [{ effect: 'block' }] }, 'rules[0].effect: must be "allow", "ask" or "deny"'],
+    // JSON readers round this number, so the rule allowed its neighbour.
+    [
+      { rules: [{ effect: 'allow', arguments: { id: { equals: 2 ** 53 } } }] },
+      'rules[0].arguments.id.equals: is too large to be compared exactly',
+    ],
     [
       { rules: [{ effect: 'deny', tool: '' }] },
       'rules[0].tool: must be a name or a pattern with * and ?, or a list of them',
@@ -304,6 +309,23 @@ describe('a policy that cannot be read', () => {
     [
       { rules: [{ effect: 'deny', arguments: { p: { under: '/a/../b' } } }] },
       'rules[0].arguments.p.under: cannot be compared with paths, because it contains ".."',
+    ],
+    // Rules with these denied nothing.
+    [
+      { rules: [{ effect: 'deny', arguments: { p: { under: '/etc/*' } } }] },
+      'rules[0].arguments.p.under: cannot be compared with paths, because it contains a pattern, and every path below a folder counts anyway',
+    ],
+    [
+      { rules: [{ effect: 'deny', arguments: { p: { under: ['/home/$USER/x'] } } }] },
+      'rules[0].arguments.p.under[0]: cannot be compared with paths, because it contains a variable, which is not replaced here',
+    ],
+    [
+      { rules: [{ effect: 'deny', arguments: { p: { matches: '^/etc.*$' } } }] },
+      'rules[0].arguments.p.matches: cannot match as meant, because it is a regular expression, which has no meaning here: only * and ? do',
+    ],
+    [
+      { rules: [{ effect: 'deny', arguments: { '$.p': { missing: false } } }] },
+      'rules[0].arguments["$.p"]: is a JSONPath; write a JSON pointer, such as /options/path',
     ],
     [
       { limits: [{ server: 'x' }] },

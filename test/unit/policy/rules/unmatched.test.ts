@@ -57,3 +57,18 @@ it('covers limits and the policies of entries', () => {
   ]);
   expect(found({ rules: 1 })).toEqual([]);
 });
+
+// A rule that denies calls with a misspelled argument denied none.
+it('names arguments that no tool of the rule has', () => {
+  const inputSchema = { type: 'object', properties: { path: {}, 'issue-number': {} }, additionalProperties: false };
+  const files: KnownServer = {
+    server: { name: 'files', alias: 'files' },
+    tools: [{ ...tool('read'), inputSchema }, METHOD],
+  };
+  const about = (key: string, more: object = {}) =>
+    foundIn({ arguments: { [key]: { missing: false } }, ...more }, [files]);
+  expect([about('path'), about('issue_number'), about('/path/0'), about('uri')]).toEqual([[], [], [], []]);
+  expect(about('pth')).toEqual(["rules[0]: no known tool of the rule has an argument 'pth'"]);
+  expect(about('uri', { tool: 'read' })).toEqual(["rules[0]: no known tool of the rule has an argument 'uri'"]);
+  expect(foundIn({ arguments: { pth: { missing: false } } }, [files, NEW])).toEqual([]);
+});
