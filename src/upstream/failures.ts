@@ -22,6 +22,8 @@ import type { ServerExit } from './server-process.ts';
 
 const INVALID_PARAMS = -32_602;
 const METHOD_NOT_FOUND = -32_601;
+/** Of a message, this much is searched: in a long one, the search could take hours. */
+const SEARCHED_CHARS = 1_000;
 const SAYS_UNKNOWN_TOOL = /unknown tool|no such tool|\btool\b.*\bnot found|not found\b.*\btool\b/i;
 
 interface Details {
@@ -148,7 +150,7 @@ export class Failures {
       });
     }
     const isInvalid = error.code === INVALID_PARAMS || error.code === METHOD_NOT_FOUND;
-    if (tool !== undefined && isInvalid && SAYS_UNKNOWN_TOOL.test(error.message)) {
+    if (tool !== undefined && isInvalid && SAYS_UNKNOWN_TOOL.test(error.message.slice(0, SEARCHED_CHARS))) {
       const hint = `Look up its tools: await runtime.query_tool_docs('${this.#definition.name}')`;
       return this.#fail('TOOL_UNKNOWN', `has no tool '${tool}'`, { hint, data, cause: error });
     }

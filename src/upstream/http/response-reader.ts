@@ -1,6 +1,5 @@
 /** Reads the response to one request: JSON, or an event stream that is resumed if it breaks. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isObject } from '../../base/is-object.ts';
 import { MAX_RESULT_BYTES } from '../../base/limits.ts';
 import type { MessageId, MessageIntake } from '../message-intake.ts';
 import { readEvents, StreamPosition } from './event-stream.ts';
@@ -12,7 +11,6 @@ import { EventTooLongError } from './sse-events.ts';
 const MAX_FRUITLESS_RESUMES = 5;
 /** Servers end a stream after the response. If one does not, the stream is closed after this long. */
 const AFTER_RESPONSE_MS = 1_000;
-const OPENING_BRACKET = 0x5b;
 
 /** Requests the rest of a stream after an event. Rejects if the server refuses. */
 export type Resume = (lastEventId: string, signal: AbortSignal) => Promise<HttpResponse>;
@@ -47,7 +45,7 @@ export class ResponseReader {
       case 'text/event-stream':
         return this.#readStream(response, id, signal);
       case 'application/json':
-        return this.#takeJson(await readBody(response, MAX_RESULT_BYTES));
+        return this.#intake.handleBody(await readBody(response, MAX_RESULT_BYTES));
       default:
         throw new RemoteFailure('protocol', `answered with content of type '${type.slice(0, 100)}'`, response);
     }
@@ -73,12 +71,14 @@ export class ResponseReader {
   /** Resolves with the error that broke the stream; undefined if the stream ended or the response arrived. */
   #readUntilResponse(response: HttpResponse, id: MessageId, position: StreamPosition): Promise<unknown> {
     const { body } = response;
+    let isDone = false;
     return new Promise((resolve) => {
       const onEnd = readEvents(body, MAX_RESULT_BYTES, position, ({ name, data }) => {
         if (name === 'message' && data.length > 0) {
           this.#intake.handleLine(data);
         }
-        if (!this.#intake.isWaiting(id)) {
+        if (!isDone && !this.#intake.isWaiting(id)) {
+          isDone = true;
           const timer = setTimeout(() => body.destroy(), AFTER_RESPONSE_MS).unref();
           body.once('close', () => clearTimeout(timer));
           resolve(undefined);
@@ -86,16 +86,6 @@ export class ResponseReader {
       });
       onEnd.then(() => resolve(undefined), resolve);
     });
-  }
-
-  /** Up to 2025-03-26, a response could be an array of messages. */
-  #takeJson(body: Buffer): void {
-    if (body[0] !== OPENING_BRACKET) {
-      this.#intake.handleLine(body);
-      return;
-    }
-    const messages = JSON.parse(body.toString('utf8')) as unknown[];
-    messages.filter(isObject).forEach((message) => this.#intake.handleMessage(message, body.length));
   }
 }
 
