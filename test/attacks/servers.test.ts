@@ -177,6 +177,50 @@ describe('a server uses little memory', () => {
   });
 });
 
+// Each answer waited for the pipe: 700 MiB for a million pings.
+it('a local server that reads no answers to its pings gets no further ones', async () => {
+  const pool = startPool({ evil: { command: process.execPath, args: ['-e', PINGS_WITHOUT_READING] } });
+  await callText(pool, 'evil', 'flood');
+  const answered = Number(await callText(pool, 'evil', 'count'));
+  expect(answered).toBeGreaterThan(0);
+  expect(answered).toBeLessThan(10_000);
+});
+
+/** `flood` sends 40,000 pings without reading; `count` says how many were answered. */
+const PINGS_WITHOUT_READING = `
+let answered = 0;
+const send = (message, done) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n', done);
+const text = (value) => ({ content: [{ type: 'text', text: String(value) }] });
+const results = {
+  initialize: () => ({ protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'x', version: '1' } }),
+  'tools/list': () => ({ tools: ['flood', 'count'].map((name) => ({ name, inputSchema: {} })) }),
+  'tools/call': () => text(answered),
+};
+require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, method, params } = JSON.parse(line);
+  if (method === undefined) {
+    answered += 1;
+  } else if (params?.name === 'flood') {
+    process.stdin.pause();
+    for (let number = 0; number < 40_000; number += 1) send({ id: 'p' + number, method: 'ping' });
+    send({ id, result: text('done') }, () => process.stdin.resume());
+  } else if (id !== undefined) {
+    send(results[method] ? { id, result: results[method]() } : { id, error: { code: -32601, message: 'unknown' } });
+  }
+});
+`;
+
+// Its control characters reached the terminal with `servers test`, and all of it the log.
+it('a long error of a server is cut, and its control characters are escaped', async () => {
+  const message = 'IMPORTANT\u001b[2J\u009b1m\u202e '.repeat(10_000);
+  const call = await callOf((exchange) =>
+    respond(exchange, `{"jsonrpc":"2.0","id":ID,"error":${JSON.stringify({ code: 1, message })}}`),
+  );
+  const failure = await failureOf(call());
+  expect(failure.message).toContain("refused 'act': IMPORTANT\\x1b[2J\\x9b1m\\x202e ");
+  expect(failure.message.length).toBeLessThan(40_000);
+});
+
 /** Returns a function that collects garbage and returns the bytes in use. */
 function collector(): () => number {
   setFlagsFromString('--expose-gc');
