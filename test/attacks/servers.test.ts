@@ -117,7 +117,7 @@ describe('a server uses little memory', () => {
     const parser = new SseParser(160 * MIB, { onEvent: () => undefined, onRetry: () => undefined });
     const before = collect();
     const chunk = Buffer.from('data\n'.repeat(10_000));
-    for (let count = 0; count < amount(150, 1_500); count += 1) {
+    for (let count = 0; count < amount(100, 1_500); count += 1) {
       parser.push(chunk);
     }
     expect(collect() - before).toBeLessThan(32 * MIB);
@@ -128,11 +128,38 @@ describe('a server uses little memory', () => {
     const collect = collector();
     const parser = new SseParser(160 * MIB, { onEvent: () => undefined, onRetry: () => undefined });
     const before = collect();
-    for (let count = 0; count < amount(1_000_000, 10_000_000); count += 1) {
+    for (let count = 0; count < amount(600_000, 10_000_000); count += 1) {
       parser.push(Buffer.from([0x20]));
     }
     expect(collect() - before).toBeLessThan(32 * MIB);
     parser.push(Buffer.from('\n'));
+  });
+
+  // With 256 calls at once, it could send each of them 160 MiB.
+  it.each([
+    ['JSON', JSON_TYPE, ''],
+    ['events', EVENTS, 'data: '],
+  ])('for all answers together that are still arriving, as %s', async (_what, head, start) => {
+    const open = new Set<ServerResponse>();
+    const piece = Buffer.alloc(32 * MIB, ' ');
+    const server = await startMini({
+      onCall({ response }) {
+        open.add(response);
+        response.once('close', () => open.delete(response));
+        response.writeHead(200, head).write(start);
+        response.write(piece);
+      },
+    });
+    const pool = startPool({ evil: { url: server.url } });
+    await pool.describe('evil');
+    const calls = Array.from({ length: 7 }, () =>
+      failureOf(pool.callTool({ server: 'evil', tool: 'act', arguments: {}, timeoutMs: 20_000 })),
+    );
+    const first = await Promise.any(calls);
+    expect(first).toMatchObject({ code: 'LIMIT_RESULT', message: expect.stringContaining('arrive at once') });
+    await until(() => open.size < 7);
+    await pool.close();
+    await Promise.all(calls);
   });
 
   // The answer to a call that had timed out stayed in memory until the server accepted the cancellation.
@@ -186,7 +213,7 @@ it('a local server that reads no answers to its pings gets no further ones', asy
   expect(answered).toBeLessThan(10_000);
 });
 
-/** `flood` sends 40,000 pings without reading; `count` says how many were answered. */
+/** `flood` sends 20,000 pings without reading; `count` says how many were answered. */
 const PINGS_WITHOUT_READING = `
 let answered = 0;
 const send = (message, done) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n', done);
@@ -202,7 +229,7 @@ require('node:readline').createInterface({ input: process.stdin }).on('line', (l
     answered += 1;
   } else if (params?.name === 'flood') {
     process.stdin.pause();
-    for (let number = 0; number < 40_000; number += 1) send({ id: 'p' + number, method: 'ping' });
+    for (let number = 0; number < 20_000; number += 1) send({ id: 'p' + number, method: 'ping' });
     send({ id, result: text('done') }, () => process.stdin.resume());
   } else if (id !== undefined) {
     send(results[method] ? { id, result: results[method]() } : { id, error: { code: -32601, message: 'unknown' } });

@@ -212,8 +212,15 @@ function forwardedBy({ authorization }: ProxyServer, url: URL, headers: RequestO
   };
 }
 
-/** Reads the body of a response. Rejects with `BodyTooLongError` beyond `maxBytes`, and if the connection breaks. */
-export async function readBody(response: HttpResponse, maxBytes: number): Promise<Buffer> {
+/**
+ * Reads the body of a response. Rejects with `BodyTooLongError` beyond `maxBytes`, and if the connection breaks. `onBytes` is
+ * called with the bytes so far; what it throws ends the reading.
+ */
+export async function readBody(
+  response: HttpResponse,
+  maxBytes: number,
+  onBytes: (bytes: number) => void = () => undefined,
+): Promise<Buffer> {
   const pieces = createPieces();
   for await (const chunk of response.body as AsyncIterable<Buffer>) {
     if (pieces.bytes + chunk.length > maxBytes) {
@@ -221,6 +228,7 @@ export async function readBody(response: HttpResponse, maxBytes: number): Promis
     }
     // Copied, because a short chunk would keep the buffer of a whole read alive.
     pieces.add(Buffer.from(chunk));
+    onBytes(pieces.bytes);
   }
   return pieces.takeAll();
 }

@@ -49,6 +49,11 @@ export class SseParser {
     this.#handlers = handlers;
   }
 
+  /** Bytes of an event that is not complete yet. */
+  get pendingBytes(): number {
+    return this.#eventBytes;
+  }
+
   /** Parses the next bytes. Throws `EventTooLongError`. */
   push(chunk: Buffer): void {
     if (chunk.length === 0) {

@@ -114,12 +114,14 @@ export class SseTransport implements ServerTransport {
 
   #listen(response: HttpResponse): Promise<void> {
     return new Promise((resolve, reject) => {
-      const ended = readEvents(response.body, MAX_RESULT_BYTES, new StreamPosition(), (event) => {
-        if (event.name === 'endpoint') {
-          this.#takeEndpoint(event).then(resolve, reject);
-        } else if (event.name === 'message') {
-          this.#intake.handleLine(event.data);
-        }
+      const ended = readEvents(response.body, MAX_RESULT_BYTES, new StreamPosition(), {
+        onEvent: (event) => {
+          if (event.name === 'endpoint') {
+            this.#takeEndpoint(event).then(resolve, reject);
+          } else if (event.name === 'message') {
+            this.#intake.handleLine(event.data);
+          }
+        },
       });
       ended
         .catch((error: unknown) => {
