@@ -87,7 +87,7 @@ export function createLineSplitter(
   };
 }
 
-interface Pieces {
+export interface Pieces {
   readonly bytes: number;
   /** The beginning of the line, as far as it is in one buffer; undefined if there is none. */
   first(): Buffer | undefined;
@@ -97,10 +97,10 @@ interface Pieces {
 }
 
 /**
- * The pieces of an incomplete line. A sandbox may write single bytes; with one buffer for each, a line of 8 MiB would cost the
- * host gigabytes.
+ * The pieces of an incomplete line or body. A sandbox or server may write single bytes; with one buffer for each, a line of
+ * 8 MiB would cost the host gigabytes.
  */
-function createPieces(): Pieces {
+export function createPieces(): Pieces {
   let whole: Buffer[] = [];
   let wholeBytes = 0;
   const small = Buffer.alloc(SMALL_PIECE_BYTES);

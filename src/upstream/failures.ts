@@ -2,6 +2,7 @@
 import { BridgeError, type ErrorCode, messageOf } from '../base/errors.ts';
 import type { JsonObject } from '../base/is-object.ts';
 import { MAX_RESULT_BYTES } from '../base/limits.ts';
+import { escapeInLines } from '../base/log.ts';
 import type { UpstreamDefinition } from '../base/server-definition.ts';
 import { hintForDocker } from './explain-docker.ts';
 import {
@@ -22,6 +23,10 @@ import type { ServerExit } from './server-process.ts';
 
 const INVALID_PARAMS = -32_602;
 const METHOD_NOT_FOUND = -32_601;
+/** A server may write 160 MiB. Messages are logged and shown at terminals. Chosen. */
+const MAX_MESSAGE_CHARS = 20_000;
+/** Of a message, this much is searched: in a long one, the search could take hours. */
+const SEARCHED_CHARS = 1_000;
 const SAYS_UNKNOWN_TOOL = /unknown tool|no such tool|\btool\b.*\bnot found|not found\b.*\btool\b/i;
 
 interface Details {
@@ -148,7 +153,7 @@ export class Failures {
       });
     }
     const isInvalid = error.code === INVALID_PARAMS || error.code === METHOD_NOT_FOUND;
-    if (tool !== undefined && isInvalid && SAYS_UNKNOWN_TOOL.test(error.message)) {
+    if (tool !== undefined && isInvalid && SAYS_UNKNOWN_TOOL.test(error.message.slice(0, SEARCHED_CHARS))) {
       const hint = `Look up its tools: await runtime.query_tool_docs('${this.#definition.name}')`;
       return this.#fail('TOOL_UNKNOWN', `has no tool '${tool}'`, { hint, data, cause: error });
     }
@@ -163,7 +168,10 @@ export class Failures {
   }
 
   #fail(code: ErrorCode, message: string, { hint, data, cause }: Details): BridgeError {
-    return new BridgeError(code, this.#mask(`server '${this.#definition.name}' ${message}`), {
+    // Masked before it is cut, because half a secret would not be recognized.
+    const masked = this.#mask(`server '${this.#definition.name}' ${message}`);
+    const shown = masked.length > MAX_MESSAGE_CHARS ? `${masked.slice(0, MAX_MESSAGE_CHARS)}…` : masked;
+    return new BridgeError(code, escapeInLines(shown), {
       hint: hint === undefined ? undefined : this.#mask(hint),
       data: { server: this.#definition.name, ...data },
       cause,

@@ -3,14 +3,17 @@
  * it. Whatever a server sends, the worst outcome is that the calls in flight fail.
  */
 import { isObject, type JsonObject } from '../base/is-object.ts';
-import { MAX_JSON_DEPTH, MAX_RESULT_BYTES } from '../base/limits.ts';
+import { MAX_JSON_DEPTH, MAX_RESULT_BYTES, MAX_RESULT_LONG_NUMBERS, MAX_RESULT_VALUES } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import { isDeeperThan } from '../protocol/codec.ts';
 import { parseExact } from '../protocol/exact-json.ts';
+import { hasMoreValues } from '../protocol/json-extent.ts';
 import { type DroppedLine, idOfLine, isNoise } from '../protocol/line-reader.ts';
 import type { ResultMask } from './result-mask.ts';
 
 const PREVIEW_CHARS = 200;
+const OPENING_BRACKET = 0x5b;
+const TOO_MANY = Symbol('too many values');
 /** How much of an ignored line is masked before it is cut for the log: half a secret would not be recognized. */
 const MASKED_BYTES = 4 * 1024;
 /** JSON-RPC reserves -32000 to -32099 for implementations. Servers use the ones near -32000. */
@@ -91,17 +94,16 @@ export class MessageIntake {
     if (!mayHoldSecret && this.#isAcceptedUnparsed(line)) {
       return;
     }
-    const message = parseMessage(line) ?? answerAfterNoise(line);
+    const message = this.#parseBounded(line, () => parseMessage(line) ?? answerAfterNoise(line));
+    if (message === TOO_MANY) {
+      return;
+    }
     if (message === undefined) {
       this.#ignoreLine(line);
       // If it was a response with other output mixed into it, it will not be sent again.
       this.failRequest(idOfLine(line), ANSWER_BROKEN, 'it is not valid JSON');
-    } else if (isDeeperThan(message, MAX_JSON_DEPTH)) {
-      const reason = `nested deeper than ${MAX_JSON_DEPTH} levels`;
-      this.#handlers.logger.warning(`Server '${this.#handlers.name}' sent a message ${reason}`);
-      this.failRequest(message['id'], NESTED_TOO_DEEP, reason);
     } else {
-      this.#deliver(mayHoldSecret ? mask.maskMessage(message) : message, line.length);
+      this.#handleParsed(message, line.length, mayHoldSecret);
     }
   }
 
@@ -110,11 +112,44 @@ export class MessageIntake {
     const reason = isMessage
       ? `a message of ${bytes} bytes; the limit is ${MAX_RESULT_BYTES} bytes`
       : `${bytes} bytes on stdout that are not a message and do not end with a newline`;
+    this.#failTooLong(id, isMessage || endsAsMessage, isMessage ? LINE_TOO_LONG : ANSWER_BROKEN, reason);
+  }
+
+  /** Handles the body of a response: one message or, up to 2025-03-26, an array of them. */
+  handleBody(body: Buffer): void {
+    if (body[0] !== OPENING_BRACKET) {
+      this.handleLine(body);
+      return;
+    }
+    const messages = this.#parseBounded(body, () => parseExact(body.toString('utf8'), MAX_RESULT_LONG_NUMBERS));
+    if (Array.isArray(messages)) {
+      messages.filter(isObject).forEach((message) => this.handleMessage(message, body.length));
+    }
+  }
+
+  /** The result of `parse`, unless parsing would take too long: then the request that the line answers has failed. */
+  #parseBounded<Parsed>(line: Buffer, parse: () => Parsed): Parsed | typeof TOO_MANY {
+    let reason = `a message of more than ${formatCount(MAX_RESULT_VALUES)} values`;
+    try {
+      if (!hasMoreValues(line, MAX_RESULT_VALUES)) {
+        return parse();
+      }
+    } catch (error) {
+      if (!(error instanceof RangeError)) {
+        throw error;
+      }
+      reason = `a message that is ${error.message}`;
+    }
+    this.#failTooLong(idOfLine(line), true, LINE_TOO_LONG, reason);
+    return TOO_MANY;
+  }
+
+  #failTooLong(id: MessageId | undefined, mayAnswer: boolean, code: number, reason: string): void {
     this.#handlers.logger.warning(`Server '${this.#handlers.name}' sent ${reason}`);
     // If it is unknown which request it answered, all of them fail now, so that none waits for its deadline.
-    const others = isMessage || endsAsMessage ? [...this.#pending] : [];
+    const others = mayAnswer ? [...this.#pending] : [];
     const failed = id === undefined ? others : [id];
-    failed.forEach((each) => this.failRequest(each, isMessage ? LINE_TOO_LONG : ANSWER_BROKEN, reason));
+    failed.forEach((each) => this.failRequest(each, code, reason));
   }
 
   /** Answers a request with an error in place of the server. */
@@ -126,7 +161,18 @@ export class MessageIntake {
 
   /** Handles a message that is already parsed. */
   handleMessage(message: JsonObject, bytes: number): void {
-    this.#deliver(this.#handlers.mask.maskMessage(message), bytes);
+    this.#handleParsed(message, bytes, true);
+  }
+
+  #handleParsed(message: JsonObject, bytes: number, mayHoldSecret: boolean): void {
+    const { logger, mask, name } = this.#handlers;
+    if (isDeeperThan(message, MAX_JSON_DEPTH)) {
+      const reason = `nested deeper than ${MAX_JSON_DEPTH} levels`;
+      logger.warning(`Server '${name}' sent a message ${reason}`);
+      this.failRequest(message['id'], NESTED_TOO_DEEP, reason);
+    } else {
+      this.#deliver(mayHoldSecret ? mask.maskMessage(message) : message, bytes);
+    }
   }
 
   #deliver(message: JsonObject, lineBytes: number): void {
@@ -180,10 +226,17 @@ function answerAfterNoise(line: Buffer): JsonObject | undefined {
 /** The JSON-RPC 2.0 object on a line, if there is one. */
 function parseMessage(line: Buffer): JsonObject | undefined {
   try {
-    const value: unknown = parseExact(line.toString('utf8'));
+    const value: unknown = parseExact(line.toString('utf8'), MAX_RESULT_LONG_NUMBERS);
     return isObject(value) && value['jsonrpc'] === '2.0' ? value : undefined;
-  } catch {
+  } catch (error) {
+    if (error instanceof RangeError) {
+      throw error;
+    }
     // Noise; the caller counts it.
     return undefined;
   }
+}
+
+function formatCount(count: number): string {
+  return count.toLocaleString('en-US');
 }

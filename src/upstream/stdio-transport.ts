@@ -18,6 +18,8 @@ export interface StdioTransportOptions extends ServerCommand, MessageHandlers {
   readonly guardian: Guardian;
 }
 
+/** Answers to requests of the server that wait for the pipe. Chosen, far above what a server of good will asks at once. */
+const MAX_WAITING_ANSWERS = 1_000;
 const WRITTEN = Promise.resolve();
 
 /** Starts `options.command` when the SDK or the caller calls `start`. */
@@ -33,6 +35,7 @@ export class StdioClientTransport implements ServerTransport {
   #drained: Promise<void> | undefined;
   /** Characters that wait for the pipe. Cancelled requests still wait, so their calls no longer count. */
   #unwrittenChars = 0;
+  #waitingAnswers = 0;
 
   constructor(options: StdioTransportOptions) {
     this.#intake = new MessageIntake(options, (message) => this.onmessage?.(message as unknown as JSONRPCMessage));
@@ -80,10 +83,18 @@ export class StdioClientTransport implements ServerTransport {
   /** Writes one message; resolves when it is in the pipe or in the stream's buffer. Rejects if the server is gone. */
   send(message: JSONRPCMessage): Promise<void> {
     this.#intake.noteSent(message);
+    const isAnswer = !('method' in message);
+    if (isAnswer && this.#waitingAnswers >= MAX_WAITING_ANSWERS) {
+      // A server that asks without end, and reads no answer, gets no further ones: they would fill the memory.
+      return WRITTEN;
+    }
     const line = `${stringifyExact(message)}\n`;
     const { stdin } = this.#process;
     if (stdin === undefined || this.#drained !== undefined) {
-      return this.#writeLater(line);
+      this.#waitingAnswers += isAnswer ? 1 : 0;
+      return this.#writeLater(line).finally(() => {
+        this.#waitingAnswers -= isAnswer ? 1 : 0;
+      });
     }
     this.#write(stdin, line);
     return WRITTEN;

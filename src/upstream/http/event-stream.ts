@@ -41,15 +41,21 @@ export class StreamPosition {
   }
 }
 
+export interface EventHandlers {
+  readonly onEvent: (event: SseEvent) => void;
+  /** Called with the bytes of the event that is not complete yet. */
+  readonly onBytes?: (bytes: number) => void;
+}
+
 /**
- * Calls `onEvent` for every event. Resolves at the end of the stream. Rejects with `EventTooLongError`, or with the network
- * error that broke the stream.
+ * Reads all events. Resolves at the end of the stream. Rejects with `EventTooLongError`, with what `onBytes` threw, or with the
+ * network error that broke the stream.
  */
 export function readEvents(
   body: Readable,
   maxEventBytes: number,
   position: StreamPosition,
-  onEvent: (event: SseEvent) => void,
+  { onEvent, onBytes }: EventHandlers,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     const parser = new SseParser(maxEventBytes, {
@@ -62,6 +68,7 @@ export function readEvents(
     readInSlices(body, (chunk) => {
       try {
         parser.push(chunk);
+        onBytes?.(parser.pendingBytes);
       } catch (error) {
         body.destroy(error as Error);
       }

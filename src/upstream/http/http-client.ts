@@ -13,6 +13,7 @@ import {
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
 import { messageOf } from '../../base/errors.ts';
+import { createPieces } from '../../protocol/codec.ts';
 import {
   AddressRefusedError,
   type AddressRule,
@@ -33,6 +34,9 @@ const IDLE_SOCKET_MS = 4_000;
 /** Sockets per server; more requests wait. Chosen below 1,024, the default limit of open files per process. */
 const MAX_SOCKETS = 256;
 const MAX_REDIRECTS = 5;
+/** A body that no one reads is short. A longer one costs the connection instead of the time to read it. Both chosen. */
+const MAX_DISCARDED_BYTES = 64 * 1024;
+const MAX_DISCARD_MS = 5_000;
 
 export interface HttpRequest {
   readonly url: URL;
@@ -208,19 +212,39 @@ function forwardedBy({ authorization }: ProxyServer, url: URL, headers: RequestO
   };
 }
 
-/** Reads the body of a response. Rejects with `BodyTooLongError` beyond `maxBytes`, and if the connection breaks. */
-export async function readBody(response: HttpResponse, maxBytes: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
+/**
+ * Reads the body of a response. Rejects with `BodyTooLongError` beyond `maxBytes`, and if the connection breaks. `onBytes` is
+ * called with the bytes so far; what it throws ends the reading.
+ */
+export async function readBody(
+  response: HttpResponse,
+  maxBytes: number,
+  onBytes: (bytes: number) => void = () => undefined,
+): Promise<Buffer> {
+  const pieces = createPieces();
   for await (const chunk of response.body as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > maxBytes) {
+    if (pieces.bytes + chunk.length > maxBytes) {
       throw new BodyTooLongError(maxBytes);
     }
-    chunks.push(chunk);
+    // Copied, because a short chunk would keep the buffer of a whole read alive.
+    pieces.add(Buffer.from(chunk));
+    onBytes(pieces.bytes);
   }
-  const [only] = chunks;
-  return chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks);
+  return pieces.takeAll();
+}
+
+/** Lets the connection be used again if the rest of the body is short, as it is for messages that have no answer. */
+export function discardBody({ body }: HttpResponse): void {
+  let bytes = 0;
+  body.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > MAX_DISCARDED_BYTES) {
+      body.destroy();
+    }
+  });
+  const timer = setTimeout(() => body.destroy(), MAX_DISCARD_MS).unref();
+  body.once('close', () => clearTimeout(timer));
+  body.on('error', () => undefined);
 }
 
 /** A response was longer than allowed. */

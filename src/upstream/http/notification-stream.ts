@@ -73,10 +73,12 @@ export class NotificationStream {
       }
       this.#wasOpen = true;
       const openedAt = performance.now();
-      await readEvents(response.body, MAX_EVENT_BYTES, position, ({ name, data }) => {
-        if (name === 'message' && data.length > 0) {
-          this.#options.onMessage(data);
-        }
+      await readEvents(response.body, MAX_EVENT_BYTES, position, {
+        onEvent: ({ name, data }) => {
+          if (name === 'message' && data.length > 0) {
+            this.#options.onMessage(data);
+          }
+        },
       });
       if (performance.now() - openedAt >= FRUITFUL_MS) {
         position.noteProgress();

@@ -3,6 +3,9 @@ import type { IncomingHttpHeaders } from 'node:http';
 
 const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
+/** A header has room for 16 KiB. */
+const SHOWN_CHARS = 300;
+
 interface ResponseHead {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -23,7 +26,7 @@ export function explainRedirect(from: URL, response: ResponseHead): string | und
   const target = locationOf(from, response);
   return target === undefined
     ? `redirects (HTTP ${response.status}) without an address`
-    : `redirects (HTTP ${response.status}) to ${target.protocol}//${target.host}${target.pathname}, which is not followed`;
+    : `redirects (HTTP ${response.status}) to ${`${target.protocol}//${target.host}${target.pathname}`.slice(0, SHOWN_CHARS)}, which is not followed`;
 }
 
 function locationOf(from: URL, { status, headers }: ResponseHead): URL | undefined {

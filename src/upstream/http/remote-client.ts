@@ -12,6 +12,10 @@ import { RemoteFailure, type RemoteFailureKind, refusesHostName, unreachable } f
 const MAX_REFUSAL_BYTES = 64 * 1024;
 const MAX_REFUSAL_MS = 5_000;
 const SHOWN_CHARS = 300;
+/** Answers to requests of the server that it has not accepted yet. Chosen: as many as it may have questions open. */
+const MAX_ANSWERS = 32;
+/** Their length together. They repeat the id that the server chose. Chosen. */
+const MAX_ANSWER_CHARS = 4 * 1024 * 1024;
 
 /** The credentials of a connection: the login of a user. */
 export interface Authorization {
@@ -49,6 +53,8 @@ export class RemoteClient {
   readonly #http: HttpClient;
   /** The `Authorization` value sent last. A server may repeat it in a refusal. */
   #login: string | undefined;
+  #answers = 0;
+  #answerChars = 0;
 
   constructor(address: RemoteAddress) {
     this.#address = address;
@@ -64,7 +70,7 @@ export class RemoteClient {
     const used = await authorization?.header();
     const response = await this.#sendWith(request, used);
     if (response.status !== 401) {
-      return response;
+      return this.#withoutLogin(response);
     }
     response.body.destroy();
     if (authorization === undefined) {
@@ -76,7 +82,7 @@ export class RemoteClient {
       second.body.destroy();
       throw new RemoteFailure('login', 'refused a login that was just renewed (HTTP 401)', { status: 401 });
     }
-    return second;
+    return this.#withoutLogin(second);
   }
 
   /** What an unsuccessful response means. Rejects with `LOGIN_REQUIRED` if a scope is missing. */
@@ -86,7 +92,7 @@ export class RemoteClient {
       response.body.destroy();
       throw this.#address.authorization.lacksScope(scope === '' ? undefined : scope);
     }
-    const text = this.#maskLogin(await readRefusal(response));
+    const text = this.maskLogin(await readRefusal(response));
     const redirect = explainRedirect(response.url, response);
     const shown = redirect ?? `answered HTTP ${response.status}${quote(response, text)}`;
     return {
@@ -96,13 +102,45 @@ export class RemoteClient {
     };
   }
 
+  /**
+   * Sends the answer to a request of the server. A server that asks without end, and never accepts an answer, gets no further
+   * ones: they would fill the memory, and the sockets that calls need.
+   */
+  async sendAnswer(request: HttpRequest & { readonly body: string }): Promise<HttpResponse | undefined> {
+    const chars = request.body.length;
+    if (this.#answers >= MAX_ANSWERS || this.#answerChars + chars > MAX_ANSWER_CHARS) {
+      return undefined;
+    }
+    this.#answers += 1;
+    this.#answerChars += chars;
+    try {
+      return await this.send(request);
+    } finally {
+      this.#answers -= 1;
+      this.#answerChars -= chars;
+    }
+  }
+
   close(): void {
     this.#http.close();
   }
 
-  #maskLogin(text: string): string {
+  /** Masks the token of the login. Secrets of the entry are masked where errors are made. */
+  maskLogin(text: string): string {
     const token = this.#login?.replace(/^\w+ /, '') ?? '';
-    return token === '' ? text : text.replaceAll(token, MASK);
+    return token === '' ? text : text.replaceAll(token, MASK).replaceAll(token.toLowerCase(), MASK);
+  }
+
+  /** Messages quote these headers. */
+  #withoutLogin(response: HttpResponse): HttpResponse {
+    const headers = { ...response.headers };
+    for (const name of ['content-type', 'location', 'www-authenticate'] as const) {
+      const value = headers[name];
+      if (value !== undefined) {
+        headers[name] = this.maskLogin(value);
+      }
+    }
+    return { ...response, headers };
   }
 
   async #sendWith(request: HttpRequest, authorization: string | undefined): Promise<HttpResponse> {
@@ -141,11 +179,14 @@ function kindOf(status: number, text: string): RemoteFailureKind {
   return status >= 500 || status === 429 ? 'unreachable' : 'protocol';
 }
 
-/** The missing scope (RFC 6750, section 3.1): empty if the server does not name it, undefined if none is missing. */
+/**
+ * The missing scope (RFC 6750, section 3.1): empty if the server names none that is valid and short enough to be shown,
+ * undefined if none is missing.
+ */
 function missingScope({ status, headers }: HttpResponse): string | undefined {
   const challenge = headers['www-authenticate'] ?? '';
   return status === 403 && /error="?insufficient_scope/.test(challenge)
-    ? (/scope="([^"]*)"/.exec(challenge)?.[1] ?? '')
+    ? (/scope="([\x21\x23-\x5b\x5d-\x7e ]{1,300})"/.exec(challenge)?.[1] ?? '')
     : undefined;
 }
 

@@ -1,8 +1,7 @@
 /** Reads the response to one request: JSON, or an event stream that is resumed if it breaks. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isObject } from '../../base/is-object.ts';
-import { MAX_RESULT_BYTES } from '../../base/limits.ts';
-import type { MessageId, MessageIntake } from '../message-intake.ts';
+import { MAX_ARRIVING_BYTES, MAX_RESULT_BYTES } from '../../base/limits.ts';
+import { LINE_TOO_LONG, type MessageId, type MessageIntake } from '../message-intake.ts';
 import { readEvents, StreamPosition } from './event-stream.ts';
 import { BodyTooLongError, type HttpResponse, readBody } from './http-client.ts';
 import { RemoteFailure, unreachable } from './remote-failure.ts';
@@ -12,7 +11,6 @@ import { EventTooLongError } from './sse-events.ts';
 const MAX_FRUITLESS_RESUMES = 5;
 /** Servers end a stream after the response. If one does not, the stream is closed after this long. */
 const AFTER_RESPONSE_MS = 1_000;
-const OPENING_BRACKET = 0x5b;
 
 /** Requests the rest of a stream after an event. Rejects if the server refuses. */
 export type Resume = (lastEventId: string, signal: AbortSignal) => Promise<HttpResponse>;
@@ -20,6 +18,9 @@ export type Resume = (lastEventId: string, signal: AbortSignal) => Promise<HttpR
 export class ResponseReader {
   readonly #intake: MessageIntake;
   readonly #resume: Resume;
+  /** The bytes of each response that is being read. */
+  readonly #arriving = new Map<object, number>();
+  #arrivingBytes = 0;
 
   constructor(intake: MessageIntake, resume: Resume) {
     this.#intake = intake;
@@ -32,6 +33,10 @@ export class ResponseReader {
       await this.#readAs(mediaType(response), response, id, signal);
     } catch (error) {
       response.body.destroy();
+      if (error instanceof TooMuchAtOnceError) {
+        this.#intake.failRequest(id, LINE_TOO_LONG, error.message);
+        return;
+      }
       if (!(error instanceof BodyTooLongError || error instanceof EventTooLongError)) {
         throw error instanceof Error && error.name === 'AbortError' ? error : asFailure(error);
       }
@@ -42,14 +47,35 @@ export class ResponseReader {
     }
   }
 
+  /** Counts the bytes of one response towards those of all. Throws `TooMuchAtOnceError`. */
+  #countArriving(key: object, bytes: number): void {
+    this.#arrivingBytes += bytes - (this.#arriving.get(key) ?? 0);
+    if (bytes === 0) {
+      this.#arriving.delete(key);
+    } else {
+      this.#arriving.set(key, bytes);
+    }
+    if (bytes > 0 && this.#arrivingBytes > MAX_ARRIVING_BYTES && this.#arriving.size > 1) {
+      throw new TooMuchAtOnceError();
+    }
+  }
+
   async #readAs(type: string, response: HttpResponse, id: MessageId, signal: AbortSignal): Promise<void> {
     switch (type) {
       case 'text/event-stream':
         return this.#readStream(response, id, signal);
       case 'application/json':
-        return this.#takeJson(await readBody(response, MAX_RESULT_BYTES));
+        return this.#intake.handleBody(await this.#readBody(response));
       default:
         throw new RemoteFailure('protocol', `answered with content of type '${type.slice(0, 100)}'`, response);
+    }
+  }
+
+  async #readBody(response: HttpResponse): Promise<Buffer> {
+    try {
+      return await readBody(response, MAX_RESULT_BYTES, (bytes) => this.#countArriving(response, bytes));
+    } finally {
+      this.#countArriving(response, 0);
     }
   }
 
@@ -62,7 +88,7 @@ export class ResponseReader {
         return;
       }
       const isHopeless = position.lastEventId === undefined || position.fruitless >= MAX_FRUITLESS_RESUMES;
-      if (isHopeless || broken instanceof EventTooLongError) {
+      if (isHopeless || broken instanceof EventTooLongError || broken instanceof TooMuchAtOnceError) {
         throw broken === undefined ? noResponse(response) : asFailure(broken);
       }
       await sleep(position.nextWaitMs(), undefined, { signal });
@@ -73,29 +99,31 @@ export class ResponseReader {
   /** Resolves with the error that broke the stream; undefined if the stream ended or the response arrived. */
   #readUntilResponse(response: HttpResponse, id: MessageId, position: StreamPosition): Promise<unknown> {
     const { body } = response;
+    let isDone = false;
     return new Promise((resolve) => {
-      const onEnd = readEvents(body, MAX_RESULT_BYTES, position, ({ name, data }) => {
-        if (name === 'message' && data.length > 0) {
-          this.#intake.handleLine(data);
-        }
-        if (!this.#intake.isWaiting(id)) {
-          const timer = setTimeout(() => body.destroy(), AFTER_RESPONSE_MS).unref();
-          body.once('close', () => clearTimeout(timer));
-          resolve(undefined);
-        }
+      const onEnd = readEvents(body, MAX_RESULT_BYTES, position, {
+        onEvent: ({ name, data }) => {
+          if (name === 'message' && data.length > 0) {
+            this.#intake.handleLine(data);
+          }
+          if (!isDone && !this.#intake.isWaiting(id)) {
+            isDone = true;
+            const timer = setTimeout(() => body.destroy(), AFTER_RESPONSE_MS).unref();
+            body.once('close', () => clearTimeout(timer));
+            resolve(undefined);
+          }
+        },
+        onBytes: (bytes) => this.#countArriving(response, bytes),
       });
-      onEnd.then(() => resolve(undefined), resolve);
+      onEnd.finally(() => this.#countArriving(response, 0)).then(() => resolve(undefined), resolve);
     });
   }
+}
 
-  /** Up to 2025-03-26, a response could be an array of messages. */
-  #takeJson(body: Buffer): void {
-    if (body[0] !== OPENING_BRACKET) {
-      this.#intake.handleLine(body);
-      return;
-    }
-    const messages = JSON.parse(body.toString('utf8')) as unknown[];
-    messages.filter(isObject).forEach((message) => this.#intake.handleMessage(message, body.length));
+/** Together, the responses that are being read are too large. */
+class TooMuchAtOnceError extends Error {
+  constructor() {
+    super(`a result that, with others that arrive at once, is larger than ${MAX_ARRIVING_BYTES} bytes`);
   }
 }
 
@@ -109,7 +137,7 @@ function noResponse(response: HttpResponse): RemoteFailure {
 }
 
 function asFailure(error: unknown): Error {
-  if (error instanceof EventTooLongError) {
+  if (error instanceof EventTooLongError || error instanceof TooMuchAtOnceError) {
     return error;
   }
   if (error instanceof SyntaxError) {

@@ -2,6 +2,8 @@
  * Parses server-sent events of bounded length (WHATWG HTML, section "Server-sent events"). Works on bytes, so that a long
  * message is decoded only once, by its consumer.
  */
+import { createPieces, type Pieces } from '../../protocol/codec.ts';
+
 const CR = 0x0d;
 const LF = 0x0a;
 const COLON = 0x3a;
@@ -33,8 +35,9 @@ export class SseParser {
   readonly #maxEventBytes: number;
   readonly #handlers: SseHandlers;
   /** Pieces of a line that is not complete yet. */
-  #pieces: Buffer[] = [];
-  #data: Buffer[] = [];
+  #line: Pieces = createPieces();
+  #data: Pieces = createPieces();
+  #hasData = false;
   #eventBytes = 0;
   #name = '';
   #id: string | undefined;
@@ -46,6 +49,11 @@ export class SseParser {
     this.#handlers = handlers;
   }
 
+  /** Bytes of an event that is not complete yet. */
+  get pendingBytes(): number {
+    return this.#eventBytes;
+  }
+
   /** Parses the next bytes. Throws `EventTooLongError`. */
   push(chunk: Buffer): void {
     if (chunk.length === 0) {
@@ -54,28 +62,36 @@ export class SseParser {
     // If a CRLF is split across chunks, the LF is not a line of its own.
     let start = this.#endedWithCr && chunk[0] === LF ? 1 : 0;
     this.#endedWithCr = false;
-    for (let end = lineEnd(chunk, start); end !== -1; end = lineEnd(chunk, start)) {
+    const ends = new LineEnds(chunk);
+    for (let end = ends.after(start); end !== -1; end = ends.after(start)) {
       this.#count(end - start);
       const line = chunk.subarray(start, end);
-      this.#onLine(this.#pieces.length === 0 ? line : Buffer.concat([...this.#pieces.splice(0), line]));
+      this.#onLine(this.#completeLine(line));
       const isCr = chunk[end] === CR;
       this.#endedWithCr = isCr && end + 1 === chunk.length;
       start = end + (isCr && chunk[end + 1] === LF ? 2 : 1);
     }
     if (start < chunk.length) {
       this.#count(chunk.length - start);
-      // Copied, because the stream may reuse its buffer.
-      this.#pieces.push(Buffer.from(chunk.subarray(start)));
+      addCopy(this.#line, chunk.subarray(start));
     }
   }
 
   #count(bytes: number): void {
     this.#eventBytes += bytes;
     if (this.#eventBytes > this.#maxEventBytes) {
-      this.#pieces = [];
-      this.#data = [];
+      this.#line = createPieces();
+      this.#data = createPieces();
       throw new EventTooLongError(this.#maxEventBytes);
     }
+  }
+
+  #completeLine(end: Buffer): Buffer {
+    if (this.#line.bytes === 0) {
+      return end;
+    }
+    addCopy(this.#line, end);
+    return this.#line.takeAll();
   }
 
   #onLine(line: Buffer): void {
@@ -95,7 +111,11 @@ export class SseParser {
   #onField(field: string, value: Buffer): void {
     switch (field) {
       case 'data':
-        this.#data.push(Buffer.from(value));
+        if (this.#hasData) {
+          this.#data.add(NEWLINE);
+        }
+        this.#hasData = true;
+        addCopy(this.#data, value);
         break;
       case 'event':
         this.#name = value.toString('utf8');
@@ -113,9 +133,9 @@ export class SseParser {
   }
 
   #dispatch(): void {
-    const event = { name: this.#name === '' ? 'message' : this.#name, data: joinLines(this.#data), id: this.#id };
-    const isEmpty = this.#data.length === 0 && this.#id === undefined;
-    this.#data = [];
+    const event = { name: this.#name === '' ? 'message' : this.#name, data: this.#data.takeAll(), id: this.#id };
+    const isEmpty = !this.#hasData && this.#id === undefined;
+    this.#hasData = false;
     this.#name = '';
     this.#id = undefined;
     this.#eventBytes = 0;
@@ -128,15 +148,31 @@ export class SseParser {
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 const NEWLINE = Buffer.from([LF]);
 
-function lineEnd(chunk: Buffer, start: number): number {
-  const lf = chunk.indexOf(LF, start);
-  const cr = chunk.subarray(start, lf === -1 ? chunk.length : lf).indexOf(CR);
-  return cr === -1 ? lf : start + cr;
+/** Finds the line ends of a chunk in order. Each search goes on where the last one for the same byte ended. */
+class LineEnds {
+  readonly #chunk: Buffer;
+  #lf = -1;
+  #cr = -1;
+
+  constructor(chunk: Buffer) {
+    this.#chunk = chunk;
+  }
+
+  /** The first line end from `start` on; -1 if there is none. */
+  after(start: number): number {
+    this.#lf = this.#lf < start ? this.#find(LF, start) : this.#lf;
+    this.#cr = this.#cr < start ? this.#find(CR, start) : this.#cr;
+    const first = Math.min(this.#lf, this.#cr);
+    return first === Number.POSITIVE_INFINITY ? -1 : first;
+  }
+
+  #find(byte: number, start: number): number {
+    const at = this.#chunk.indexOf(byte, start);
+    return at === -1 ? Number.POSITIVE_INFINITY : at;
+  }
 }
 
-function joinLines(lines: readonly Buffer[]): Buffer {
-  const [only] = lines;
-  return lines.length === 1 && only !== undefined
-    ? only
-    : Buffer.concat(lines.flatMap((line, index) => (index === 0 ? [line] : [NEWLINE, line])));
+/** Copied, because a short piece would keep the buffer of a whole read alive. */
+function addCopy(pieces: Pieces, piece: Buffer): void {
+  pieces.add(Buffer.from(piece));
 }

@@ -6,12 +6,13 @@ import { setMaxListeners } from 'node:events';
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import type { JsonObject } from '../../base/is-object.ts';
 import { MAX_RESULT_BYTES } from '../../base/limits.ts';
+import { escapeControls } from '../../base/log.ts';
 import { stringifyExact } from '../../protocol/exact-json.ts';
 import type { ServerTransport } from '../connection.ts';
 import { type MessageHandlers, MessageIntake } from '../message-intake.ts';
 import type { ServerExit } from '../server-process.ts';
 import { readEvents, StreamPosition } from './event-stream.ts';
-import type { HttpResponse } from './http-client.ts';
+import { discardBody, type HttpResponse } from './http-client.ts';
 import { type RemoteAddress, RemoteClient } from './remote-client.ts';
 import { RemoteFailure, unreachable } from './remote-failure.ts';
 import { mediaType } from './response-reader.ts';
@@ -84,20 +85,26 @@ export class SseTransport implements ServerTransport {
     }
     this.#intake.noteSent(sent);
     const version = this.#protocolVersion;
-    const response = await this.#client.send({
+    const request = {
       url: this.#endpoint,
-      method: 'POST',
+      method: 'POST' as const,
       headers: {
         'content-type': 'application/json',
         ...(version === undefined ? {} : { 'mcp-protocol-version': version }),
       },
       body: stringifyExact(sent),
       signal: this.#ended.signal,
-    });
+    };
+    const isAnswer = sent['method'] === undefined;
+    const response = await (isAnswer ? this.#client.sendAnswer(request) : this.#client.send(request));
+    if (response === undefined) {
+      this.#options.logger.debug(`Server '${this.#options.name}' accepts no answers to its requests`);
+      return;
+    }
     if (response.status < 200 || response.status > 299) {
       throw (await this.#client.refusalOf(response)).failure;
     }
-    response.body.resume();
+    discardBody(response);
   }
 
   /** Closes the stream and every socket. */
@@ -107,12 +114,14 @@ export class SseTransport implements ServerTransport {
 
   #listen(response: HttpResponse): Promise<void> {
     return new Promise((resolve, reject) => {
-      const ended = readEvents(response.body, MAX_RESULT_BYTES, new StreamPosition(), (event) => {
-        if (event.name === 'endpoint') {
-          this.#takeEndpoint(event).then(resolve, reject);
-        } else if (event.name === 'message') {
-          this.#intake.handleLine(event.data);
-        }
+      const ended = readEvents(response.body, MAX_RESULT_BYTES, new StreamPosition(), {
+        onEvent: (event) => {
+          if (event.name === 'endpoint') {
+            this.#takeEndpoint(event).then(resolve, reject);
+          } else if (event.name === 'message') {
+            this.#intake.handleLine(event.data);
+          }
+        },
       });
       ended
         .catch((error: unknown) => {
@@ -140,7 +149,8 @@ export class SseTransport implements ServerTransport {
     const endpoint = URL.canParse(text, url.href) ? new URL(text, url) : undefined;
     if (endpoint?.origin !== url.origin) {
       this.#end(true);
-      throw new RemoteFailure('protocol', `names an address on another server for messages: ${text.slice(0, 200)}`);
+      const shown = escapeControls(this.#client.maskLogin(text).slice(0, 200));
+      throw new RemoteFailure('protocol', `names an address on another server for messages: ${shown}`);
     }
     this.#endpoint ??= endpoint;
   }

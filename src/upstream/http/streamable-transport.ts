@@ -11,7 +11,7 @@ import type { AdmittedTools, ServerTransport } from '../connection.ts';
 import { isMessageId, type MessageHandlers, type MessageId, MessageIntake } from '../message-intake.ts';
 import type { ServerExit } from '../server-process.ts';
 import type { UpstreamTool } from '../tool-list.ts';
-import type { HttpResponse } from './http-client.ts';
+import { discardBody, type HttpResponse } from './http-client.ts';
 import { NotificationStream } from './notification-stream.ts';
 import { asSdkError, type RemoteAddress, RemoteClient } from './remote-client.ts';
 import { RemoteFailure } from './remote-failure.ts';
@@ -20,6 +20,8 @@ import { mediaType, ResponseReader } from './response-reader.ts';
 
 /** How long to wait for a server to end its session. Chosen, short because the shutdown of the bridge waits for it. */
 const END_SESSION_MS = 1_000;
+/** How long to wait until a server accepts that a request is cancelled. Chosen. */
+const CANCEL_MS = 1_000;
 const ACCEPTED_TYPES = 'application/json, text/event-stream';
 
 export interface StreamableTransportOptions extends MessageHandlers, RemoteAddress {}
@@ -171,14 +173,21 @@ export class StreamableTransport implements ServerTransport {
   async #cancel(sent: JsonObject): Promise<void> {
     const id = isObject(sent['params']) ? (sent['params']['requestId'] as MessageId) : '';
     if (Object.keys(modernHeaders(sent)).length === 0) {
-      const response = await this.#post(sent, undefined);
-      response.body.resume();
+      // The request ends even if the server never accepts that: what it has sent so far is still in memory.
+      const response = await this.#post(sent, AbortSignal.timeout(CANCEL_MS)).catch(() => undefined);
+      if (response !== undefined) {
+        discardBody(response);
+      }
     }
     this.#running.get(id)?.abort();
   }
 
   async #exchange(sent: JsonObject, id: MessageId | undefined, signal: AbortSignal): Promise<void> {
     const response = await this.#post(sent, signal);
+    if (response === undefined) {
+      this.#options.logger.debug(`Server '${this.#options.name}' accepts no answers to its requests`);
+      return;
+    }
     if (response.status < 200 || response.status > 299) {
       await this.#refuse(response, sent, id);
       return;
@@ -188,7 +197,7 @@ export class StreamableTransport implements ServerTransport {
       this.#sessionId = typeof session === 'string' ? session : undefined;
     }
     if (id === undefined) {
-      response.body.resume();
+      discardBody(response);
       if (sent['method'] === 'notifications/initialized') {
         this.#notifications.start();
       }
@@ -237,7 +246,8 @@ export class StreamableTransport implements ServerTransport {
     };
   }
 
-  #post(sent: JsonObject, signal: AbortSignal | undefined): Promise<HttpResponse> {
+  /** Undefined for an answer that is not sent, because the server does not accept earlier ones. */
+  #post(sent: JsonObject, signal: AbortSignal | undefined): Promise<HttpResponse | undefined> {
     const headers = {
       ...(sent['method'] === 'initialize' ? {} : this.#headers()),
       ...modernHeaders(sent),
@@ -245,7 +255,8 @@ export class StreamableTransport implements ServerTransport {
       accept: ACCEPTED_TYPES,
       'content-type': 'application/json',
     };
-    return this.#client.send({ url: this.#options.url, method: 'POST', headers, body: stringifyExact(sent), signal });
+    const request = { url: this.#options.url, method: 'POST' as const, headers, body: stringifyExact(sent), signal };
+    return sent['method'] === undefined ? this.#client.sendAnswer(request) : this.#client.send(request);
   }
 
   #get(headers: Record<string, string>, signal: AbortSignal): Promise<HttpResponse> {

@@ -129,7 +129,7 @@ class StoredAuthorization implements Authorization {
         if (UNKNOWN_CLIENT.has(error.code) && this.#definition.oauth?.clientId === undefined) {
           await this.#store.remove(this.#key);
         }
-        throw this.#loginRequired(`no longer accepts the login (${error.code})`, { cause: error });
+        throw this.#loginRequired(`no longer accepts the login${codeOf(error, record)}`, { cause: error });
       }
       throw new RemoteFailure('unreachable', 'could not renew the login: its authorization server does not respond', {
         cause: error,
@@ -164,6 +164,12 @@ class StoredAuthorization implements Authorization {
       cause,
     });
   }
+}
+
+/** In parentheses; empty for anything but an error code as in RFC 6749, section 5.2, because it may repeat the refresh token. */
+function codeOf({ code }: { readonly code: string }, { tokens }: LoginRecord): string {
+  const isPlain = /^[a-z_]{1,40}$/.test(code) && ![tokens.access_token, tokens.refresh_token].includes(code);
+  return isPlain ? ` (${code})` : '';
 }
 
 function bearerOf({ tokens }: LoginRecord): string {

@@ -18,7 +18,7 @@ describe('a reopened stream', () => {
     const position = new StreamPosition();
     const body = new PassThrough();
     const seen: string[] = [];
-    const ended = readEvents(body, 100, position, ({ data }) => seen.push(String(data)));
+    const ended = readEvents(body, 100, position, { onEvent: ({ data }) => seen.push(String(data)) });
     body.end('id: 7\nretry: 5\ndata: a\n\ndata: b\n\n');
     await ended;
     expect([seen, position.lastEventId]).toEqual([['a', 'b'], '7']);
