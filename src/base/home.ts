@@ -36,6 +36,18 @@ function homeOfAccount(): string {
   }
 }
 
+/** The working directory. Throws `CONFIG_INVALID` if it has been deleted. */
+export function workingFolder(): string {
+  try {
+    return process.cwd();
+  } catch (error) {
+    throw new BridgeError('CONFIG_INVALID', 'the current folder has been deleted', {
+      hint: 'Change to another folder.',
+      cause: error,
+    });
+  }
+}
+
 /** Rejects with `CONFIG_INVALID` if the home folder does not exist or is not a folder: clients would not read files written there. */
 export async function refuseUnusableHome({ home }: { readonly home: string }): Promise<void> {
   const found = await stat(home).catch(() => undefined);

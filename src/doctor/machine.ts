@@ -14,6 +14,7 @@ const MEBIBYTE = 1024 * 1024;
 const LITTLE_DISK_BYTES = 200 * MEBIBYTE;
 /** Write permission for the group and for others. */
 const FOREIGN_WRITE = 0o022;
+const ROOT_ID = 0;
 
 export async function examineMachine(settings: Settings, isFix: boolean): Promise<Finding[]> {
   return [
@@ -106,8 +107,18 @@ async function nearestDirectory(path: string): Promise<string> {
 }
 
 async function examineSharing(stateDir: string, isFix: boolean): Promise<Finding | undefined> {
-  const { mode } = await stat(stateDir);
-  if (platform() === 'win32' || (mode & FOREIGN_WRITE) === 0) {
+  const { mode, uid } = await stat(stateDir);
+  const ownId = process.getuid?.();
+  if (ownId !== undefined && ![ownId, ROOT_ID].includes(uid)) {
+    return {
+      section: 'machine',
+      // Root often uses folders of others, for example in a container.
+      level: ownId === ROOT_ID ? 'warning' : 'problem',
+      text: `the state directory ${stateDir} belongs to another user, and what they put there runs as you`,
+      hint: 'Set MCP_BRIDGE_STATE_DIR to a folder that you own.',
+    };
+  }
+  if (ownId === undefined || (mode & FOREIGN_WRITE) === 0) {
     return undefined;
   }
   if (isFix) {

@@ -1,5 +1,6 @@
 /** The last lines of `install`: which servers code can call now, and how to add more. */
 
+import { escapeControls } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
 import { listServers } from '../clients/server-lists.ts';
 import type { ClientId, ClientSystem } from '../clients/table.ts';
@@ -75,7 +76,8 @@ function describeFolderServers(plans: readonly (readonly [ClientId, Plan])[]): s
     .join('');
 }
 
-function list(names: readonly string[]): string {
+function list(all: readonly string[]): string {
+  const names = all.map(escapeControls);
   const rest = names.length - MAX_NAMES;
   return rest > 0 ? `${names.slice(0, MAX_NAMES).join(', ')} and ${rest} more` : names.join(', ');
 }

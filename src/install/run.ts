@@ -2,7 +2,8 @@
 import { isAbsolute } from 'node:path';
 import type { Person } from '../base/cell.ts';
 import { BridgeError } from '../base/errors.ts';
-import { refuseUnusableHome } from '../base/home.ts';
+import { refuseUnusableHome, workingFolder } from '../base/home.ts';
+import { escapeControls, escapeInJson, escapeInLines } from '../base/log.ts';
 import { COMMAND_NAME, thisProgramStart } from '../base/package.ts';
 import { splitWords } from '../base/shell-words.ts';
 import { listServers } from '../clients/server-lists.ts';
@@ -63,7 +64,8 @@ export async function install(command: InstallCommand, options: InstallOptions):
   const globally = command.isGlobal ? await (await import('./global-install.ts')).planGlobalInstall() : undefined;
   const planOptions: PlanOptions = {
     system,
-    cwd: options.cwd ?? process.cwd(),
+    // Needed for `project` only, so a deleted one does not matter otherwise.
+    cwd: options.cwd ?? (command.scope === 'project' ? workingFolder() : system.home),
     scope: command.scope,
     stateDir: options.settings.stateDir,
     start: chooseStart(command, options, globally),
@@ -85,9 +87,9 @@ export async function install(command: InstallCommand, options: InstallOptions):
     reports.push({ client: id, ...(await carryOut(plan, command, print)) });
   }
   if (command.isJson) {
-    options.writeOut(`${JSON.stringify(reports, undefined, 2)}\n`);
+    options.writeOut(`${escapeInJson(JSON.stringify(reports, undefined, 2))}\n`);
   } else if (command.command === 'install') {
-    print(await describeCallable(plans, command, { ...options, system }));
+    print(escapeInLines(await describeCallable(plans, command, { ...options, system })));
   }
   return 0;
 }
@@ -246,19 +248,24 @@ async function printSnippets(
     return;
   }
   for (const { client, path, text } of snippets) {
-    writeError(`${client.title} reads this from ${path}\n`);
+    writeError(`${client.title} reads this from ${escapeControls(path)}\n`);
     writeOut(text);
   }
 }
 
+/** With control characters escaped: names and comments in the file of a project may come from a stranger. */
 function describePlan({ client, changes, notes, path }: Plan, command: InstallCommand, hasColors: boolean): string {
   const state = command.command === 'install' ? 'is already registered' : 'is not registered';
+  const diffs = changes.map((change) => {
+    const shown = escapeInLines(renderChange(change).replaceAll('\r\n', '\n'));
+    return hasColors ? colorChange(shown) : shown;
+  });
   const lines =
     changes.length === 0
-      ? `${client.title}: nothing to change; the bridge ${state} in ${path}.\n`
-      : `${client.title}:\n${changes.map((change) => (hasColors ? colorChange(renderChange(change)) : renderChange(change))).join('')}`;
+      ? `${client.title}: nothing to change; the bridge ${state} in ${escapeControls(path)}.\n`
+      : `${client.title}:\n${diffs.join('')}`;
   const dryRun = command.isDryRun ? 'Nothing was written (--dry-run).\n' : '';
-  return `${lines}${notes.map((note) => `${note}\n`).join('')}${dryRun}`;
+  return `${lines}${notes.map((note) => `${escapeControls(note)}\n`).join('')}${dryRun}`;
 }
 
 /** Writes the planned changes, unless it is a dry run. */
@@ -275,7 +282,7 @@ async function carryOut(
     done.push({ path: file.path, action, diff: renderChange(change), backup: backup ?? null });
     if (!isDryRun) {
       const copy = backup === undefined ? '' : ` (backup: ${backup})`;
-      print(`${action === 'remove' ? 'Removed' : 'Wrote'} ${file.path}${copy}\n`);
+      print(`${escapeControls(`${action === 'remove' ? 'Removed' : 'Wrote'} ${file.path}${copy}`)}\n`);
     }
   }
   const isWritten = !isDryRun && changes.length > 0;

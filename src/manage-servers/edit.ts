@@ -2,6 +2,7 @@
 
 import { join } from 'node:path';
 import { BridgeError, messageOf } from '../base/errors.ts';
+import { workingFolder } from '../base/home.ts';
 import { escapeControls, escapeInLines, silentLogger } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
 import { quoteShellWord } from '../base/shell-words.ts';
@@ -92,8 +93,8 @@ export async function editServers(command: EditServersCommand, options: EditServ
 }
 
 async function additionsOf({ entry, names }: EditServersCommand, options: EditServersOptions): Promise<NewEntries> {
-  const { cwd = process.cwd(), input } = options;
-  return entry === undefined ? { entries: [] } : createEntries(names[0], entry, { cwd, input });
+  const { cwd, input } = options;
+  return entry === undefined ? { entries: [] } : createEntries(names[0], entry, { cwd: cwd ?? workingFolder(), input });
 }
 
 /** Runs `work` under a lock: two concurrent commands would overwrite each other's entries. */

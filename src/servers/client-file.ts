@@ -11,12 +11,15 @@ import { BridgeError, messageOf } from '../base/errors.ts';
 import { COMMAND } from '../base/package.ts';
 import type { FileFormat } from '../clients/file-format.ts';
 import { makeFolders, replaceFile } from '../state/file-system.ts';
+import { readBounded } from '../state/state-files.ts';
 
 /** Entries contain secrets, so only the owner can read a new file, and enter a new folder, such as the state directory. */
 const NEW_FILE_MODE = 0o600;
 const NEW_FOLDER_MODE = 0o700;
 const WRITE_BITS = 0o222;
 const BYTE_ORDER_MARK = '\uFEFF';
+/** Only at the start: the same character elsewhere belongs to the text. */
+const STARTS_WITH_MARK = /^\uFEFF/;
 const BACKUP = '.backup-';
 /** Chosen: far above the settings of editors with long histories. */
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
@@ -50,7 +53,7 @@ export async function readClientFile(path: string): Promise<ClientFile> {
   if (!Buffer.from(text).equals(bytes)) {
     throw refusal(path, 'is not text in UTF-8');
   }
-  return { path, target, text: text.replace(BYTE_ORDER_MARK, ''), bytes, mode, owner: { uid, gid } };
+  return { path, target, text: text.replace(STARTS_WITH_MARK, ''), bytes, mode, owner: { uid, gid } };
 }
 
 /** A file that does not exist yet. */
@@ -107,13 +110,18 @@ export async function writeClientFile(
   }
 }
 
-/** The contents of the file's backups, newest first. */
+/** The contents of the file's backups, newest first. In the folder of a project, a stranger may have put pipes and links there. */
 export async function readBackups({ target }: ClientFile): Promise<string[]> {
   const start = basename(target) + BACKUP;
   const names = await readdir(dirname(target)).catch(() => []);
   const found = names.filter((name) => name.startsWith(start)).toSorted((a, b) => (a < b ? 1 : -1));
-  const texts = await Promise.all(found.map((name) => readFile(join(dirname(target), name), 'utf8').catch(() => '')));
-  return texts.map((text) => text.replace(BYTE_ORDER_MARK, ''));
+  const texts = await Promise.all(
+    found.map(async (name) => {
+      const bytes = await readBounded(join(dirname(target), name), MAX_FILE_BYTES).catch(() => undefined);
+      return bytes?.toString('utf8').replace(STARTS_WITH_MARK, '');
+    }),
+  );
+  return texts.filter((text) => text !== undefined);
 }
 
 /** The path with links resolved; undefined if there is no file. */

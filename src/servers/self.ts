@@ -3,7 +3,7 @@
  * two safeguards: an entry is recognized by its name, command or arguments, even behind launchers and small scripts; and a
  * marker in the environment of every server stops anything else, such as two bridges that list each other.
  */
-import { closeSync, constants, fstatSync, openSync, readFileSync, readSync, realpathSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync, realpathSync } from 'node:fs';
 import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
 import { bridgeDepth } from '../base/bridge-depth.ts';
 import { BridgeError } from '../base/errors.ts';
@@ -18,6 +18,8 @@ const OWN_NAME_IN_TEXT = /(?:^|[\s/"'=:])mcp[-_]server[-_]code[-_]execution[-_]m
 const FILE_PATH = /^(?:[\\/~]|\.{1,2}[\\/]|[A-Za-z]:[\\/])/;
 /** Wrapper scripts are short; a longer file is a program. */
 const SCRIPT_HEAD_BYTES = 8 * 1024;
+/** Far above the package.json of this package. */
+const PACKAGE_FILE_BYTES = 256 * 1024;
 
 /** Programs that run the program named by their first plain argument. */
 const LAUNCHERS: ReadonlySet<string> = new Set(
@@ -135,7 +137,8 @@ function isOwnCli(program: string, cwd: string | undefined): boolean {
   }
   try {
     const file = realpathSync(resolve(cwd ?? '.', program));
-    const { name } = JSON.parse(readFileSync(join(dirname(file), '..', 'package.json'), 'utf8')) as { name?: unknown };
+    const text = readStart(join(dirname(file), '..', 'package.json'), PACKAGE_FILE_BYTES);
+    const { name } = JSON.parse(text ?? '{}') as { name?: unknown };
     return typeof name === 'string' && OWN_NAMES.has(name);
   } catch {
     // No such file, or not part of a package. As with scripts, the depth marker still stops a recursion.
@@ -161,17 +164,22 @@ function candidatePaths(program: string, cwd: string | undefined, env: Environme
     .map((folder) => join(folder, program));
 }
 
-/** The first bytes of a script (a file that starts with `#!`); undefined for anything else. Never blocks on a pipe or device. */
+/** The first bytes of a script (a file that starts with `#!`); undefined for anything else. */
 function readScriptHead(path: string): string | undefined {
+  const text = readStart(path, SCRIPT_HEAD_BYTES);
+  return text?.startsWith('#!') === true ? text : undefined;
+}
+
+/** The first bytes of a regular file; undefined for anything else. Never blocks on a pipe or device. */
+function readStart(path: string, maxBytes: number): string | undefined {
   let descriptor: number | undefined;
   try {
     descriptor = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
     if (!fstatSync(descriptor).isFile()) {
       return undefined;
     }
-    const head = Buffer.alloc(SCRIPT_HEAD_BYTES);
-    const text = head.toString('utf8', 0, readSync(descriptor, head, 0, head.length, 0));
-    return text.startsWith('#!') ? text : undefined;
+    const head = Buffer.alloc(maxBytes);
+    return head.toString('utf8', 0, readSync(descriptor, head, 0, head.length, 0));
   } catch {
     // The file cannot be read. The depth marker still stops a recursion.
     return undefined;

@@ -2,19 +2,27 @@
  * Keeps the code packs of sandboxes: the standard library, compiled once for each image, so that the next start need not
  * compile it (39 ms instead of 224 ms, measured). A pack is data from a sandbox: the host never parses it and gives it only to
  * sandboxes of the same engine and image. A store that cannot write keeps packs in memory.
+ *
+ * A file begins with the SHA-256 of the pack, because Python runs what is in it: with a damaged one, no sandbox would start.
  */
-import { createHash, randomUUID } from 'node:crypto';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
-import { makeFolders, replaceFile } from '../state/file-system.ts';
+import { ensureDirectory, readBounded, TEMPORARY_SUFFIX, writeAtomically } from '../state/state-files.ts';
 
 export interface CodePackStore {
   load(key: string): Promise<Buffer | undefined>;
   /** Keeps a pack; never rejects. */
   save(key: string, pack: Buffer): Promise<void>;
 }
+
+/** Real packs have about 3 MB. */
+const MAX_PACK_BYTES = 32 * 1024 * 1024;
+const DIGEST_BYTES = 32;
+/** Writing one takes milliseconds. Chosen. */
+const MAX_TEMPORARY_AGE_MS = 60 * 60 * 1000;
 
 /** A store in `folder`, which is created when first needed. */
 export function createCodePackStore(folder: string, logger: Logger): CodePackStore {
@@ -28,7 +36,11 @@ export function createCodePackStore(folder: string, logger: Logger): CodePackSto
         return held;
       }
       try {
-        const pack = await readFile(fileOf(key));
+        const content = await readBounded(fileOf(key), DIGEST_BYTES + MAX_PACK_BYTES);
+        const pack = content.subarray(DIGEST_BYTES);
+        if (!digestOf(pack).equals(content.subarray(0, DIGEST_BYTES))) {
+          return undefined;
+        }
         known.set(key, pack);
         return pack;
       } catch {
@@ -37,21 +49,31 @@ export function createCodePackStore(folder: string, logger: Logger): CodePackSto
     },
     async save(key, pack) {
       known.set(key, pack);
-      const temporary = `${fileOf(key)}.${randomUUID()}`;
       try {
-        await makeFolders(folder, 0o700);
-        await writeFile(temporary, pack, { mode: 0o600 });
-        await replaceFile(temporary, fileOf(key));
+        await ensureDirectory(folder);
+        await writeAtomically(fileOf(key), [digestOf(pack), pack], { isDurable: false });
+        await removeIncomplete(folder);
       } catch (error) {
-        await rm(temporary, { force: true }).catch(() => undefined);
         logger.debug(`the code pack is kept in memory only: ${messageOf(error)}`);
       }
     },
   };
 }
 
-/** Real packs have about 3 MB. */
-const MAX_PACK_BYTES = 32 * 1024 * 1024;
+/** A bridge may end before it has written a pack. */
+async function removeIncomplete(folder: string): Promise<void> {
+  const names = (await readdir(folder)).filter((name) => name.endsWith(TEMPORARY_SUFFIX));
+  for (const file of names.map((name) => join(folder, name))) {
+    const { mtimeMs } = await stat(file);
+    if (Date.now() - mtimeMs > MAX_TEMPORARY_AGE_MS) {
+      await rm(file, { force: true });
+    }
+  }
+}
+
+function digestOf(pack: Buffer): Buffer {
+  return createHash('sha256').update(pack).digest();
+}
 
 /** Collects the pieces of a pack that a sandbox sends. */
 export class PackCollector {

@@ -1,11 +1,15 @@
 /** The settings as options for engines. */
 import { randomUUID } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
 import { homeFolder } from '../base/home.ts';
 import { TMP_BYTES, WORKSPACE_BYTES } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
+import { PACKAGE_ROOT } from '../base/package.ts';
+import { clientOf } from '../clients/table.ts';
 import type { DetectOptions } from '../engines/detect.ts';
 import type { SandboxLimits } from '../engines/engine.ts';
 import { withInstallFolders } from '../engines/executable.ts';
+import { thisSystem } from '../servers/sources.ts';
 import { checkMounts } from '../settings/mounts.ts';
 import type { Settings } from '../settings/settings.ts';
 
@@ -18,11 +22,31 @@ export function engineOptions(settings: Settings, logger: Logger): DetectOptions
     user: settings.containerUser,
     pullPolicy: settings.pull,
     ociRuntime: settings.ociRuntime,
-    mounts: checkMounts(settings.mounts ?? [], { home: homeFolder(process.env), stateDir: settings.stateDir }),
+    mounts: checkMounts(settings.mounts ?? [], {
+      home: homeFolder(process.env),
+      stateDir: settings.stateDir,
+      serverFiles: serverFilesOf(settings),
+      program: fileURLToPath(PACKAGE_ROOT),
+    }),
     instanceId: randomUUID(),
     env: withInstallFolders(process.env, process.platform),
     logger,
   };
+}
+
+/** The files outside the state directory that the bridge reads servers from, whether they exist or not. */
+function serverFilesOf({ configSources, serversConfig }: Settings): string[] {
+  const ofSources = configSources.flatMap((source) => {
+    switch (source.kind) {
+      case 'mcps':
+        return [];
+      case 'client':
+        return clientOf(source.id).userFiles(thisSystem(process.env));
+      case 'file':
+        return [source.path];
+    }
+  });
+  return [...(serversConfig === undefined ? [] : [serversConfig]), ...ofSources];
 }
 
 /** The limits of every sandbox. */

@@ -2,8 +2,8 @@
  * Folders of the host that a sandbox can see (`MCP_BRIDGE_MOUNTS`): their syntax, and which are refused. A mount is a hole in
  * the sandbox that the user asks for, so any mount that would open more than one folder is refused.
  */
-import { realpathSync, statSync } from 'node:fs';
-import nodePath, { isAbsolute, join, posix, resolve } from 'node:path';
+import { readdirSync, readlinkSync, realpathSync, statSync } from 'node:fs';
+import nodePath, { dirname, isAbsolute, join, posix, resolve } from 'node:path';
 import { BridgeError, messageOf } from '../base/errors.ts';
 import { homeFolder } from '../base/home.ts';
 import type { Mount } from '../engines/engine.ts';
@@ -38,6 +38,10 @@ export interface MountPolicy {
   readonly home: string;
   /** It has the definitions of the servers, and so credentials. */
   readonly stateDir: string;
+  /** Files outside the state directory that define servers. */
+  readonly serverFiles?: readonly string[];
+  /** The folder of this program. */
+  readonly program?: string;
 }
 
 /** Parses mounts separated by commas. Throws an Error that says which one is invalid. */
@@ -70,13 +74,25 @@ function parseMount(text: string): Mount {
 
 /**
  * The mounts with the real paths of their sources, which must exist. Throws `CONFIG_INVALID` for a folder that exposes more than
- * the user can intend: the home folder and its parents, the state directory, and sockets of engines.
+ * the user can intend: the home folder and its parents, the state directory, files that define servers, and sockets of engines.
+ * Of a folder that code can write to, also what leads there counts, because code could put a link in its place.
  */
 export function checkMounts(mounts: readonly Mount[], policy: MountPolicy): readonly Mount[] {
-  return mounts.map((mount) => ({ ...mount, source: checkSource(mount.source, policy) }));
+  const checked = mounts.map((mount) => ({ ...mount, written: mount.source, ...placeOf(mount.source, policy) }));
+  for (const mount of checked) {
+    refuseSecrets(mount, policy);
+    refuseReplaceable(mount, checked);
+  }
+  return checked.map(({ source, target, isWritable }) => ({ source, target, isWritable }));
 }
 
-function checkSource(written: string, { home, stateDir }: MountPolicy): string {
+interface PlacedMount extends Mount {
+  readonly written: string;
+  /** The real folders in which a name of the path is looked up. */
+  readonly way: readonly string[];
+}
+
+function placeOf(written: string, { home }: MountPolicy): Pick<PlacedMount, 'source' | 'way'> {
   const path = resolve(/^~(?=$|[/\\])/.test(written) ? join(home, written.slice(1)) : written);
   if (!isAbsolute(written) && !written.startsWith('~')) {
     throw refused(written, 'it is not an absolute path');
@@ -85,15 +101,26 @@ function checkSource(written: string, { home, stateDir }: MountPolicy): string {
   if (!statSync(source).isDirectory()) {
     throw refused(written, 'it is not a folder');
   }
+  return { source, way: wayTo(path) };
+}
+
+function refuseSecrets({ source, written, isWritable }: PlacedMount, policy: MountPolicy): void {
+  const { home, stateDir, program, serverFiles = [] } = policy;
+  const ofServers = 'which has your servers and their credentials';
   const secrets: [string, string][] = [
     [home, 'your home folder'],
     [homeFolder(process.env), 'your home folder'],
-    [stateDir, 'the state directory, which has your servers and their credentials'],
+    [stateDir, `the state directory, ${ofServers}`],
+    ...[...serverFiles, ...filesIn(stateDir)].map((file): [string, string] => [file, `${file}, ${ofServers}`]),
     ...ENGINE_SOCKETS.map((socket): [string, string] => [socket, 'the socket of a container engine']),
+    ...(isWritable && program !== undefined ? [[program, 'this program'] satisfies [string, string]] : []),
   ];
   for (const [secret, name] of secrets) {
     if (contains(source, realOrSame(secret))) {
       throw refused(written, `it is, or contains, ${name}`);
+    }
+    if (isWritable && wayTo(secret).some((folder) => contains(source, folder))) {
+      throw refused(written, `it contains a link that leads to ${name}`);
     }
   }
   const outside = [...KERNEL_FOLDERS, ...ENGINE_SOCKETS, stateDir].find((folder) =>
@@ -102,7 +129,52 @@ function checkSource(written: string, { home, stateDir }: MountPolicy): string {
   if (outside !== undefined) {
     throw refused(written, `it is inside ${outside}`);
   }
-  return source;
+}
+
+/** The next start would follow the link that code has put in the place of the folder. */
+function refuseReplaceable({ way, written }: PlacedMount, mounts: readonly PlacedMount[]): void {
+  const outer = mounts.find(({ isWritable, source }) => isWritable && way.some((folder) => contains(source, folder)));
+  if (outer !== undefined) {
+    throw refused(written, `code could replace it, because it can write to ${outer.written}`);
+  }
+}
+
+/** The server files and the policy of the state directory, which may be links. */
+function filesIn(stateDir: string): string[] {
+  try {
+    return readdirSync(stateDir)
+      .filter((name) => name.toLowerCase().endsWith('.json'))
+      .map((name) => join(stateDir, name));
+  } catch {
+    return [];
+  }
+}
+
+/** The real folders in which a name of the path is looked up, and those on the way of each link in it. */
+function wayTo(path: string): string[] {
+  const folders = new Set<string>();
+  const paths = new Set([resolve(path)]);
+  // The set grows while links are found.
+  for (const next of paths) {
+    for (let at = next; dirname(at) !== at; at = dirname(at)) {
+      const folder = realOrSame(dirname(at));
+      folders.add(folder);
+      const target = targetOf(at);
+      if (target !== undefined) {
+        paths.add(resolve(folder, target));
+      }
+    }
+  }
+  return [...folders];
+}
+
+/** Undefined if it is no link. */
+function targetOf(path: string): string | undefined {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Whether `inner` is `outer` or inside it, by the rules of the system that `path` belongs to. Pure. */
@@ -120,11 +192,13 @@ function realPathOf(path: string, written: string): string {
   }
 }
 
+/** Of a path that does not exist, the real path of the nearest folder that does, with the rest. */
 function realOrSame(path: string): string {
   try {
     return realpathSync.native(path);
   } catch {
-    return resolve(path);
+    const above = dirname(resolve(path));
+    return above === resolve(path) ? above : join(realOrSame(above), nodePath.basename(path));
   }
 }
 

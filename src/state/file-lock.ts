@@ -4,8 +4,9 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { Stats } from 'node:fs';
-import { link, lstat, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { link, lstat, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { replaceFile } from './file-system.ts';
 
 /** An older lock was left by a dead process: the longest work under a lock, renewing a login, may take 30 s. */
 const STALE_LOCK_MS = 60_000;
@@ -44,7 +45,9 @@ async function takeLock(lock: string): Promise<string | undefined> {
       return undefined; // A folder or a link is no lock, so nothing will ever remove it.
     }
     if (found !== undefined && (Date.now() - found.mtimeMs > STALE_LOCK_MS || performance.now() > waitsUntil)) {
-      await breakLock(lock, found);
+      if (!(await breakLock(lock, found))) {
+        return undefined; // As if it could not be created: the folder is read-only, or belongs to another user.
+      }
     } else {
       await sleep(LOCK_POLL_MS);
     }
@@ -59,20 +62,29 @@ async function dropUnwritten(lock: string): Promise<void> {
   }
 }
 
-/** Removes the given lock and no other: if two processes find it stale, the slower must not remove the new lock of the faster. */
-async function breakLock(lock: string, found: Stats): Promise<void> {
+/**
+ * Removes the given lock and no other: if two processes find it stale, the slower must not remove the new lock of the faster.
+ * Resolves with false if nothing can be removed there.
+ */
+async function breakLock(lock: string, found: Stats): Promise<boolean> {
   const aside = `${lock}.${randomUUID()}`;
   try {
-    await rename(lock, aside);
+    await replaceFile(lock, aside);
+  } catch (error) {
+    // Missing: another process was faster.
+    return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+  }
+  try {
     const moved = await stat(aside);
     if (moved.ino !== found.ino || moved.mtimeMs !== found.mtimeMs) {
       await link(aside, lock);
     }
   } catch {
-    // Another process was faster or has created its own lock. The next round sees it.
+    // Another process has created its own lock. The next round sees it.
   } finally {
     await rm(aside, { force: true });
   }
+  return true;
 }
 
 /** Releases our lock. If it was broken as stale and another process holds it now, it stays. */

@@ -58,7 +58,11 @@ const DURABLE = { isDurable: true };
  * Writes to a temporary file and renames it, so that a reader sees either the old content or the new one, never a part. Without
  * `isDurable`, it does not wait for the disk, and the file may be lost or incomplete after a crash of the machine.
  */
-export async function writeAtomically(path: string, pieces: readonly string[], options = DURABLE): Promise<void> {
+export async function writeAtomically(
+  path: string,
+  pieces: readonly (string | Uint8Array)[],
+  options = DURABLE,
+): Promise<void> {
   const temporary = `${path}.${randomUUID()}${TEMPORARY_SUFFIX}`;
   try {
     const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | NO_FOLLOW;

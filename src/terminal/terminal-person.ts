@@ -2,6 +2,7 @@
 import { createInterface, type Interface } from 'node:readline/promises';
 import type { FieldValue, Person, Question, Reply } from '../base/cell.ts';
 import { isObject } from '../base/is-object.ts';
+import { escapeInLines } from '../base/log.ts';
 import { listOf, type Schema } from '../catalog/json-schema.ts';
 import { oneLine } from '../catalog/visible.ts';
 
@@ -46,7 +47,7 @@ async function askForm(
   }
   const { properties, required } = question.requestedSchema;
   const content: Record<string, FieldValue> = {};
-  output.write(`${question.message}\n`);
+  output.write(`${escapeInLines(question.message)}\n`);
   for (const [name, schema] of Object.entries(isObject(properties) ? properties : {})) {
     const value = await askField(name, isObject(schema) ? schema : {}, (prompt) => lines.question(prompt, { signal }));
     if (value !== undefined) {

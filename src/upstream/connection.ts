@@ -5,6 +5,7 @@
 import type { Client, JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import type { CancelSignal } from '../base/cancel.ts';
 import { BridgeError, messageOf } from '../base/errors.ts';
+import { workingFolder } from '../base/home.ts';
 import type { JsonObject } from '../base/is-object.ts';
 import type { Logger } from '../base/log.ts';
 import type { UpstreamDefinition } from '../base/server-definition.ts';
@@ -204,7 +205,7 @@ export async function establish(definition: UpstreamDefinition, parts: Parts): P
       serverVersion: client.getServerVersion()?.version,
       instructions: client.getInstructions(),
       capabilities: { ...client.getServerCapabilities() },
-      cwd: definition.url === undefined ? (definition.cwd ?? process.cwd()) : undefined,
+      cwd: definition.url === undefined ? (definition.cwd ?? workingFolder()) : undefined,
       pid: transport.pid ?? undefined,
     },
     exited: transport.exited,

@@ -208,6 +208,17 @@ describe('special files', () => {
     expect(read(older)).toBe(before);
   });
 
+  // The first one anywhere in the file was taken for a mark, and was missing after install and uninstall.
+  it('keep the same character in their text', async () => {
+    const path = join(home, '.claude.json');
+    const text = '{\n  "history": ["pasted \uFEFFtext\uFEFF"]\n}\n';
+    writeFileSync(path, text);
+    await run('claude-code');
+    expect(readFileSync(path, 'utf8')).toContain('pasted \uFEFFtext\uFEFF');
+    await run('claude-code', { command: 'uninstall' });
+    expect(readFileSync(path, 'utf8')).toBe(text);
+  });
+
   it('are not read to print the entry', async () => {
     put(fileOf('codex'), 'broken');
     expect((await run('codex', { isPrint: true })).out).toBe(

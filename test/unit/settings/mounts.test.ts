@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join, posix, win32 } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { messageOf } from '../../../src/base/errors.ts';
 import { checkMounts, contains, parseMounts } from '../../../src/settings/mounts.ts';
 
 describe('an invalid mount', () => {
@@ -74,5 +75,73 @@ describe('a folder', () => {
   ])('%s is refused', (source, reason) => {
     const path = /^[~/]|^relative/.test(source) ? source : join(root, source);
     expect(() => check(path)).toThrow(reason);
+  });
+
+  const refusal = (mounts: readonly [string, boolean][], more: object = {}) => {
+    const all = mounts.map(([source, isWritable]) => ({ source: join(root, source), target: '/data', isWritable }));
+    const policy = { home: join(root, 'home/ada'), stateDir: join(root, 'home/ada/MCPs'), ...more };
+    try {
+      checkMounts(all, policy);
+      return undefined;
+    } catch (error) {
+      return messageOf(error);
+    }
+  };
+
+  // Code renamed the inner folder, put a link to any other folder in its place, and saw that folder in its next session.
+  it('inside one that code can write to is refused, also by way of a link', () => {
+    const outer = 'home/ada/project';
+    mkdirSync(join(root, outer, 'data'));
+    symlinkSync(join(root, outer, 'data'), join(root, 'home/ada/link'));
+    symlinkSync('link', join(root, 'home/ada/second'));
+    for (const inner of [`${outer}/data`, 'home/ada/link', 'home/ada/second']) {
+      expect(
+        refusal([
+          [outer, true],
+          [inner, false],
+        ]),
+      ).toContain('code could replace it');
+      expect(
+        refusal([
+          [outer, false],
+          [inner, false],
+        ]),
+      ).toBeUndefined();
+    }
+    expect(
+      refusal([
+        [outer, true],
+        [outer, false],
+      ]),
+    ).toBeUndefined();
+    expect(
+      refusal([
+        [outer, true],
+        ['home/ada/MCPs/../project', false],
+      ]),
+    ).toBeUndefined();
+  });
+
+  // Code could define a server, which the bridge starts on the host.
+  it('with a file that defines servers, or with what leads to one, is refused', () => {
+    const shared = 'home/ada/shared';
+    mkdirSync(join(root, shared));
+    const file = join(root, shared, 'servers.json');
+    for (const isWritable of [true, false]) {
+      expect(refusal([[shared, isWritable]], { serverFiles: [file] })).toContain('which has your servers');
+    }
+    writeFileSync(join(root, 'home/ada/elsewhere.json'), '');
+    symlinkSync(join(root, 'home/ada/elsewhere.json'), file);
+    expect(refusal([[shared, true]], { serverFiles: [file] })).toContain('it contains a link that leads to');
+    expect(refusal([[shared, true]])).toBeUndefined();
+    symlinkSync(file, join(root, 'home/ada/MCPs/linked.json'));
+    expect(refusal([[shared, true]])).toContain('it contains a link that leads to');
+  });
+
+  it('with this program is refused if code could change it', () => {
+    const program = join(root, 'home/ada/own/node_modules/bridge');
+    mkdirSync(program, { recursive: true });
+    expect(refusal([['home/ada/own', true]], { program })).toContain('this program');
+    expect(refusal([['home/ada/own', false]], { program })).toBeUndefined();
   });
 });
