@@ -17,17 +17,24 @@ _PR_SET_NO_NEW_PRIVS = 38
 _PR_SET_SECCOMP = 22
 _SECCOMP_MODE_FILTER = 2
 
-_EPERM, _ENOSYS, _EAFNOSUPPORT = 1, 38, 97
+_EPERM, _ENOSYS, _EOPNOTSUPP, _EAFNOSUPPORT = 1, 38, 95, 97
 _RETURN_ALLOW, _RETURN_ERRNO = 0x7FFF0000, 0x00050000
 _LOAD, _JUMP_EQUAL, _JUMP_GREATER_EQUAL, _JUMP_SET, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_OFFSET_NUMBER, _OFFSET_ARCH, _OFFSET_ARGUMENT_0, _OFFSET_ARGUMENT_2, _OFFSET_ARGUMENT_3 = 0, 4, 16, 32, 40
+_OFFSET_NUMBER, _OFFSET_ARCH = 0, 4
+# The lower half of each argument, which is all of it where the kernel expects an int.
+_OFFSET_ARGUMENT_0, _OFFSET_ARGUMENT_1, _OFFSET_ARGUMENT_2, _OFFSET_ARGUMENT_3 = 16, 24, 32, 40
 _X32_BIT = 0x40000000
 
 # CLONE_NEWTIME, NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET (linux/sched.h).
 _CLONE_NEW_ANY = 0x7E020080
 # AF_UNIX, AF_INET, AF_INET6 reach nothing without a network; vsock, packet, alg and others would.
 _SOCKET_FAMILIES = (1, 2, 10)
-_AF_NETLINK = 16
+_AF_UNIX, _AF_NETLINK = 1, 16
+# The first process, which code must not slow down: it ends the sandbox with the host, and may enforce its limits.
+_FIRST_PROCESS = 1
+_SOL_SOCKET = 1
+# SO_ATTACH_FILTER, SO_ATTACH_BPF, SO_ATTACH_REUSEPORT_CBPF, SO_ATTACH_REUSEPORT_EBPF.
+_SOCKET_PROGRAMS = (26, 50, 51, 52)
 
 # Numbers from the kernel's syscall tables: (x86_64, aarch64); None if the call does not exist.
 _DENIED: dict[str, tuple[int | None, int | None]] = {
@@ -52,23 +59,39 @@ _DENIED: dict[str, tuple[int | None, int | None]] = {
     "adjtimex": (159, 171), "vhangup": (153, 58),
     # Files by handle, memory hidden from the kernel, memory of other NUMA nodes, obsolete calls.
     "name_to_handle_at": (303, 264), "open_by_handle_at": (304, 265), "memfd_secret": (447, 447),
+    "mbind": (237, 235), "set_mempolicy": (238, 237), "get_mempolicy": (239, 236),
+    "set_mempolicy_home_node": (450, 450),
     "move_pages": (279, 239), "migrate_pages": (256, 238), "vmsplice": (278, 75), "lookup_dcookie": (212, 18),
     "fanotify_init": (300, 262), "ustat": (136, None), "sysfs": (139, None), "uselib": (134, None),
     "_sysctl": (156, None),
 }  # fmt: skip
 
-# Memory that belongs to no process, so only a cgroup counts it: in-memory files, System V segments and queues.
+# Refused as a file system without them would. An access control list on a tmpfs takes up to 128 KiB of the kernel's
+# memory for each file, which not even a cgroup counts.
+_ATTRIBUTES: dict[str, tuple[int, int]] = {
+    "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7), "setxattrat": (463, 463),
+}  # fmt: skip
+
+# Refused for the first process, which has the same user.
+_OF_PROCESS: dict[str, tuple[int, int]] = {
+    "sched_setparam": (142, 118), "sched_setscheduler": (144, 119), "sched_setattr": (314, 274),
+    "sched_setaffinity": (203, 122), "prlimit64": (302, 261),
+}  # fmt: skip
+# The same for calls that also accept a process group or all processes of a user; with the value that means a user.
+_OF_PROCESSES: dict[str, tuple[int, int, int]] = {"setpriority": (141, 140, 2), "ioprio_set": (251, 30, 3)}
+
+# Memory that belongs to no process, so only a cgroup counts it: in-memory files, and what System V shares.
 _DENIED_WITHOUT_CGROUP: dict[str, tuple[int, int]] = {
-    "memfd_create": (319, 279), "shmget": (29, 194), "msgget": (68, 186),
+    "memfd_create": (319, 279), "shmget": (29, 194), "msgget": (68, 186), "semget": (64, 190),
 }  # fmt: skip
 
 # Flags of mmap. MAP_SHARED_VALIDATE contains MAP_SHARED (linux/mman.h).
 _MAP_SHARED, _MAP_ANONYMOUS = 0x01, 0x20
 
-# machine: (AUDIT_ARCH value, column of _DENIED, clone, clone3, socket, mmap)
+# machine: (AUDIT_ARCH value, column of _DENIED, clone, clone3, socket, socketpair, setsockopt, mmap)
 _MACHINES = {
-    "x86_64": (0xC000003E, 0, 56, 435, 41, 9),
-    "aarch64": (0xC00000B7, 1, 220, 435, 198, 222),
+    "x86_64": (0xC000003E, 0, 56, 435, 41, 53, 54, 9),
+    "aarch64": (0xC00000B7, 1, 220, 435, 198, 199, 208, 222),
 }
 
 Instruction = tuple[int, int, int, int]
@@ -84,54 +107,105 @@ def build_filter(machine: str, has_cgroup: bool = True, shares_files: bool = Tru
     known = _MACHINES.get(machine)
     if known is None:
         return None
-    arch, column, clone, clone3, socket, mmap = known
-
-    def refuse(errno: int) -> Instruction:
-        return (_RETURN, 0, 0, _RETURN_ERRNO | errno)
+    arch, column, clone, clone3, socket, socketpair, setsockopt, mmap = known
 
     program: list[Instruction] = [
         (_LOAD, 0, 0, _OFFSET_ARCH),
         (_JUMP_EQUAL, 1, 0, arch),
-        refuse(_EPERM),
+        _refuse(_EPERM),
         (_LOAD, 0, 0, _OFFSET_NUMBER),
     ]
     if machine == "x86_64":
-        program += [(_JUMP_GREATER_EQUAL, 0, 1, _X32_BIT), refuse(_ENOSYS)]
+        program += [(_JUMP_GREATER_EQUAL, 0, 1, _X32_BIT), _refuse(_ENOSYS)]
     for numbers in _DENIED.values():
         number = numbers[column]
         if number is not None:
-            program += [(_JUMP_EQUAL, 0, 1, number), refuse(_EPERM)]
+            program += [(_JUMP_EQUAL, 0, 1, number), _refuse(_EPERM)]
+    for numbers in _ATTRIBUTES.values():
+        program += [(_JUMP_EQUAL, 0, 1, numbers[column]), _refuse(_EOPNOTSUPP)]
+    program += _protect_first_process(column)
     if not has_cgroup:
         for numbers in _DENIED_WITHOUT_CGROUP.values():
-            program += [(_JUMP_EQUAL, 0, 1, numbers[column]), refuse(_ENOSYS)]
+            program += [(_JUMP_EQUAL, 0, 1, numbers[column]), _refuse(_ENOSYS)]
         program += [
             (_JUMP_EQUAL, 0, 5, mmap),
             (_LOAD, 0, 0, _OFFSET_ARGUMENT_3),
             (_JUMP_SET, 0, 2, _MAP_SHARED),
             (_JUMP_SET, 0, 1, _MAP_ANONYMOUS | (0 if shares_files else _MAP_SHARED)),
-            refuse(_EPERM),
+            _refuse(_EPERM),
             (_RETURN, 0, 0, _RETURN_ALLOW),
         ]
     # The arguments of clone3 are in memory, which a filter cannot read; libc falls back to clone.
-    program += [(_JUMP_EQUAL, 0, 1, clone3), refuse(_ENOSYS)]
+    program += [(_JUMP_EQUAL, 0, 1, clone3), _refuse(_ENOSYS)]
     program += [
         (_JUMP_EQUAL, 0, 4, clone),
         (_LOAD, 0, 0, _OFFSET_ARGUMENT_0),
         (_JUMP_SET, 0, 1, _CLONE_NEW_ANY),
-        refuse(_EPERM),
+        _refuse(_EPERM),
         (_RETURN, 0, 0, _RETURN_ALLOW),
     ]
+    program += [*_limit_sockets(socket, socketpair, setsockopt), (_RETURN, 0, 0, _RETURN_ALLOW)]
+    return program
+
+
+def _refuse(errno: int) -> Instruction:
+    return (_RETURN, 0, 0, _RETURN_ERRNO | errno)
+
+
+def _protect_first_process(column: int) -> list[Instruction]:
+    program: list[Instruction] = []
+    for numbers in _OF_PROCESS.values():
+        program += [
+            (_JUMP_EQUAL, 0, 4, numbers[column]),
+            (_LOAD, 0, 0, _OFFSET_ARGUMENT_0),
+            (_JUMP_EQUAL, 0, 1, _FIRST_PROCESS),
+            _refuse(_EPERM),
+            (_RETURN, 0, 0, _RETURN_ALLOW),
+        ]
+    for *numbers, user in _OF_PROCESSES.values():
+        program += [
+            (_JUMP_EQUAL, 0, 6, numbers[column]),
+            (_LOAD, 0, 0, _OFFSET_ARGUMENT_0),
+            (_JUMP_EQUAL, 2, 0, user),
+            (_LOAD, 0, 0, _OFFSET_ARGUMENT_1),
+            (_JUMP_EQUAL, 0, 1, _FIRST_PROCESS),
+            _refuse(_EPERM),
+            (_RETURN, 0, 0, _RETURN_ALLOW),
+        ]
+    return program
+
+
+def _limit_sockets(socket: int, socketpair: int, setsockopt: int) -> list[Instruction]:
     families = [(_JUMP_EQUAL, 6 - index, 0, family) for index, family in enumerate(_SOCKET_FAMILIES)]
-    program += [
-        (_JUMP_EQUAL, 0, 8, socket),
+    program: list[Instruction] = [
+        (_JUMP_EQUAL, 0, 9, socket),
         (_LOAD, 0, 0, _OFFSET_ARGUMENT_0),
         *families,
         (_JUMP_EQUAL, 0, 2, _AF_NETLINK),
         # Only NETLINK_ROUTE, which libc needs to list interfaces.
         (_LOAD, 0, 0, _OFFSET_ARGUMENT_2),
         (_JUMP_EQUAL, 1, 0, 0),
-        refuse(_EAFNOSUPPORT),
+        _refuse(_EAFNOSUPPORT),
         (_RETURN, 0, 0, _RETURN_ALLOW),
+    ]
+    # Other families have no pairs, but naming one may make the kernel load a module for it.
+    program += [
+        (_JUMP_EQUAL, 0, 4, socketpair),
+        (_LOAD, 0, 0, _OFFSET_ARGUMENT_0),
+        (_JUMP_EQUAL, 1, 0, _AF_UNIX),
+        _refuse(_EAFNOSUPPORT),
+        (_RETURN, 0, 0, _RETURN_ALLOW),
+    ]
+    # Compiled programs take memory that all processes of the machine share.
+    attach = [(_JUMP_EQUAL, len(_SOCKET_PROGRAMS) - index, 0, option) for index, option in enumerate(_SOCKET_PROGRAMS)]
+    program += [
+        (_JUMP_EQUAL, 0, len(attach) + 5, setsockopt),
+        (_LOAD, 0, 0, _OFFSET_ARGUMENT_1),
+        (_JUMP_EQUAL, 0, len(attach) + 1, _SOL_SOCKET),
+        (_LOAD, 0, 0, _OFFSET_ARGUMENT_2),
+        *attach,
+        (_RETURN, 0, 0, _RETURN_ALLOW),
+        _refuse(_EPERM),
     ]
     return program
 

@@ -27,6 +27,8 @@ _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal
 _WORKER_OOM_SCORE = "1000"
 # How often usage is checked without cgroup limits. Chosen; bursts shorter than 0.1 s can be missed.
 _WATCH_INTERVAL_MS = 100
+# How many ended children are reaped before the host and the limits are looked at again. Chosen.
+_REAPED_AT_ONCE = 256
 # The pipe size that `stdio` requests, and how much is read at once.
 _PIPE_BYTES = 1 << 20
 _READ_BYTES = 1 << 16
@@ -161,12 +163,13 @@ def _watch(worker: int, child_ended: int, ooms: int, left: _Leftovers, stand_in:
     # No events requested: only hang-up and error are reported, and unread frames do not wake us.
     poll.register(0, 0)
     poll.register(child_ended, select.POLLIN)
+    has_more = False
     while True:
-        for descriptor, _ in poll.poll(_WATCH_INTERVAL_MS if stand_in else None):
+        for descriptor, _ in poll.poll(0 if has_more else _WATCH_INTERVAL_MS if stand_in else None):
             if descriptor == 0:
                 os._exit(0)
             os.read(child_ended, 4096)
-        status = _reap(worker)
+        status, has_more = _reap(worker)
         if status is not None:
             _report_end(status, _oom_kills() > ooms, left)
         exceeded = _exceeded(*stand_in) if stand_in else None
@@ -176,18 +179,22 @@ def _watch(worker: int, child_ended: int, ooms: int, left: _Leftovers, stand_in:
             os._exit(137)
 
 
-def _reap(worker: int) -> int | None:
-    """Reaps all ended children; returns the worker's wait status if it was among them."""
+def _reap(worker: int) -> tuple[int | None, bool]:
+    """Reaps ended children; returns the worker's wait status if it was among them, and whether more may have ended.
+
+    Not all at once: code that makes children faster than they can be reaped would keep this process from all else.
+    """
     status = None
-    while True:
+    for _ in range(_REAPED_AT_ONCE):
         try:
             pid, ended = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
-            return status
+            return status, False
         if pid == 0:
-            return status
+            return status, False
         if pid == worker:
             status = ended
+    return status, True
 
 
 def _report_end(status: int, out_of_memory: bool, left: _Leftovers) -> None:

@@ -1,7 +1,8 @@
 /**
  * Combines several engines into one. The first is used until it cannot start a sandbox, then the next. `auto` therefore needs no
  * check before the first start, and an engine that is installed but broken costs only its own failed start. An image that cannot be
- * pulled is no reason to use a weaker engine: a typo or an outage would weaken the sandbox and change the Python.
+ * pulled is no reason to use a weaker engine: a typo or an outage would weaken the sandbox and change the Python. Nor is a failure
+ * of an engine that has worked: code in one sandbox can take so much of the machine that the engine cannot start another.
  */
 import { BridgeError, toBridgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
@@ -18,6 +19,7 @@ import {
   type SweepOptions,
 } from './engine.ts';
 
+const CONTAINER_STRENGTH = ENGINE_NAMES.length;
 const ENGINE_FAULTS: ReadonlySet<string> = new Set(['ENGINE_UNAVAILABLE', 'ENGINE_FAILED']);
 
 /** Whether the engine itself failed, so another one may work. A missing image, for example, is no reason to change the engine. */
@@ -67,6 +69,8 @@ class FailoverEngine implements Engine {
   readonly #engineOfSandbox = new WeakMap<Sandbox, Engine>();
   #currentIndex = 0;
   #refusals: Refusal[] = [];
+  /** The strength of the strongest engine that has worked; undefined if none has. */
+  #provenStrength: number | undefined;
   /** The first failed pull since the attempts began with the first engine. */
   #pullFailure: BridgeError | undefined;
 
@@ -114,6 +118,13 @@ class FailoverEngine implements Engine {
     return this.#refuse(engine, engine.explainStartFailure(sandbox, exit, stderrTail));
   }
 
+  noteReady(sandbox: Sandbox): void {
+    const engine = this.#engineOfSandbox.get(sandbox);
+    if (engine !== undefined) {
+      this.#provenStrength = Math.max(this.#provenStrength ?? 0, strengthOf(engine));
+    }
+  }
+
   async sweep(options?: SweepOptions): Promise<number> {
     const counts = await Promise.all(this.#engines.map((engine) => engine.sweep(options)));
     return counts.reduce((sum, count) => sum + count, 0);
@@ -121,6 +132,10 @@ class FailoverEngine implements Engine {
 
   get #current(): Engine {
     return this.#engines[this.#currentIndex] ?? this.#engines[0];
+  }
+
+  get #requiredStrength(): number {
+    return this.#pullFailure === undefined ? (this.#provenStrength ?? 0) : CONTAINER_STRENGTH;
   }
 
   /** Runs `action` on the current engine, and on the next ones as long as it rejects. */
@@ -149,7 +164,7 @@ class FailoverEngine implements Engine {
     this.#refusals.push({ engine: engine.name, reason: error.message, hint: error.hint ?? '' });
     this.#pullFailure ??= isPullFailure(error) ? error : undefined;
     const next = this.#engines[this.#currentIndex + 1];
-    if (next !== undefined && (this.#pullFailure === undefined || isContainerEngine(next))) {
+    if (next !== undefined && strengthOf(next) >= this.#requiredStrength) {
       this.#currentIndex += 1;
       this.#logger.warning(`${error.message}; trying ${this.#current.name}`);
       return withRetry(error);
@@ -163,8 +178,10 @@ class FailoverEngine implements Engine {
   }
 }
 
-function isContainerEngine({ name }: Engine): boolean {
-  return CONTAINER_ENGINE_NAMES.some((one) => one === name);
+/** Podman and Docker are equally strong, and each other engine is weaker than the one before it. */
+function strengthOf({ name }: Engine): number {
+  const isContainer = CONTAINER_ENGINE_NAMES.some((one) => one === name);
+  return isContainer ? CONTAINER_STRENGTH : ENGINE_NAMES.length - ENGINE_NAMES.indexOf(name);
 }
 
 function isBefore(one: EngineName, other: EngineName): boolean {

@@ -68,6 +68,7 @@ export async function startKernel(options: KernelOptions): Promise<Kernel> {
     options.onSandbox?.(connection);
     const outcome = await connection.ready;
     if ('python_version' in outcome) {
+      engine.noteReady?.(connection.sandbox);
       return { connection, engine: reportEngine(engine), ready: outcome };
     }
     signal?.throwIfAborted();

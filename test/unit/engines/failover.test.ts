@@ -137,6 +137,31 @@ describe('several engines as one', () => {
     expect(engine.refused).toEqual([{ engine: 'podman', reason: 'podman could not pull x', hint: 'pull with podman' }]);
   });
 
+  it('uses no weaker engine once one has worked, because code in a sandbox may be why it fails', async () => {
+    const podman = failingEngine('podman', 'ENGINE_UNAVAILABLE');
+    const docker = failingEngine('docker', 'ENGINE_UNAVAILABLE');
+    const engine = createFailoverEngine([podman, docker, working('bubblewrap')], [absentEmbedded], silentLogger);
+    engine.noteReady?.(await engine.start(request));
+    expect(await startAndExplain(engine)).toMatchObject({ message: 'podman failed', data: { retryNow: true } });
+    expect(engine.name).toBe('docker');
+    const last = { code: 'ENGINE_UNAVAILABLE', hint: 'fix podman', data: { retryNow: false } };
+    expect(await startAndExplain(engine)).toMatchObject(last);
+    expect(engine).toMatchObject({ name: 'podman', refused: [] });
+  });
+
+  it('keeps to the strength of a weaker engine that has worked', async () => {
+    const engines = [
+      failingEngine('podman', 'ENGINE_FAILED'),
+      failingEngine('bubblewrap', 'ENGINE_FAILED'),
+      working('embedded'),
+    ] as const;
+    const engine = createFailoverEngine(engines, [absentDocker], silentLogger);
+    await startAndExplain(engine);
+    engine.noteReady?.(await engine.start(request));
+    expect(await startAndExplain(engine)).toMatchObject({ data: { retryNow: false } });
+    expect(engine.name).toBe('podman');
+  });
+
   it('tries the next engine at once if a command cannot be run', async () => {
     const engine = createFailoverEngine(
       [failingEngine('podman', 'ENGINE_UNAVAILABLE', { atStart: true }), failingEngine('docker', 'IMAGE_MISSING')],
