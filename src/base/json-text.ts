@@ -3,6 +3,7 @@
  * may hold secrets.
  */
 import { messageOf } from './errors.ts';
+import { isObject } from './is-object.ts';
 
 /**
  * The value of a JSON text, which may begin with a byte order mark; or what is wrong with it, such as
@@ -122,14 +123,18 @@ export function repeatedKey(text: string, value: unknown): string | undefined {
   return [...counts].find(([, left]) => left > 0)?.[0];
 }
 
-function forEachKey(value: unknown, visit: (key: string) => void): void {
-  if (typeof value !== 'object' || value === null) {
-    return;
-  }
-  for (const [key, member] of Object.entries(value)) {
-    if (!Array.isArray(value)) {
-      visit(key);
+/** Without recursion: the file may be nested more deeply than the stack allows. */
+function forEachKey(root: unknown, visit: (key: string) => void): void {
+  const left: unknown[] = [root];
+  while (left.length > 0) {
+    const value = left.pop();
+    if (Array.isArray(value)) {
+      value.forEach((member) => left.push(member));
+    } else if (isObject(value)) {
+      for (const [key, member] of Object.entries(value)) {
+        visit(key);
+        left.push(member);
+      }
     }
-    forEachKey(member, visit);
   }
 }

@@ -23,7 +23,10 @@ it('covers every method and every frame of a sandbox', () => {
   expect([...CALL_METHODS, ...frames].filter((kind) => !covered.has(kind))).toEqual([]);
 });
 
-for (const engine of await coverEngines()) {
+// The bridge is the same on every engine: in the short form, the first one is enough.
+const engines = (await coverEngines()).slice(0, amount(1, Number.POSITIVE_INFINITY));
+
+for (const engine of engines) {
   describe(`floods on ${engine.label}`, () => {
     attack(engine);
   });

@@ -1,5 +1,5 @@
 /**
- * Attacks on the state directory, and bad luck with it: locks of processes that are gone, where nothing can be removed; files that
+ * Attacks on the state directory, and bad luck with it: stale locks in a folder that is read-only; files that
  * are damaged, replaced by pipes, or too large; a folder of another user.
  */
 import { execFile, execFileSync } from 'node:child_process';
@@ -24,7 +24,8 @@ import { CLI } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
 import { becomeUser, isRoot, ORDINARY_USER_ID } from '../support/ordinary-user.ts';
 
-const engines = await coverEngines();
+// The bridge reads packs in the same way for every engine: in the short form, the first one is enough.
+const engines = (await coverEngines()).slice(0, amount(1, Number.POSITIVE_INFINITY));
 const TIME_LIMIT_MS = 25_000;
 
 let folder: string;

@@ -166,8 +166,8 @@ describe('refused', () => {
 
   it('is a file over the number limit, but not a replacement', async () => {
     const { artifacts, folder } = store();
-    await save(artifacts, 'n0', '');
-    for (let index = 1; index < MAX_ARTIFACTS_PER_SESSION; index += 1) {
+    mkdirSync(join(folder, 'default'), { recursive: true });
+    for (let index = 0; index < MAX_ARTIFACTS_PER_SESSION; index += 1) {
       writeFileSync(join(folder, 'default', `n${index}`), '');
     }
     await expect(save(artifacts, 'more', '')).rejects.toMatchObject({ code: 'LIMIT_ARTIFACT' });
