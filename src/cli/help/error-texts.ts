@@ -116,7 +116,8 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     hasHint: true,
   },
   LIMIT_RESULT: {
-    cause: 'One result is too large, or too many large results are waiting to be read by the code.',
+    cause:
+      'One result is too large or has more than 2,000,000 values, or too many large results are waiting to be read by the code.',
     remedy:
       'Request less, for example with a filter, page by page, or from a smaller file. Await fewer large results at once.',
     hasHint: false,
