@@ -126,7 +126,8 @@ describe('frames', () => {
     expect(isPrototypeClean()).toBe(true);
     if (decoded.ok) {
       const again = Buffer.from(stringifyExact(decoded.frame));
-      expect(decodeFrame(SandboxFrameSchema, again)).toEqual(decoded);
+      // Its line may have had escapes, which count for more bytes.
+      expect({ ...decodeFrame(SandboxFrameSchema, again), bytes: decoded.bytes }).toEqual(decoded);
       expect(Object.getPrototypeOf(decoded.frame)).toBe(Object.prototype);
     } else {
       expect(decoded.reason.length).toBeLessThanOrEqual(MAX_REASON_CHARS);
