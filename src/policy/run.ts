@@ -2,6 +2,7 @@
 
 import { CancelSource } from '../base/cancel.ts';
 import { BridgeError, ERROR_CODES } from '../base/errors.ts';
+import { silentLogger } from '../base/log.ts';
 import { methodTool } from '../calls/surface-calls.ts';
 import type { CatalogServer } from '../catalog/known.ts';
 import { resolveName } from '../catalog/names.ts';
@@ -45,7 +46,10 @@ export interface PolicyOptions extends CommandContext {
 export async function policy(command: PolicyCommand, options: PolicyOptions): Promise<number> {
   const { settings, logger } = options;
   const servers = await options.openServers();
-  const policies = createCurrentPolicies({ stateDir: settings.stateDir, definitions: servers.definitions, logger });
+  const { stateDir } = settings;
+  // `show` prints the faults of the files itself.
+  const log = command.action === 'show' ? silentLogger : logger;
+  const policies = createCurrentPolicies({ stateDir, definitions: servers.definitions, logger: log });
   return runWithServers(servers, logger, () => answer(command, { ...servers, policies }, options));
 }
 
@@ -65,7 +69,7 @@ async function answer(
     case 'show': {
       const shown = configured.policies()?.describe(await knownServers(configured)) ?? [];
       print(shown, renderPolicies(shown));
-      return 0;
+      return shown.some(({ problem }) => problem !== null) ? ERROR_CODES.CONFIG_INVALID.exitCode : 0;
     }
     case 'explain': {
       const explained = await explainTool(command.tool, command.arguments, configured);

@@ -59,7 +59,7 @@ export function findingOfIssue(issue: ConfigIssue): Finding {
   return { section: 'servers', level, text: renderIssue(issue), hint };
 }
 
-/** The finding as one log line: `problem: TEXT → HINT`. */
-export function renderLine({ hint, level, text }: Finding): string {
-  return `${level}: ${text}${hint === undefined ? '' : ` → ${hint}`}`;
+/** The finding as one log line, `TEXT → HINT`; the log adds the level. */
+export function renderLine({ hint, text }: Finding): string {
+  return `${text}${hint === undefined ? '' : ` → ${hint}`}`;
 }

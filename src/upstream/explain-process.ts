@@ -8,11 +8,11 @@ import type { ServerExit } from './server-process.ts';
 
 const SHOWN_COMMAND_CHARS = 300;
 
-/** Why the operating system could not start the command. */
-export function explainSpawn({ command, cwd }: ProcessDefinition, cause: unknown): string {
+/** Why the operating system could not start the command. For a missing folder it reports the same as for a missing command. */
+export function explainSpawn({ command, cwd }: ProcessDefinition, cause: unknown, hasFolder = true): string {
   switch (codeOf(cause)) {
     case 'ENOENT':
-      return `command '${command}' not found${cwd === undefined ? '' : `, or folder '${cwd}' does not exist`}`;
+      return hasFolder ? `command '${command}' not found` : `its folder '${cwd}' does not exist`;
     case 'EACCES':
       return isOnPath(command)
         ? `no executable program '${command}' was found on PATH`
@@ -22,8 +22,11 @@ export function explainSpawn({ command, cwd }: ProcessDefinition, cause: unknown
   }
 }
 
-export function hintForSpawn({ command, file }: ProcessDefinition, cause: unknown): string {
+export function hintForSpawn({ command, file }: ProcessDefinition, cause: unknown, hasFolder = true): string {
   const code = codeOf(cause);
+  if (code === 'ENOENT' && !hasFolder) {
+    return `Create the folder, or correct "cwd" in ${file}.`;
+  }
   if (code === 'ENOENT' && /\s/.test(command)) {
     return `In ${file}, put only the program into "command" and the rest, word by word, into "args".`;
   }

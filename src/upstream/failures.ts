@@ -1,4 +1,5 @@
 /** Error messages for failing servers: which server, what happened, the end of its stderr, and the next step. */
+import { existsSync } from 'node:fs';
 import { BridgeError, type ErrorCode, messageOf } from '../base/errors.ts';
 import type { JsonObject } from '../base/is-object.ts';
 import { MAX_RESULT_BYTES } from '../base/limits.ts';
@@ -58,8 +59,10 @@ export class Failures {
     if (definition.url !== undefined) {
       return this.ofUnknown(cause);
     }
-    return this.#fail('SERVER_START_FAILED', `could not be started: ${explainSpawn(definition, cause)}`, {
-      hint: hintForSpawn(definition, cause),
+    const hasFolder = definition.cwd === undefined || existsSync(definition.cwd);
+    const reason = explainSpawn(definition, cause, hasFolder);
+    return this.#fail('SERVER_START_FAILED', `could not be started: ${reason}`, {
+      hint: hintForSpawn(definition, cause, hasFolder),
       cause,
     });
   }

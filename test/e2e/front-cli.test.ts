@@ -200,7 +200,7 @@ describe('invalid input', () => {
     const { stdout, stderr, exitCode } = await run([], { env });
     expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 78 });
     expect(stderr).toMatch(
-      /^\S+ ERROR problem: MCP_BRIDGE_TIMEOUT is 'soon'; .* → Correct or .*\n\S+ ERROR problem: MCP_BRIDGE_MEMORY is .*\n$/,
+      /^\S+ ERROR MCP_BRIDGE_TIMEOUT is 'soon'; .* → Correct or .*\n\S+ ERROR MCP_BRIDGE_MEMORY is .*\n$/,
     );
     expect((await run(['image'], { env })).stderr).toMatch(
       /^CONFIG_INVALID: 2 settings are invalid:\n {2}MCP_BRIDGE_TIMEOUT is 'soon'/,

@@ -1,9 +1,11 @@
 /** Policies with the built command, a real client and a real server that records its calls. */
 
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type BridgeClient, fixtureServer, startBridge } from '../support/bridge-client.ts';
+import { execa } from 'execa';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { type BridgeClient, CLI, fixtureServer, startBridge } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
 import { pause } from '../support/pause.ts';
 
@@ -295,3 +297,16 @@ said`,
     });
   });
 }
+
+describe('policy show', () => {
+  // It used to print the fault twice and to exit with 0, so a script took the broken policy for a good one.
+  it('prints a fault of the policy once, and exits with 78', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'bridge-policy-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    writeFileSync(join(folder, 'policy.json'), '{"rules": [{"effect": "forbid"}]}');
+    const env = { ...process.env, MCP_BRIDGE_STATE_DIR: folder };
+    const { exitCode, all } = await execa(process.execPath, [CLI, 'policy', 'show'], { env, all: true, reject: false });
+    expect(all.match(/rules\[0\]/g)).toHaveLength(1);
+    expect(exitCode).toBe(78);
+  });
+});

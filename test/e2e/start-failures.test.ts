@@ -87,7 +87,7 @@ async function findings(env: Environment, ...options: string[]): Promise<Finding
 
 /** The lines of a log that come from `doctor`. */
 function doctorLines(log: string): string[] {
-  return [...log.matchAll(/^\S+ ERROR (problem: .*)$/gm)].map(([, line = '']) => line);
+  return [...log.matchAll(/^\S+ ERROR (.*)$/gm)].map(([, line = '']) => line);
 }
 
 function problemsIn(found: readonly Finding[], section: Finding['section']): Finding[] {
@@ -107,7 +107,7 @@ describe('no session can start', () => {
   it('because no engine is installed', async () => {
     const { finding } = await compare({ PATH: '', MCP_BRIDGE_RUNTIME: 'container' });
     expect(renderLine(finding)).toBe(
-      'problem: no cell can run: no engine can be used (podman is not on PATH; docker is not on PATH) → ' +
+      'no cell can run: no engine can be used (podman is not on PATH; docker is not on PATH) → ' +
         'Install Podman (https://podman.io/docs/installation) or Docker (https://docs.docker.com/engine/install/).',
     );
   });
@@ -214,7 +214,7 @@ describe('the bridge does not start', () => {
       `data:text/javascript,${encodeURIComponent(old)}`,
     ]);
     expect(log).toMatch(
-      /^\S+ ERROR problem: Node 18\.20\.8 is too old; the bridge needs 20\.19 or newer → Install Node 20\.19 .*\n$/,
+      /^\S+ ERROR Node 18\.20\.8 is too old; the bridge needs 20\.19 or newer → Install Node 20\.19 .*\n$/,
     );
     expect(exitCode).toBe(78);
   });

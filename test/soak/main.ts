@@ -8,6 +8,7 @@ import { findTestEngines, type TestEngine } from '../support/engines.ts';
 import { descendantsOf, isAlive } from '../support/processes.ts';
 import { pause } from './actions.ts';
 import { createAgent } from './agent.ts';
+import { createAttacker } from './attacker.ts';
 import { parseSoakOptions, type SoakOptions, USAGE } from './options.ts';
 import { Record } from './record.ts';
 import { renderReport, type SoakReport } from './report.ts';
@@ -27,7 +28,8 @@ async function main(argv: readonly string[]): Promise<void> {
     console.log(USAGE);
     return;
   }
-  console.log(`soak: ${options.minutes} minutes on ${options.engine}, seed ${options.seed}, ${options.agents} agents`);
+  const { agents, attackers, engine, minutes, seed } = options;
+  console.log(`soak: ${minutes} minutes on ${engine}, seed ${seed}, ${agents} agents, ${attackers} attackers`);
   const report = await soak(options);
   console.log(renderReport(report));
   if (options.jsonFile !== undefined) {
@@ -46,8 +48,12 @@ async function soak(options: SoakOptions): Promise<SoakReport> {
     isStopped = true;
   });
   const agents = Array.from({ length: options.agents }, (_, index) => createAgent(index, options.seed, world, record));
-  const watching = watch(world, record);
-  await Promise.all(agents.map((agent) => agent.act(() => isStopped || performance.now() > endMs)));
+  const attackers = Array.from({ length: options.attackers }, (_, index) =>
+    createAttacker(index, options.seed, world, record),
+  );
+  const watching = watch(world, record, options.attackers > 0);
+  const isOver = (): boolean => isStopped || performance.now() > endMs;
+  await Promise.all([...agents, ...attackers].map((client) => client.act(isOver)));
   await Promise.all(agents.map((agent) => agent.visitAll()));
   await watching.stop();
   await pause(QUIET_MS);

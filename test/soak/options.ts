@@ -8,6 +8,8 @@ export interface SoakOptions {
   readonly engine: string;
   /** Number of concurrent cells. */
   readonly agents: number;
+  /** Number of clients whose code attacks the bridge. */
+  readonly attackers: number;
   /** File to write the report to, as JSON. */
   readonly jsonFile: string | undefined;
 }
@@ -18,6 +20,7 @@ export const USAGE = `npm run soak -- --minutes N [options]
   --seed S        seed of the random actions; printed; random by default
   --engine NAME   podman (default), podman-rootless, docker, bubblewrap or embedded
   --agents N      concurrent cells; 4 by default
+  --attackers N   clients whose code attacks the bridge, its sandbox and the machine; 0 by default
   --json FILE     also write the report to FILE
 `;
 
@@ -30,6 +33,7 @@ export function parseSoakOptions(argv: readonly string[]): SoakOptions | 'help' 
       seed: { type: 'string' },
       engine: { type: 'string', default: 'podman' },
       agents: { type: 'string', default: '4' },
+      attackers: { type: 'string', default: '0' },
       json: { type: 'string' },
       help: { type: 'boolean', short: 'h' },
     },
@@ -42,6 +46,7 @@ export function parseSoakOptions(argv: readonly string[]): SoakOptions | 'help' 
     seed: values.seed === undefined ? Date.now() % 2 ** 31 : positive('--seed', values.seed),
     engine: values.engine,
     agents: positive('--agents', values.agents),
+    attackers: values.attackers === '0' ? 0 : positive('--attackers', values.attackers),
     jsonFile: values.json,
   };
 }

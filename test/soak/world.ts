@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type BridgeClient, fixtureServer, startBridge } from '../support/bridge-client.ts';
 import type { TestEngine } from '../support/engines.ts';
+import { FLOODED_SERVER, STUCK_SERVER, storeForFloods } from '../support/floods.ts';
 import { descendantsOf } from '../support/processes.ts';
 import { clientsOf } from '../support/sandbox.ts';
 import { Ledger } from './ledger.ts';
@@ -141,9 +142,12 @@ export async function createWorld(engine: TestEngine): Promise<World> {
       MCP_BRIDGE_OUTPUT_MODE: 'json',
     },
     servers(folder) {
-      return Object.fromEntries(SERVERS.map((name) => [name, fixtureServer('soak.mjs', ledgerFile(folder, name))]));
+      const checked = SERVERS.map((name) => [name, fixtureServer('soak.mjs', ledgerFile(folder, name))]);
+      const flooded = [FLOODED_SERVER, STUCK_SERVER].map((name) => [name, fixtureServer('flooded.mjs')]);
+      return Object.fromEntries([...checked, ...flooded]);
     },
   });
+  storeForFloods(bridge.folder);
   return new World(engine, bridge, temporary);
 }
 

@@ -83,7 +83,7 @@ export const SETTING_CASES: readonly FaultCase[] = [
         const client = new LineClient(CLI, { ...engine.env, MCP_BRIDGE_STATE_DIR: folder, ...setting });
         const [name = '', value = ''] = Object.entries(setting)[0] ?? [];
         expect(await client.exited).toEqual([78, null]);
-        expect(client.log).toContain(`ERROR problem: ${name} is '${value.replace('\n', '\\x0a')}'`);
+        expect(client.log).toContain(`ERROR ${name} is '${value.replace('\n', '\\x0a')}'`);
       }
       expect(readdirSync(folder)).toEqual([]);
       rmSync(folder, { recursive: true });

@@ -24,8 +24,8 @@ describe('a finding', () => {
   const finding = { section: 'engines', level: 'problem', text: 'no', hint: HINT } as const;
 
   it('is one line in a log, and two lines on a terminal, with colors if enabled', () => {
-    expect(renderLine(finding)).toBe('problem: no → Run: this');
-    expect(renderLine({ ...finding, level: 'ok', hint: undefined })).toBe('ok: no');
+    expect(renderLine(finding)).toBe('no → Run: this');
+    expect(renderLine({ ...finding, level: 'ok', hint: undefined })).toBe('no');
     expect(renderFindings([finding], false)).toBe('Engines\n  problem  no\n           → Run: this\n');
     expect(renderFindings([finding], true)).toContain('\u001B[31mproblem\u001B[39m  no');
   });
@@ -68,7 +68,7 @@ describe('a finding', () => {
   it('about a missing file names the setting, not the format of server files', () => {
     const { issues } = discoverServers({ stateDir: '/nowhere', extraFile: '/nowhere/a.json', env: {} });
     expect(issues.map(findingOfIssue).map(renderLine)).toEqual([
-      'problem: /nowhere/a.json is named in MCP_SERVERS_CONFIG but does not exist → Correct MCP_SERVERS_CONFIG, or create the file.',
+      '/nowhere/a.json is named in MCP_SERVERS_CONFIG but does not exist → Correct MCP_SERVERS_CONFIG, or create the file.',
     ]);
   });
 });
@@ -188,7 +188,7 @@ describe('the settings', () => {
       MCP_BRIDGE_TIMOUT: '1',
     };
     const { context, findings } = await examineSettings({ env, ...created });
-    expect(findings.map(renderLine)).toEqual([
+    expect(findings.map((finding) => `${finding.level}: ${renderLine(finding)}`)).toEqual([
       expect.stringMatching(/^problem: MCP_BRIDGE_TIMEOUT is 'soon'; allowed: .* → Correct or remove it/),
       expect.stringMatching(/^problem: MCP_BRIDGE_MEMORY is '1'; allowed: /),
       'ok: set in the environment: MCP_BRIDGE_IMAGE',

@@ -55,6 +55,14 @@ describe.runIf(process.platform !== 'win32')('a program that cannot be started',
   it('is reported as not found if no folder on PATH has it', async () => {
     expect(explainSpawn(definition('tool'), await failureOf('tool'))).toBe("command 'tool' not found");
   });
+
+  // It used to be told that the command or the folder was missing.
+  it('is reported with its folder if that does not exist', async () => {
+    const inFolder = { ...definition('tool'), cwd: join(folder, 'gone') };
+    const cause = await failureOf('tool');
+    expect(explainSpawn(inFolder, cause, false)).toBe(`its folder '${join(folder, 'gone')}' does not exist`);
+    expect(hintForSpawn(inFolder, cause, false)).toBe('Create the folder, or correct "cwd" in /f.');
+  });
 });
 
 describe('a program that downloads the server', () => {
