@@ -218,7 +218,7 @@ export const SERVER_FAILURE_CASES: readonly FaultCase[] = [
         .toContain('mcpServers.direct was skipped, because its arguments start this bridge');
       await expect
         .poll(() => arena.log())
-        .toMatch(/mcpServers\.wrapped: was skipped, because the script .*wrapper\.sh starts this bridge/);
+        .toMatch(/mcpServers\.wrapped was skipped, because the script .*wrapper\.sh starts this bridge/);
       const ring = await run(tried('await mcp_ring.run_python(code="1")'), { servers: ['ring'], timeout: 20 });
       expect(ring.stdout).toContain('this bridge was started by another bridge (depth 1)');
     },
