@@ -4,11 +4,11 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CALL_METHODS, SandboxFrameSchema } from '../../src/protocol/frames.ts';
-import { amount } from '../support/attacks.ts';
+import { amount, enginesForBridge } from '../support/attacks.ts';
+import { slowestBeside } from '../support/beside.ts';
 import { type BridgeClient, fixtureServer, startBridge } from '../support/bridge-client.ts';
-import { coverEngines } from '../support/covered-engines.ts';
 import type { TestEngine } from '../support/engines.ts';
-import { peakBytes, queuedMs, resetPeak, residentBytes } from '../support/faults/probe.ts';
+import { peakBytes, resetPeak, residentBytes } from '../support/faults/probe.ts';
 import { codeOf, createFloods, FLOODED_SERVER, type Flood, STUCK_SERVER, storeForFloods } from '../support/floods.ts';
 
 const MIB = 1024 * 1024;
@@ -23,10 +23,7 @@ it('covers every method and every frame of a sandbox', () => {
   expect([...CALL_METHODS, ...frames].filter((kind) => !covered.has(kind))).toEqual([]);
 });
 
-// The bridge is the same on every engine: in the short form, the first one is enough.
-const engines = (await coverEngines()).slice(0, amount(1, Number.POSITIVE_INFINITY));
-
-for (const engine of engines) {
+for (const engine of await enginesForBridge()) {
   describe(`floods on ${engine.label}`, () => {
     attack(engine);
   });
@@ -56,26 +53,10 @@ function attack(engine: TestEngine): void {
 
 async function runFlood(bridge: BridgeClient, flood: Flood, before: number) {
   resetPeak(bridge.pid);
-  let isOver = false;
-  const flooding = answerOf(bridge, 'attacker', codeOf(flood)).finally(() => {
-    isOver = true;
-  });
-  let slowestMs = 0;
-  while (!isOver) {
-    slowestMs = Math.max(slowestMs, await timeBeside(bridge));
-  }
+  const flooding = answerOf(bridge, 'attacker', codeOf(flood));
+  const slowestMs = await slowestBeside(bridge, flooding);
   const { structured } = await flooding;
   return { growthMib: (peakBytes(bridge.pid) - before) / MIB, slowestMs, answer: structured };
-}
-
-/** How long a cell of another session takes, without the time in which other processes of the machine kept this test waiting. */
-async function timeBeside(bridge: BridgeClient): Promise<number> {
-  const queued = (): number => queuedMs(bridge.pid) + queuedMs(process.pid);
-  const queuedBefore = queued();
-  const startedAt = performance.now();
-  const { structured } = await answerOf(bridge, 'beside', '1');
-  expect(structured).toMatchObject({ result: '1' });
-  return performance.now() - startedAt - (queued() - queuedBefore);
 }
 
 function answerOf(bridge: BridgeClient, session: string, code: string) {

@@ -4,9 +4,9 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PAST_THE_PROXIES } from '../faults/cases/hostile-python.ts';
-import { amount } from '../support/attacks.ts';
+import { amount, enginesForBridge } from '../support/attacks.ts';
+import { slowestBeside } from '../support/beside.ts';
 import { type BridgeClient, fixtureServer, startBridge } from '../support/bridge-client.ts';
-import { coverEngines } from '../support/covered-engines.ts';
 import type { TestEngine } from '../support/engines.ts';
 
 const MAX_ANSWER_MS = 1_000;
@@ -79,7 +79,7 @@ write(frame(type="result", cell=CELL, outcome="ok", value="x" * 4_000_000 + "\\r
 await asyncio.sleep(60)`,
 };
 
-for (const engine of await coverEngines()) {
+for (const engine of await enginesForBridge()) {
   describe(`frames on ${engine.label}`, () => {
     attack(engine);
   });
@@ -103,30 +103,13 @@ function attack(engine: TestEngine): void {
   });
   afterAll(() => bridge.close());
 
-  /** The slowest answer of another session while `work` runs. */
-  async function slowestBeside(work: Promise<unknown>): Promise<number> {
-    let isOver = false;
-    const over = work.finally(() => {
-      isOver = true;
-    });
-    let slowest = 0;
-    while (!isOver) {
-      const startedAt = performance.now();
-      const { structured } = await answerOf(bridge, 'beside', '1');
-      expect(structured).toMatchObject({ result: '1' });
-      slowest = Math.max(slowest, performance.now() - startedAt);
-    }
-    await over;
-    return slowest;
-  }
-
   it.each(FLOODS)('answers others during $title', async ({ code }) => {
-    const slowest = await slowestBeside(answerOf(bridge, 'attacker', FLOOD + code, SERVERS));
+    const slowest = await slowestBeside(bridge, answerOf(bridge, 'attacker', FLOOD + code, SERVERS));
     expect(slowest).toBeLessThan(MAX_ANSWER_MS);
   });
 
   it.each(Object.entries(REDRAWN))('answers others while it shows %s', async (_, code) => {
-    const slowest = await slowestBeside(answerOf(bridge, 'redrawing', code));
+    const slowest = await slowestBeside(bridge, answerOf(bridge, 'redrawing', code));
     expect(slowest).toBeLessThan(MAX_ANSWER_MS);
   });
 
@@ -136,7 +119,7 @@ flood(call(b"no_such_method", b'{"a":[' + b"{}," * 100_000 + b"1" * (7 * MIB) + 
     const sessions = ['flood-1', 'flood-2', 'flood-3', 'flood-4'];
     await Promise.all(sessions.map((session) => answerOf(bridge, session, '1')));
     const floods = Promise.all(sessions.map((session) => answerOf(bridge, session, code)));
-    expect(await slowestBeside(floods)).toBeLessThan(MAX_ANSWER_MS);
+    expect(await slowestBeside(bridge, floods)).toBeLessThan(MAX_ANSWER_MS);
   });
 
   // Whoever does not read the log would stop the bridge with it: writing to a full pipe blocks.

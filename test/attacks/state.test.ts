@@ -19,13 +19,11 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { amount } from '../support/attacks.ts';
+import { amount, enginesForBridge } from '../support/attacks.ts';
 import { CLI } from '../support/bridge-client.ts';
-import { coverEngines } from '../support/covered-engines.ts';
 import { becomeUser, isRoot, ORDINARY_USER_ID } from '../support/ordinary-user.ts';
 
-// The bridge reads packs in the same way for every engine: in the short form, the first one is enough.
-const engines = (await coverEngines()).slice(0, amount(1, Number.POSITIVE_INFINITY));
+const engines = await enginesForBridge();
 const TIME_LIMIT_MS = 25_000;
 
 let folder: string;
