@@ -126,10 +126,15 @@ async function testClient(client: TestedClient): Promise<void> {
           [
             'has an entry that the MCP Inspector can use',
             async () => {
+              const { mcpServers } = JSON.parse(read()) as { mcpServers: { code: { env?: object } } };
+              // The Inspector passes on none of its variables, and this home has no image.
+              const code = { ...mcpServers.code, env: { ...mcpServers.code.env, MCP_BRIDGE_RUNTIME: 'embedded' } };
+              const inspected = join(home, 'inspected.json');
+              writeFileSync(inspected, JSON.stringify({ mcpServers: { code } }));
               const how = [
                 '--cli',
                 '--config',
-                file,
+                inspected,
                 '--server',
                 'code',
                 '--method',
