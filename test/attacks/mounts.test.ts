@@ -54,13 +54,13 @@ os.chmod("${path}", 0o666)`;
   const START = 'await runtime.list_tools("planted")';
 
   it('works with a folder of its own', async () => {
-    expect(await exec('import os; print(os.listdir("/work"))', mounts('work:/work:rw'))).toContain("['data']");
+    expect(await exec('import os; print(os.listdir("/mounted"))', mounts('work:/mounted:rw'))).toContain("['data']");
   });
 
   it('does not lead another mount to a folder of its choice', async () => {
-    const nested = mounts('work:/work:rw', 'work/data:/data');
+    const nested = mounts('work:/mounted:rw', 'work/data:/data');
     await exec(
-      `import os\nos.rename("/work/data", "/work/old"); os.symlink("${folder}/private", "/work/data")`,
+      `import os\nos.rename("/mounted/data", "/mounted/old"); os.symlink("${folder}/private", "/mounted/data")`,
       nested,
     );
     expect(await exec('print(open("/data/id").read())', nested)).not.toContain(SECRET);
@@ -68,9 +68,9 @@ os.chmod("${path}", 0o666)`;
 
   it('does not do so through a link outside', async () => {
     symlinkSync(join(folder, 'work/data'), join(folder, 'link'));
-    const nested = mounts('work:/work:rw', 'link:/data');
+    const nested = mounts('work:/mounted:rw', 'link:/data');
     await exec(
-      `import os\nos.rename("/work/data", "/work/old"); os.symlink("${folder}/private", "/work/data")`,
+      `import os\nos.rename("/mounted/data", "/mounted/old"); os.symlink("${folder}/private", "/mounted/data")`,
       nested,
     );
     expect(await exec('print(open("/data/id").read())', nested)).not.toContain(SECRET);
@@ -80,8 +80,8 @@ os.chmod("${path}", 0o666)`;
     'defines no server in the file of %s',
     async (variable) => {
       writeFileSync(join(folder, 'work/servers.json'), '{"mcpServers": {}}');
-      const more = { ...mounts('work:/work:rw'), [variable]: join(folder, 'work/servers.json') };
-      await exec(plant('/work/servers.json'), more);
+      const more = { ...mounts('work:/mounted:rw'), [variable]: join(folder, 'work/servers.json') };
+      await exec(plant('/mounted/servers.json'), more);
       await exec(START, more, '--server', 'planted');
       expect(existsSync(join(folder, 'started'))).toBe(false);
     },
@@ -90,8 +90,8 @@ os.chmod("${path}", 0o666)`;
   it('defines no server in a file that the state directory links to', async () => {
     writeFileSync(join(folder, 'work/linked.json'), '{"mcpServers": {}}');
     symlinkSync(join(folder, 'work/linked.json'), join(folder, 'state/linked.json'));
-    await exec(plant('/work/linked.json'), mounts('work:/work:rw'));
-    await exec(START, mounts('work:/work:rw'), '--server', 'planted');
+    await exec(plant('/mounted/linked.json'), mounts('work:/mounted:rw'));
+    await exec(START, mounts('work:/mounted:rw'), '--server', 'planted');
     expect(existsSync(join(folder, 'started'))).toBe(false);
   });
 
@@ -99,10 +99,10 @@ os.chmod("${path}", 0o666)`;
   it('does not become the state directory of a running bridge', async () => {
     mkdirSync(join(folder, 'real'));
     symlinkSync(join(folder, 'real'), join(folder, 'work/state'));
-    const more = { ...mounts('work:/work:rw'), MCP_BRIDGE_STATE_DIR: join(folder, 'work/state') };
+    const more = { ...mounts('work:/mounted:rw'), MCP_BRIDGE_STATE_DIR: join(folder, 'work/state') };
     const bridge = await startBridge({ engine, env: more, onLog: () => undefined }).catch(() => undefined);
     await bridge?.runPython(
-      `import os\nos.remove("/work/state"); os.mkdir("/work/state")\n${plant('/work/state/a.json')}`,
+      `import os\nos.remove("/mounted/state"); os.mkdir("/mounted/state")\n${plant('/mounted/state/a.json')}`,
     );
     await bridge?.runPython(START, { servers: ['planted'] });
     await bridge?.close();
