@@ -81,23 +81,51 @@ export function assignServerAliases(names: readonly string[]): string[] {
 
 /**
  * The candidate that `wanted` refers to: by name, otherwise by alias, otherwise by either in another case if only one
- * matches. Undefined if none matches, or if several differ only in case.
+ * matches. Undefined if none matches, or if several differ only in case. Indexes the array on first use: it must not change.
  */
 export function resolveName<Candidate extends Named>(
   candidates: readonly Candidate[],
   wanted: string,
 ): Candidate | undefined {
-  const exact =
-    candidates.find((candidate) => candidate.name === wanted) ??
-    candidates.find((candidate) => candidate.alias === wanted);
-  if (exact !== undefined) {
-    return exact;
+  const { exact, folded } = indexOf(candidates);
+  // The index was made of these candidates.
+  return (exact.get(wanted) ?? folded.get(wanted.toLowerCase()) ?? undefined) as Candidate | undefined;
+}
+
+interface NameIndex {
+  readonly exact: ReadonlyMap<string, Named>;
+  /** Null if several candidates match. */
+  readonly folded: ReadonlyMap<string, Named | null>;
+}
+
+/** Comparing each call with each tool blocked the bridge for half a second when code made many calls of a large server. */
+const indexes = new WeakMap<readonly Named[], NameIndex>();
+
+function indexOf(candidates: readonly Named[]): NameIndex {
+  const index = indexes.get(candidates) ?? createIndex(candidates);
+  indexes.set(candidates, index);
+  return index;
+}
+
+function createIndex(candidates: readonly Named[]): NameIndex {
+  const exact = new Map<string, Named>();
+  const folded = new Map<string, Named | null>();
+  for (const candidate of candidates) {
+    setIfNew(exact, candidate.name, candidate);
+    for (const key of new Set([candidate.name.toLowerCase(), candidate.alias.toLowerCase()])) {
+      folded.set(key, folded.has(key) ? null : candidate);
+    }
   }
-  const folded = wanted.toLowerCase();
-  const similar = candidates.filter(
-    (candidate) => candidate.name.toLowerCase() === folded || candidate.alias.toLowerCase() === folded,
-  );
-  return similar.length === 1 ? similar[0] : undefined;
+  for (const candidate of candidates) {
+    setIfNew(exact, candidate.alias, candidate);
+  }
+  return { exact, folded };
+}
+
+function setIfNew(map: Map<string, Named>, key: string, candidate: Named): void {
+  if (!map.has(key)) {
+    map.set(key, candidate);
+  }
 }
 
 /** A test whether a configured server is the one that a person typed, by name or alias and in any case. */

@@ -66,6 +66,7 @@ class FairReader {
   readonly #isLarge: () => boolean;
   /** Until when it waits for the pauses of others. */
   #watchedUntil = 0;
+  #turnStartedAt: number | undefined;
   #held: Buffer[] = [];
   #isHolding = false;
 
@@ -96,7 +97,7 @@ class FairReader {
   }
 
   #pass(chunk: Buffer): void {
-    const startedAt = performance.now();
+    const startedAt = this.#startOfTurn();
     for (let start = 0; start < chunk.length; start += PIECE_BYTES) {
       this.#onPiece(chunk.subarray(start, start + PIECE_BYTES));
       collectIfDue();
@@ -106,6 +107,17 @@ class FairReader {
         return;
       }
     }
+  }
+
+  /** When its first piece of this turn of the event loop was passed on: what that left to do runs before the next chunk is read, and counts. */
+  #startOfTurn(): number {
+    if (this.#turnStartedAt === undefined) {
+      this.#turnStartedAt = performance.now();
+      setImmediate(() => {
+        this.#turnStartedAt = undefined;
+      });
+    }
+    return this.#turnStartedAt;
   }
 
   #hold(chunk: Buffer, untilFree: (resume: () => void) => void): void {
