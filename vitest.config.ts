@@ -39,7 +39,7 @@ export default defineConfig({
       layer('fuzz', CONTRACT_TIMEOUT_MS),
       layer('integration', ENGINE_TIMEOUT_MS),
       layer('e2e', ENGINE_TIMEOUT_MS),
-      layer('faults', ENGINE_TIMEOUT_MS, false),
+      layer('faults', ENGINE_TIMEOUT_MS),
       layer('attacks', ENGINE_TIMEOUT_MS, false),
     ],
   },
