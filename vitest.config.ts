@@ -1,7 +1,7 @@
 /**
  * Seven layers, one project each (`vitest run --project unit`). Two files of a layer run in parallel, even if they start
- * containers, because they mostly wait; MCP_BRIDGE_TEST_WORKERS sets another number. Files of faults and attacks run one
- * after the other, because they measure how fast the bridge is under attack. Failing tests are not retried.
+ * containers, because they mostly wait; MCP_BRIDGE_TEST_WORKERS sets another number. Files of attacks run one after the other,
+ * because they measure how fast the bridge is under attack. Failing tests are not retried.
  */
 import { defineConfig } from 'vitest/config';
 

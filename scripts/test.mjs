@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * Runs checks and tests and counts the results: `node scripts/test.mjs` runs all of them, `… check` those that need no engine and no
- * build, `… lint unit` the named stages. A check (format, lint, types …) counts as one test. Every stage runs, even if an
+ * build, `… lint unit` the named stages, `… e2e -- leaks` passes what follows to vitest. A check (format, lint, types …) counts as one test. Every stage runs, even if an
  * earlier one failed. The last line is `N passed, N failed`, with `, N skipped` if any were.
  *
  * Failures are listed again at the end, each with the first line of its reason, because CI logs may keep only the end. What this
@@ -36,6 +36,7 @@ const missing = new Set();
  */
 const failures = [];
 const MAX_REASON_CHARS = 300;
+const [stageNames, vitestArguments] = splitArguments(process.argv.slice(2));
 const isRequired = process.env.MCP_BRIDGE_TEST_REQUIRE_ENGINES === '1';
 
 /** @type {Record<string, () => Promise<Counts>>} */
@@ -82,7 +83,7 @@ async function vitest(project, more = []) {
   const folder = await mkdtemp(join(tmpdir(), 'bridge-test-'));
   const report = join(folder, 'report.json');
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
-  const { exitCode } = await run('vitest', ['run', '--project', project, ...reporters, ...more]);
+  const { exitCode } = await run('vitest', ['run', '--project', project, ...reporters, ...more, ...vitestArguments]);
   const text = await readFile(report, 'utf8').catch(() => '{}');
   await rm(folder, { recursive: true });
   const {
@@ -181,6 +182,15 @@ async function run(command, args, moreEnv = {}) {
 }
 
 /**
+ * @param {readonly string[]} given
+ * @returns {[readonly string[], readonly string[]]}
+ */
+function splitArguments(given) {
+  const at = given.includes('--') ? given.indexOf('--') : given.length;
+  return [given.slice(0, at), given.slice(at + 1)];
+}
+
+/**
  * @param {readonly string[]} named
  * @returns {string[]}
  */
@@ -206,7 +216,7 @@ function add(counts) {
   total.skipped += counts.skipped;
 }
 
-const stages = chooseStages(process.argv.slice(2));
+const stages = chooseStages(stageNames);
 const summary = [];
 for (const stage of stages) {
   console.log(`\n== ${stage}`);
