@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { awaitStart, reportingStart } from '../support/begun.ts';
 import { type BridgeClient, fixtureServer, startBridge } from '../support/bridge-client.ts';
+import { BytesInUse } from '../support/bytes-in-use.ts';
 import { coverEngines } from '../support/covered-engines.ts';
 import type { TestEngine } from '../support/engines.ts';
 import { descendantsOf, isAlive, openDescriptors } from '../support/processes.ts';
@@ -14,7 +15,6 @@ import { sandboxesOfBridge } from '../support/sandbox.ts';
 const MIB = 1024 * 1024;
 /** Memory that 1,000 cells may leave in use: 4 KiB each. Code compiled late takes 0.7 MiB in total (measured). */
 const MAX_GROWTH_BYTES = 4 * MIB;
-const COLLECTOR = new URL('../fixtures/collect-garbage.mjs', import.meta.url).href;
 /** Ten bridges at a time; a stubborn server gets seconds to end by itself. All 50 on one engine, to save time. */
 const KILL_ROUNDS: Readonly<Record<string, number>> = { podman: 5 };
 /** Limits a hang; 50 take 30 s, or 115 s on a busy machine. */
@@ -25,26 +25,16 @@ const engines = await coverEngines();
 /** A bridge with two servers; `temporary` is its temporary folder. */
 function start(
   engine: TestEngine,
-  { temporary = tmpdir(), onLog }: { readonly temporary?: string; readonly onLog?: (text: string) => void } = {},
+  { temporary = tmpdir(), inUse }: { readonly temporary?: string; readonly inUse?: BytesInUse } = {},
 ): Promise<BridgeClient> {
   return startBridge({
     engine,
-    nodeArguments: ['--import', COLLECTOR],
     env: { TMPDIR: temporary },
-    ...(onLog && { onLog }),
+    ...(inUse && { nodeArguments: inUse.nodeArguments, onLog: (text) => inUse.takeLog(text) }),
     servers() {
       return { echo: fixtureServer('echo.mjs'), stubborn: fixtureServer('ignores-eof.mjs') };
     },
   });
-}
-
-/** Memory in use by a bridge. Its total memory depends on the last garbage collection. */
-async function bytesInUse(bridge: BridgeClient, log: string[]): Promise<number> {
-  log.length = 0;
-  process.kill(bridge.pid, 'SIGUSR2');
-  const said = () => Number(/^bytes in use: (\d+)$/m.exec(log.join(''))?.[1]);
-  await expect.poll(said).toBeGreaterThan(0);
-  return said();
 }
 
 /** Starts a cell and waits until its code runs. The connection ends while it runs. */
@@ -71,8 +61,8 @@ async function killInMidCell(engine: TestEngine): Promise<number> {
 for (const engine of engines) {
   describe(`leaks on ${engine.label}`, () => {
     it('1,000 cells in a row do not change memory, descriptors and files', async () => {
-      const log: string[] = [];
-      const bridge = await start(engine, { onLog: (text) => log.push(text) });
+      const inUse = new BytesInUse();
+      const bridge = await start(engine, { inUse });
       try {
         const work = 'r = await mcp_echo.echo(text="x" * 100)\nprint(len(r))';
         const run = async (times: number) => {
@@ -82,10 +72,10 @@ for (const engine of engines) {
           }
         };
         await run(300);
-        const before = { descriptors: openDescriptors(bridge.pid), bytes: await bytesInUse(bridge, log) };
+        const before = { descriptors: openDescriptors(bridge.pid), bytes: await inUse.measure(bridge.pid) };
         await run(1_000);
         expect(openDescriptors(bridge.pid)).toBeLessThanOrEqual(before.descriptors + 1);
-        const growth = (await bytesInUse(bridge, log)) - before.bytes;
+        const growth = (await inUse.measure(bridge.pid)) - before.bytes;
         expect(growth).toBeLessThan(MAX_GROWTH_BYTES);
         expect(await sandboxesOfBridge(engine, bridge.pid)).toHaveLength(1);
       } finally {

@@ -24,6 +24,7 @@ export function renderReport(report: SoakReport): string {
   ];
   const measures: readonly (readonly [string, keyof Sample])[] = [
     ['memory of the bridge, MiB', 'residentMib'],
+    ['the same without garbage', 'inUseMib'],
     ['descriptors', 'descriptors'],
     ['processes below it', 'processes'],
     ['sandboxes', 'sandboxes'],
@@ -42,8 +43,13 @@ export function renderReport(report: SoakReport): string {
   ].join('\n');
 }
 
-function summaryOf(values: readonly number[]): string[] {
-  const shown = [values[0], values[WARM_UP_SAMPLES], Math.max(...values), values.at(-1)];
+function summaryOf(values: readonly (number | undefined)[]): string[] {
+  const shown = [
+    values[0],
+    values[WARM_UP_SAMPLES],
+    Math.max(...values.filter((value) => value !== undefined)),
+    values.at(-1),
+  ];
   return shown.map((value) => (value === undefined ? '–' : String(Math.round(value))));
 }
 

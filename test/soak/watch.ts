@@ -21,6 +21,8 @@ const MAX_PING_MS = 5_000;
 
 export interface Sample {
   readonly residentMib: number;
+  /** Without garbage; measured after the warm-up and at the end, because collecting it changes what it measures. */
+  readonly inUseMib?: number;
   readonly descriptors: number;
   readonly processes: number;
   readonly sandboxes: number;
@@ -32,13 +34,14 @@ export interface Watch {
   stop(): Promise<void>;
 }
 
-export async function takeSample(world: World): Promise<Sample> {
+export async function takeSample(world: World, collects = false): Promise<Sample> {
   const { bridge } = world;
   const startMs = performance.now();
   await bridge.client.ping();
   const pingMs = performance.now() - startMs;
   return {
     residentMib: residentBytes(bridge.pid) / MIB,
+    ...(collects && { inUseMib: (await world.bytesInUse()) / MIB }),
     descriptors: openDescriptors(bridge.pid),
     processes: descendantsOf(bridge.pid).length,
     sandboxes: (await world.sandboxes()).length,
@@ -53,7 +56,7 @@ export function watch(world: World, record: Record, hasAttackers: boolean): Watc
   let wake = (): void => undefined;
   async function run(): Promise<void> {
     while (!isOver) {
-      const sample = await takeSample(world);
+      const sample = await takeSample(world, samples.length === WARM_UP_SAMPLES);
       samples.push(sample);
       boundsBroken(sample, hasAttackers).forEach((what) => record.violate(what));
       await new Promise<void>((resolve) => {

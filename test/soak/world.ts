@@ -3,6 +3,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type BridgeClient, fixtureServer, startBridge } from '../support/bridge-client.ts';
+import { BytesInUse } from '../support/bytes-in-use.ts';
 import type { TestEngine } from '../support/engines.ts';
 import { FLOODED_SERVER, STUCK_SERVER, storeForFloods } from '../support/floods.ts';
 import { descendantsOf } from '../support/processes.ts';
@@ -31,14 +32,16 @@ export class World {
   readonly engine: TestEngine;
   readonly bridge: BridgeClient;
   readonly ledger: Ledger;
+  readonly #inUse: BytesInUse;
   /** The bridge's temporary folder; must be empty at the end. */
   readonly temporary: string;
   readonly #disturbed = new Map<Disturbance, number[]>();
 
-  constructor(engine: TestEngine, bridge: BridgeClient, temporary: string) {
+  constructor(engine: TestEngine, bridge: BridgeClient, temporary: string, inUse: BytesInUse) {
     this.engine = engine;
     this.bridge = bridge;
     this.temporary = temporary;
+    this.#inUse = inUse;
     this.ledger = new Ledger(SERVERS.map((name) => ledgerFile(bridge.folder, name)));
   }
 
@@ -91,6 +94,11 @@ export class World {
     return descendantsOf(this.bridge.pid).filter((pid) => commandLine(pid).includes('servers/soak.mjs'));
   }
 
+  /** Memory of the bridge without garbage. */
+  bytesInUse(): Promise<number> {
+    return this.#inUse.measure(this.bridge.pid);
+  }
+
   killServer(pid: number): void {
     this.#note('server');
     killProcess(pid);
@@ -132,8 +140,11 @@ export async function createWorld(engine: TestEngine): Promise<World> {
   const temporary = mkdtempSync(join(tmpdir(), 'bridge-soak-'));
   // The rootless engine in these tests runs as another user.
   chmodSync(temporary, 0o777);
+  const inUse = new BytesInUse();
   const bridge = await startBridge({
     engine,
+    nodeArguments: inUse.nodeArguments,
+    onLog: (text) => process.stderr.write(inUse.takeLog(text)),
     env: {
       TMPDIR: temporary,
       MCP_BRIDGE_MEMORY: `${MEMORY_MIB}m`,
@@ -148,7 +159,7 @@ export async function createWorld(engine: TestEngine): Promise<World> {
     },
   });
   storeForFloods(bridge.folder);
-  return new World(engine, bridge, temporary);
+  return new World(engine, bridge, temporary, inUse);
 }
 
 function ledgerFile(folder: string, server: string): string {
