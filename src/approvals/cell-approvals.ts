@@ -85,13 +85,9 @@ class CellApprovals {
       return Promise.reject(cancelled(call));
     }
     const key = callKey(call);
-    const refused = this.#refused.get(key);
-    if (refused !== undefined) {
-      return Promise.reject(refused);
-    }
-    const grant = this.#grantOf(call);
-    if (grant !== undefined) {
-      return Promise.resolve(grant);
+    const known = this.#knownAnswer(key, call);
+    if (known !== undefined) {
+      return typeof known === 'string' ? Promise.resolve(known) : Promise.reject(known);
     }
     const chars = this.#charsOf(call);
     if (chars > MAX_FORM_CHARS) {
@@ -127,14 +123,14 @@ class CellApprovals {
     this.#isAsking = false;
   }
 
-  /** The calls of the next question. Settles calls that were allowed in the meantime and drops cancelled ones. */
+  /** The calls of the next question. Settles calls that were answered in the meantime and drops cancelled ones. */
   #takeBatch(): Entry[] {
     const batch: Entry[] = [];
     let chars = 0;
     for (const entry of this.#collected.values()) {
-      const grant = this.#grantOf(entry.call);
-      if (grant !== undefined) {
-        settle(entry, grant);
+      const known = this.#knownAnswer(entry.key, entry.call);
+      if (known !== undefined) {
+        settle(entry, known);
       } else if (entry.waiting.size > 0) {
         chars += entry.chars;
         if (batch.length === MAX_CALLS_PER_FORM || (batch.length > 0 && chars > MAX_FORM_CHARS)) {
@@ -200,9 +196,13 @@ class CellApprovals {
     };
   }
 
-  #grantOf(call: CallToApprove): Approval | undefined {
-    const key = toolKey(call);
-    return this.#grantsOfSession.has(key) ? 'session' : this.#grants.has(key) ? 'cell' : undefined;
+  /** What an earlier answer says about the call. */
+  #knownAnswer(key: string, call: CallToApprove): Approval | BridgeError | undefined {
+    const tool = toolKey(call);
+    return (
+      this.#refused.get(key) ??
+      (this.#grantsOfSession.has(tool) ? 'session' : this.#grants.has(tool) ? 'cell' : undefined)
+    );
   }
 }
 

@@ -116,6 +116,21 @@ describe('calls that arrive together', () => {
     expect(await Promise.all(later)).toEqual(['allowed', 'allowed']);
   });
 
+  // The person was asked again about a call that they had just refused.
+  it('while a question is open are refused with it, if they are identical', async () => {
+    const { approve } = setUp();
+    const { asker, asked } = createAsker();
+    const made = [approve(call('close', { id: 1 }), { asker })];
+    await collected();
+    made.push(approve(call('close', { id: 1 }), { asker }));
+    await collected();
+    asked[0]?.reply(answer('Do not allow'));
+    await collected();
+    expect(asked).toHaveLength(1);
+    const refusal = 'APPROVAL_DENIED: github.close was not called: the user was asked and said no';
+    expect(await Promise.all(made)).toEqual([refusal, refusal]);
+  });
+
   // A call can be cancelled while its server starts; the person was asked about it anyway.
   it('are left out if they are already cancelled', async () => {
     const { approve } = setUp();
