@@ -207,10 +207,7 @@ class Channel:
         """Passes answers to their loops, once per read: each wake-up costs a system call and a thread switch."""
         answered, self._answered = self._answered, {}
         for loop, answers in answered.items():
-            try:
-                loop.call_soon_threadsafe(_settle, answers)
-            except RuntimeError:
-                pass  # The loop is closed, so nothing waits.
+            _run_in(loop, _settle, answers)
 
     def open_gate(self) -> None:
         """A cell runs: releases waiting calls and lets new ones through."""
@@ -287,13 +284,7 @@ class Channel:
         def deliver(value: object, error: MCPError | None) -> None:
             self._answered.setdefault(loop, []).append((future, value, error))
 
-        def report(frame: Frame) -> None:
-            try:
-                loop.call_soon_threadsafe(on_progress, frame)  # pyright: ignore[reportArgumentType]
-            except RuntimeError:
-                pass  # The loop is closed, so nothing listens.
-
-        pending = Pending(deliver, None if on_progress is None else report)
+        pending = Pending(deliver, None if on_progress is None else lambda frame: _run_in(loop, on_progress, frame))
         number, frame = self._new_call(method, params)
         line = self._encode(frame)
         while not self._try_begin(number, pending, line):
@@ -319,7 +310,7 @@ class Channel:
         opened: asyncio.Future[None] = loop.create_future()
 
         def wake() -> None:
-            loop.call_soon_threadsafe(lambda: None if opened.done() else opened.set_result(None))
+            _run_in(loop, lambda: None if opened.done() else opened.set_result(None))
 
         with self._gate_lock:
             if self._gate.is_set():
@@ -384,6 +375,14 @@ class Channel:
 
 def _ignore(_frame: Frame) -> None:
     """Drops frames that arrive before `start`."""
+
+
+def _run_in(loop: asyncio.AbstractEventLoop, callback: Callable[..., object], *arguments: object) -> None:
+    """Runs a callback in its loop, from any thread. In a closed loop, nothing waits for it."""
+    try:
+        loop.call_soon_threadsafe(callback, *arguments)
+    except RuntimeError:
+        pass
 
 
 def _settle(answers: list[Answer]) -> None:

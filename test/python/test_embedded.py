@@ -65,6 +65,16 @@ class ChannelTest(unittest.TestCase):
         with self.assertRaisesRegex(MCPError, "without await while no cell runs"):
             self.host.channel.call_sync("reset", {})
 
+    def test_a_call_that_waits_in_a_closed_loop_does_not_stop_the_next_cell(self) -> None:
+        # The cell failed with "Event loop is closed" before any of its code ran.
+        async def begin() -> None:
+            call = asyncio.ensure_future(self.host.channel.call("reset", {}))
+            await asyncio.sleep(0)
+            self.assertFalse(call.done())
+
+        asyncio.run(begin())
+        self.host.channel.open_gate()
+
     def test_output_is_drained_before_a_wait(self) -> None:
         waits: list[int] = []
         self.host.channel.before_waiting = lambda: waits.append(1)
