@@ -5,7 +5,7 @@
 import { isObject, type JsonObject } from '../base/is-object.ts';
 import { createPause } from '../base/slices.ts';
 import { type CutMembers, fingerprintTool, hashOf } from './fingerprint.ts';
-import { JsonCursor, type JsonRange, TooManyMembersError } from './json-cursor.ts';
+import { JsonCursor, type JsonRange, TooLongToSkipError } from './json-cursor.ts';
 import { checkResultType, errorOf, RequestError } from './requests.ts';
 
 /** Bounds of one list. Chosen: real servers have up to 235 tools in one page, and an endless list must not fill the memory. */
@@ -97,8 +97,8 @@ class ListReader {
     try {
       return await this.#readResponse(new JsonCursor(line));
     } catch (cause) {
-      if (cause instanceof TooManyMembersError) {
-        this.notices.add('the list was cut at a tool of more than 500,000 members');
+      if (cause instanceof TooLongToSkipError) {
+        this.notices.add(`the list was cut at a tool of more than ${cause.message}`);
         return undefined;
       }
       throw cause instanceof SyntaxError

@@ -92,6 +92,34 @@ describe('a server blocks the bridge for less than a second', () => {
     expect(performance.now() - start).toBeLessThan(500);
   });
 
+  // 64 MB of digits took 6 s: each byte was compared with a pattern.
+  it.each([
+    ['digits', '1'],
+    ['brackets', '['],
+    ['escaped quotes', '\\"'],
+    ['white space', ' '],
+  ])('with a list of tools that holds nothing but %s', async (_what, unit) => {
+    const start = unit === '\\"' ? '"' : '';
+    const tools = `${start}${unit.repeat((amount(64, 150) * MIB) / unit.length)}${start}`;
+    const server = await startMini({
+      before(exchange) {
+        const isList = exchange.message['method'] === 'tools/list';
+        if (isList) {
+          respond(exchange, `{"jsonrpc":"2.0","id":ID,"result":{"tools":[${tools}]}}`);
+        }
+        return isList;
+      },
+    });
+    const pool = startPool({ evil: { url: server.url } });
+    const blockedMs = await longestBlock(async () => {
+      expect(await pool.describe('evil')).toMatchObject({
+        tools: [],
+        notices: ['the list was cut at a tool of more than 16 MiB'],
+      });
+    });
+    expect(blockedMs).toBeLessThan(1_000);
+  });
+
   // 40 MB of them took 37 s and 1.2 GiB.
   it.each([
     ['more than 2,000,000 values', '{},'.repeat(2_100_000)],
