@@ -191,11 +191,12 @@ class ArtifactFolder implements Artifacts {
     this.#checkQuota(data.length);
     await append(transfer.temporary, data, offset);
     this.#transfers.delete(keyOf(piece));
+    this.#transfers.set(keyOf(piece), { ...transfer, nextOffset: offset + data.length });
     if (!isLast) {
-      this.#transfers.set(keyOf(piece), { ...transfer, nextOffset: offset + data.length });
       return undefined;
     }
     await replaceFile(transfer.temporary, join(this.#root, session, name));
+    this.#transfers.delete(keyOf(piece));
     const saved = await describe(this.#root, session, name);
     // Reading the store again for each of 1,000 small artifacts would take seconds.
     this.#contents = this.#contents?.then((known) => withArtifact(known, saved));

@@ -74,6 +74,14 @@ describe('what is being saved', () => {
   const piece = { session: 'default', offset: 0, data: Buffer.alloc(1_000), isLast: false };
   const filesIn = (folder: string) => readdirSync(join(folder, 'default')).toSorted();
 
+  // It stayed for ten minutes, with up to 64 MiB.
+  it('leaves nothing behind if the last step fails', async () => {
+    const { artifacts, folder } = store();
+    mkdirSync(join(folder, 'default/taken/inside'), { recursive: true });
+    await expect(save(artifacts, 'taken', 'text')).rejects.toMatchObject({ code: 'STATE_WRITE_FAILED' });
+    expect(filesIn(folder)).toEqual(['taken']);
+  });
+
   it('is at most a few files at once; the one that waits longest is given up', async () => {
     const { artifacts, folder } = store();
     for (let number = 0; number < 3 * MAX_ARTIFACT_TRANSFERS; number += 1) {
