@@ -28,8 +28,8 @@ export async function withFileLock<Value>(lock: string, work: () => Promise<Valu
  */
 async function takeLock(lock: string): Promise<string | undefined> {
   const ours = randomUUID();
-  // The age alone is not enough: if the clock was set back, a lock may be from the future.
-  const waitsUntil = performance.now() + STALE_LOCK_MS;
+  // Since when it is held as it is now. Its age alone is not enough: if the clock was set back, it may be from the future.
+  let seen = { holder: '', since: 0 };
   for (;;) {
     try {
       await writeFile(lock, ours, { flag: 'wx', mode: 0o600 });
@@ -44,12 +44,17 @@ async function takeLock(lock: string): Promise<string | undefined> {
     if (found !== undefined && !found.isFile()) {
       return undefined; // A folder or a link is no lock, so nothing will ever remove it.
     }
-    if (found !== undefined && (Date.now() - found.mtimeMs > STALE_LOCK_MS || performance.now() > waitsUntil)) {
-      if (!(await breakLock(lock, found))) {
-        return undefined; // As if it could not be created: the folder is read-only, or belongs to another user.
-      }
-    } else {
+    const holder = found === undefined ? '' : `${found.ino}:${found.mtimeMs}`;
+    if (holder !== seen.holder) {
+      seen = { holder, since: performance.now() };
+    }
+    if (
+      found === undefined ||
+      (Date.now() - found.mtimeMs <= STALE_LOCK_MS && performance.now() - seen.since <= STALE_LOCK_MS)
+    ) {
       await sleep(LOCK_POLL_MS);
+    } else if (!(await breakLock(lock, found))) {
+      return undefined; // As if it could not be created: the folder is read-only, or belongs to another user.
     }
   }
 }
