@@ -75,7 +75,8 @@ export class AuditWriter {
   #queuedBytes = 0;
   /** Bytes of queued records and of reservations, by session. */
   readonly #bytesOf = new Map<string, number>();
-  #waiting: (() => void)[] = [];
+  /** Wakes those that wait for room. */
+  readonly #waiting = new Set<() => void>();
   /** Formatted lines that are not written yet, and the series of files they belong to. */
   #unwritten: Buffer = Buffer.alloc(0);
   #series = '';
@@ -167,7 +168,7 @@ export class AuditWriter {
         `The last ${left} records are missing from the audit log: ${this.#failure ?? 'it was closed'}.`,
       );
     }
-    this.#tellWaiting();
+    this.#wakeWaiting();
     for (const { handle } of this.#open.values()) {
       await handle.close().catch(() => undefined); // Nothing is buffered in it.
     }
@@ -202,23 +203,25 @@ export class AuditWriter {
       this.#bytesOf.delete(session);
     }
     if (bytes < 0) {
-      this.#tellWaiting();
+      this.#wakeWaiting();
     }
   }
 
-  async #nextRoom(waitMs: number): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    await new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, waitMs);
-      this.#waiting.push(resolve);
+  /** Resolves when there may be room, after `waitMs` at the latest. */
+  #nextRoom(waitMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        clearTimeout(timer);
+        this.#waiting.delete(wake);
+        resolve();
+      };
+      const timer = setTimeout(wake, waitMs);
+      this.#waiting.add(wake);
     });
-    clearTimeout(timer);
   }
 
-  #tellWaiting(): void {
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    waiting.forEach((resume) => resume());
+  #wakeWaiting(): void {
+    [...this.#waiting].forEach((wake) => wake());
   }
 
   #noteLost(session: string): void {
