@@ -36,6 +36,9 @@ interface ToolPinsOptions {
   readonly logger: Logger;
 }
 
+/** Changes that are remembered so as to be logged once: a server can change its tools without end. Chosen: one whole list. */
+const MAX_LOGGED = 10_000;
+
 /** Wraps a source so that its tools are compared with the accepted ones. */
 export function createToolPins(options: ToolPinsOptions): ToolPins {
   return new Pins(options);
@@ -243,6 +246,9 @@ class Pins implements ToolPins {
 
   #isFirst(key: string): boolean {
     const isFirst = !this.#logged.has(key);
+    if (this.#logged.size >= MAX_LOGGED) {
+      this.#logged.clear();
+    }
     this.#logged.add(key);
     return isFirst;
   }
