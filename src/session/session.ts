@@ -205,6 +205,7 @@ export class Session {
 
   async #start(timeoutMs: number): Promise<Kernel> {
     this.#generation += 1;
+    this.#isResetPending = false;
     this.#sentDiscovered = '';
     const { signal } = this.#closing;
     const { capabilitySummary, autoload, savedTools, recorder, onSandboxEnd, ...options } = this.#options;

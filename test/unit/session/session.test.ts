@@ -420,6 +420,20 @@ describe('runtime.reset()', () => {
     expect(await cell.answer).toMatchObject({ error: { code: 'SESSION_LOST' } });
     expect((await (await begin()).end()).notices).toEqual([]);
   });
+
+  // The first cell in the new sandbox was followed by a reset, which lost its state without a word.
+  it('by a job of a sandbox that then ends: the next sandbox stays', async () => {
+    const { begin, engine } = openSession();
+    const cell = await begin();
+    cell.sandbox.send({ type: 'call', call: 1, method: 'start_job', params: { name: 'job' } });
+    await cell.end();
+    cell.sandbox.send({ type: 'call', call: 2, method: 'reset', params: {}, job: 'job' });
+    await settle();
+    cell.sandbox.exit(ENDED);
+    await (await begin()).end();
+    await (await begin()).end();
+    expect(engine.sandboxes).toHaveLength(2);
+  });
 });
 
 describe('the servers of a session', () => {
