@@ -43,7 +43,7 @@ export function createCallProgressReporter(send: (progress: CallProgress) => voi
       newest = {
         progress,
         ...(total === undefined ? {} : { total }),
-        ...(message === undefined ? {} : { message: message.slice(0, MAX_MESSAGE_CHARS) }),
+        ...(message === undefined ? {} : { message: message.slice(0, MAX_MESSAGE_CHARS).toWellFormed() }),
       };
       if (timer === undefined) {
         sendNewest();

@@ -37,4 +37,12 @@ describe('reports on a call', () => {
     ]);
     expect(vi.getTimerCount()).toBe(0);
   });
+
+  // Python cannot encode half of a character, as when the code writes the message to a file.
+  test('do not end with half a character', () => {
+    const reporter = createCallProgressReporter((progress) => sent.push(progress));
+    reporter.report({ progress: 1, message: `${'x'.repeat(499)}🦊` });
+    expect(sent[0]?.message?.slice(499)).toBe('\uFFFD');
+    reporter.end();
+  });
 });
