@@ -1,10 +1,9 @@
 /** Code that tries to do something without leaving a record, or to push out the record of others. */
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PAST_THE_PROXIES } from '../faults/cases/hostile-python.ts';
-import { amount, enginesForBridge } from '../support/attacks.ts';
-import { type BridgeClient, fixtureServer, startBridge } from '../support/bridge-client.ts';
+import { amount, enginesForBridge, type NotesBridge, startNotes } from '../support/attacks.ts';
 
 /** Fewer than a cell may make in all. */
 const FLOOD = amount(4_000, 90_000);
@@ -29,20 +28,15 @@ print("done")`;
 
 for (const engine of await enginesForBridge()) {
   describe.each(['1', 'required'])(`attacks on the audit log (%s) on ${engine.label}`, (mode) => {
-    let bridge: BridgeClient;
+    let bridge: NotesBridge;
     beforeAll(async () => {
-      bridge = await startBridge({
-        engine,
-        servers: (folder) => {
-          const env = { FIXTURE_LEDGER: join(folder, 'ledger'), FIXTURE_NAME: 'notes' };
-          return { notes: { ...fixtureServer('guarded.mjs'), env } };
+      bridge = await startNotes(
+        { rules: [{ effect: 'deny', server: 'notes', tool: 'write_note' }] },
+        {
+          engine,
+          env: { MCP_BRIDGE_AUDIT: mode, MCP_BRIDGE_AUDIT_MAX_SIZE: '1m', MCP_BRIDGE_MAX_TIMEOUT: '300' },
+          onLog: () => undefined,
         },
-        env: { MCP_BRIDGE_AUDIT: mode, MCP_BRIDGE_AUDIT_MAX_SIZE: '1m', MCP_BRIDGE_MAX_TIMEOUT: '300' },
-        onLog: () => undefined,
-      });
-      writeFileSync(
-        join(bridge.folder, 'policy.json'),
-        JSON.stringify({ rules: [{ effect: 'deny', server: 'notes', tool: 'write_note' }] }),
       );
     });
     afterAll(() => bridge.close());
@@ -54,10 +48,6 @@ for (const engine of await enginesForBridge()) {
         .filter((line) => line !== '')
         .map((line) => JSON.parse(line) as Line)
         .filter((record) => JSON.stringify([record['cell'], record['id'], record['session']]).includes(session));
-    const ledger = (): number => {
-      const file = join(bridge.folder, 'ledger');
-      return existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n').length : 0;
-    };
 
     it('every call that reached the server is recorded, whatever is refused around it', async () => {
       const floods = ['"write_note"', 'f"no_such_tool_{n}"'];
@@ -67,7 +57,7 @@ for (const engine of await enginesForBridge()) {
         const { text } = await bridge.runPython(attack(tool), { servers: ['notes'], session, timeout: 120 });
         expect(text).toContain('done');
         expect(text).not.toMatch(NOTICE);
-        expect(ledger()).toBe(before + REAL);
+        expect(bridge.ledger()).toHaveLength(before + REAL);
         const found = () => records(session);
         await expect.poll(() => found().filter(({ type }) => type === 'cell_ended')).toHaveLength(1);
         const calls = found().filter(({ type }) => type === 'call');
@@ -82,7 +72,7 @@ for (const engine of await enginesForBridge()) {
 
     it('what one session writes does not remove what others did', async () => {
       await bridge.runPython('evidence = 1', { session: 'quiet' });
-      const before = ledger();
+      const before = bridge.ledger().length;
       const real = amount(5_000, 20_000);
       const { text } = await bridge.runPython(
         `${PAST_THE_PROXIES}
@@ -93,7 +83,7 @@ print("done")`,
       );
       expect(text).toContain('done');
       expect(text).not.toMatch(NOTICE);
-      expect(ledger()).toBe(before + real);
+      expect(bridge.ledger()).toHaveLength(before + real);
       const started = records('quiet').filter(({ type }) => type === 'cell_started');
       expect(started).toMatchObject([{ code: 'evidence = 1' }]);
     });

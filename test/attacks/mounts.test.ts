@@ -2,11 +2,11 @@
  * Attacks through mounted folders: code leads a later mount elsewhere by putting a link in its place, and changes the files that
  * say what the bridge starts on the host.
  */
-import { execFile } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { runProgram } from '../support/attacks.ts';
 import { CLI, startBridge } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
 
@@ -28,16 +28,9 @@ describe.each(engines)('code in a mounted folder on $label', (engine) => {
   afterEach(() => rmSync(folder, { recursive: true }));
 
   /** Runs a cell. Its exit code does not matter: a refused start is the end of the attack. */
-  function exec(code: string, more: Record<string, string>, ...options: string[]): Promise<string> {
-    const own = { MCP_BRIDGE_STATE_DIR: join(folder, 'state'), ...more };
-    return new Promise((resolve) => {
-      execFile(
-        process.execPath,
-        [CLI, 'exec', ...options, '-c', code],
-        { env: { ...engine.env, ...own } },
-        (_, out, error) => resolve(out + error),
-      );
-    });
+  async function exec(code: string, more: Record<string, string>, ...options: string[]): Promise<string> {
+    const env = { ...engine.env, MCP_BRIDGE_STATE_DIR: join(folder, 'state'), ...more };
+    return (await runProgram([process.execPath, CLI, 'exec', ...options, '-c', code], { env })).shown;
   }
 
   const mounts = (...names: string[]) => ({

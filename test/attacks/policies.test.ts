@@ -1,9 +1,7 @@
 /** Policies that read as if they forbid a call, and code that tries the call in every form. */
-import { execFile } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type BridgeClient, CLI, fixtureServer, startBridge } from '../support/bridge-client.ts';
+import { type NotesBridge, runProgram, startNotes } from '../support/attacks.ts';
+import { CLI } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
 
 const POLICY = {
@@ -18,24 +16,11 @@ const POLICY = {
 
 for (const engine of await coverEngines()) {
   describe(`attacks on policies on ${engine.label}`, () => {
-    let bridge: BridgeClient;
+    let bridge: NotesBridge;
     beforeAll(async () => {
-      bridge = await startBridge({
-        engine,
-        servers: (folder) => {
-          const env = { FIXTURE_LEDGER: join(folder, 'ledger'), FIXTURE_NAME: 'notes' };
-          return { notes: { ...fixtureServer('guarded.mjs'), env } };
-        },
-      });
-      writeFileSync(join(bridge.folder, 'policy.json'), JSON.stringify(POLICY));
+      bridge = await startNotes(POLICY, { engine });
     });
     afterAll(() => bridge.close());
-
-    /** Names and arguments of the tools that the server was really called for. */
-    const ledger = (): string[] => {
-      const file = join(bridge.folder, 'ledger');
-      return existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n') : [];
-    };
 
     it('no denied call reaches the server, however it is written', async () => {
       const { structured } = await bridge.runPython(
@@ -65,7 +50,7 @@ json.dumps(codes)`,
       const codes = JSON.parse(String(structured['result']).slice(1, -1)) as unknown[];
       expect(codes).toHaveLength(26);
       expect(codes.filter((code) => code !== 'POLICY_DENIED' && code !== 'TOOL_UNKNOWN')).toEqual([]);
-      expect(ledger()).toEqual([]);
+      expect(bridge.ledger()).toEqual([]);
     });
 
     it('calls that no rule forbids are made', async () => {
@@ -77,21 +62,11 @@ json.dumps(codes)`,
     it.each(['policy show', 'policy explain notes.add_note', 'doctor'])(
       '%s reports the rule that matches nothing',
       async (words) => {
-        const said = await command(bridge.folder, engine.env, words.split(' '));
-        expect(said).toMatch(/rules\[2\].*: no known tool matches 'nots\.\*'/);
-        expect(said.match(/no known tool matches/g)).toHaveLength(1);
+        const env = { ...engine.env, MCP_BRIDGE_STATE_DIR: bridge.folder, MCP_BRIDGE_LOG_LEVEL: 'WARNING' };
+        const { shown } = await runProgram([process.execPath, CLI, ...words.split(' ')], { env });
+        expect(shown).toMatch(/rules\[2\].*: no known tool matches 'nots\.\*'/);
+        expect(shown.match(/no known tool matches/g)).toHaveLength(1);
       },
     );
-  });
-}
-
-function command(
-  folder: string,
-  engineEnv: Readonly<Record<string, string>>,
-  argv: readonly string[],
-): Promise<string> {
-  const env = { ...engineEnv, MCP_BRIDGE_STATE_DIR: folder, MCP_BRIDGE_LOG_LEVEL: 'WARNING' };
-  return new Promise((resolve) => {
-    execFile(process.execPath, [CLI, ...argv], { env }, (_, stdout) => resolve(stdout));
   });
 }

@@ -2,11 +2,12 @@
  * Attacks by a folder that the user has cloned or unpacked, and in which they run the commands for client files: names and comments
  * that control the terminal, and pipes and links to devices in the places of files.
  */
-import { execFile, execFileSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type ProgramEnd, runProgram } from '../support/attacks.ts';
 import { CLI } from '../support/bridge-client.ts';
 import { hasLocalPython } from '../support/local-python.ts';
 import { runOnTerminal } from '../support/terminal.ts';
@@ -30,14 +31,9 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const PROJECT = ['claude-code', '--scope', 'project'];
 
-/** Whether it ended by itself, and what it printed. */
-function run(...words: string[]): Promise<{ isEnded: boolean; shown: string }> {
-  const options = { cwd: project, env, timeout: TIME_LIMIT_MS, killSignal: 'SIGKILL' } as const;
-  return new Promise((resolve) => {
-    execFile(process.execPath, [CLI, ...words], options, (error, out, err) =>
-      resolve({ isEnded: error?.killed !== true, shown: out + err }),
-    );
-  });
+/** Runs the built command in the project, by another program if one is given. */
+function run(words: readonly string[], by: readonly string[] = []): Promise<ProgramEnd> {
+  return runProgram([...by, process.execPath, CLI, ...words], { cwd: project, env, timeout: TIME_LIMIT_MS });
 }
 
 /** Names with control characters stay in the file, so a note names them; one with a line break could imitate a line of the bridge. */
@@ -63,7 +59,7 @@ describe('the file of a project', () => {
       ['install', ...PROJECT],
       ['uninstall', ...PROJECT],
     ]) {
-      const { shown } = await run(...words);
+      const { shown } = await run(words);
       expect(shown).not.toBe('');
       expect(shown).not.toMatch(CONTROLS);
       expect(shown).not.toMatch(/^Wrote \/etc/m);
@@ -85,10 +81,10 @@ describe('the folder of a project', () => {
   it.each(['mkfifo', '/dev/zero', '/dev/tty'])(
     'cannot block a command by %s in the place of a backup',
     async (what) => {
-      await run('install', ...PROJECT);
+      await run(['install', ...PROJECT]);
       const place = join(project, '.mcp.json.backup-9');
       what === 'mkfifo' ? execFileSync('mkfifo', [place]) : symlinkSync(what, place);
-      expect(await run('uninstall', ...PROJECT)).toEqual({
+      expect(await run(['uninstall', ...PROJECT])).toEqual({
         isEnded: true,
         shown: expect.stringContaining('Removed') as unknown,
       });
@@ -101,19 +97,12 @@ describe('the folder of a project', () => {
     execFileSync('mkfifo', [join(project, 'server/package.json')]);
     const mcpServers = { one: { command: 'server/dist/cli.js' } };
     writeFileSync(join(project, '.mcp.json'), JSON.stringify({ mcpServers }));
-    expect(await run('install', ...PROJECT)).toMatchObject({ isEnded: true });
+    expect(await run(['install', ...PROJECT])).toMatchObject({ isEnded: true });
   });
 
   it('does not cause an internal error when it is deleted', async () => {
-    const inDeleted = (...words: string[]) => {
-      const script = `mkdir gone && cd gone && rmdir ../gone && exec "$@"`;
-      const options = { cwd: project, env, timeout: TIME_LIMIT_MS } as const;
-      return new Promise<string>((resolve) => {
-        execFile('sh', ['-c', script, 'sh', process.execPath, CLI, ...words], options, (_, out, err) =>
-          resolve(out + err),
-        );
-      });
-    };
+    const script = 'mkdir gone && cd gone && rmdir ../gone && exec "$@"';
+    const inDeleted = async (...words: string[]) => (await run(words, ['sh', '-c', script, 'sh'])).shown;
     expect(await inDeleted('install', ...PROJECT)).toMatch(/^CONFIG_INVALID: the current folder has been deleted/);
     expect(await inDeleted('servers', 'add', 'one', '--', 'node')).toMatch(/^CONFIG_INVALID: the current folder/);
     expect(await inDeleted('servers', 'disable', 'none')).toMatch(/^SERVER_UNKNOWN/);

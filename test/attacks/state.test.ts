@@ -2,7 +2,7 @@
  * Attacks on the state directory, and bad luck with it: stale locks in a folder that is read-only; files that
  * are damaged, replaced by pipes, or too large; a folder of another user.
  */
-import { execFile, execFileSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
@@ -19,7 +19,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { amount, enginesForBridge } from '../support/attacks.ts';
+import { amount, enginesForBridge, type ProgramEnd, runProgram } from '../support/attacks.ts';
 import { CLI } from '../support/bridge-client.ts';
 import { becomeUser, isRoot, ORDINARY_USER_ID } from '../support/ordinary-user.ts';
 
@@ -45,17 +45,11 @@ interface Run {
   readonly user?: number;
 }
 
-/** Whether it ended by itself, and what it printed. */
-function run(words: readonly string[], { env = {}, user }: Run = {}): Promise<{ isEnded: boolean; shown: string }> {
+/** Runs the built command. */
+function run(words: readonly string[], { env = {}, user }: Run = {}): Promise<ProgramEnd> {
   const own = { PATH: process.env['PATH'] ?? '', HOME: folder, ...env, MCP_BRIDGE_STATE_DIR: stateDir };
-  const options = { cwd: folder, env: own, timeout: TIME_LIMIT_MS, killSignal: 'SIGKILL' } as const;
   const as = user === undefined || !isRoot ? [] : becomeUser(user);
-  const [program = '', ...rest] = [...as, process.execPath, CLI, ...words];
-  return new Promise((resolve) => {
-    execFile(program, rest, options, (error, out, err) =>
-      resolve({ isEnded: error?.killed !== true, shown: out + err }),
-    );
-  });
+  return runProgram([...as, process.execPath, CLI, ...words], { cwd: folder, env: own, timeout: TIME_LIMIT_MS });
 }
 
 describe('a read-only state directory', () => {

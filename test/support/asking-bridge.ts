@@ -7,7 +7,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as OldStdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { ElicitRequestSchema, type ElicitResult } from '@modelcontextprotocol/sdk/types.js';
-import { CLI, type ServerEntry } from './bridge-client.ts';
+import { CLI, environmentOf, type ServerEntry } from './bridge-client.ts';
 import type { TestEngine } from './engines.ts';
 
 /** The protocol a client speaks. */
@@ -50,12 +50,10 @@ export async function startAskingBridge(options: AskingOptions): Promise<AskingB
   if (policy !== undefined) {
     writeFileSync(join(folder, 'policy.json'), JSON.stringify(policy));
   }
-  const inherited = Object.entries(engine.env).filter(([name]) => !name.startsWith('MCP_BRIDGE_TEST_'));
-  const settings = { MCP_BRIDGE_STATE_DIR: folder, MCP_BRIDGE_LOG_LEVEL: 'WARNING', ...env };
   const parameters = {
     command: process.execPath,
     args: [CLI],
-    env: { ...Object.fromEntries(inherited), ...settings },
+    env: environmentOf(engine, folder, env),
     stderr: 'inherit' as const,
   };
   const connect = era === '2026-07-28' ? connectModern : connectLegacy;

@@ -73,7 +73,7 @@ export async function startBridge(options: BridgeOptions): Promise<BridgeClient>
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: [...(options.nodeArguments ?? []), CLI],
-    env: { ...withoutTestSettings(engine.env), MCP_BRIDGE_STATE_DIR: folder, MCP_BRIDGE_LOG_LEVEL: 'WARNING', ...env },
+    env: environmentOf(engine, folder, env),
     stderr: onLog === undefined ? 'inherit' : 'pipe',
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
   });
@@ -116,7 +116,13 @@ function listen(transport: StdioClientTransport, onMessage: BridgeOptions['onMes
   }
 }
 
-/** The bridge warns about unknown `MCP_BRIDGE_*` variables, and those of the tests are not for it. */
-function withoutTestSettings(env: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('MCP_BRIDGE_TEST_')));
+/** The environment of a bridge with this state directory. It warns about unknown `MCP_BRIDGE_*` variables, such as the tests'. */
+export function environmentOf(
+  engine: TestEngine,
+  stateDir: string,
+  env: BridgeOptions['env'] = {},
+): Record<string, string> {
+  const inherited = Object.entries(engine.env).filter(([name]) => !name.startsWith('MCP_BRIDGE_TEST_'));
+  const own = { MCP_BRIDGE_STATE_DIR: stateDir, MCP_BRIDGE_LOG_LEVEL: 'WARNING', ...env };
+  return { ...Object.fromEntries(inherited), ...own };
 }
