@@ -6,7 +6,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { lstat, open, readdir, rm } from 'node:fs/promises';
+import { lstat, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BridgeError, messageOf } from '../base/errors.ts';
 import {
@@ -17,7 +17,7 @@ import {
 } from '../base/limits.ts';
 import { SESSION_NAME_PATTERN } from '../server/arguments.ts';
 import { replaceFile } from '../state/file-system.ts';
-import { checkDirectory, ensureDirectory, TEMPORARY_SUFFIX } from '../state/state-files.ts';
+import { checkDirectory, ensureDirectory, openRegularFile, TEMPORARY_SUFFIX } from '../state/state-files.ts';
 
 export interface Artifact {
   readonly session: string;
@@ -57,8 +57,6 @@ const ABANDONED_MS = 600_000;
 const NAME = /^[\p{L}\p{N}_][\p{L}\p{N}\p{M} _.,()+@=~-]{0,119}$/u;
 /** Names of devices on Windows, with any extension. */
 const DEVICE_NAME = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i;
-const OWNER_ONLY_FILE = 0o600;
-const NO_FOLLOW = constants.O_NOFOLLOW ?? 0;
 
 interface Transfer {
   readonly session: string;
@@ -285,7 +283,7 @@ async function describe(root: string, session: string, name: string): Promise<Ar
 
 async function append(path: string, data: Buffer, offset: number): Promise<void> {
   const create = offset === 0 ? constants.O_CREAT | constants.O_EXCL : 0;
-  const file = await open(path, constants.O_WRONLY | NO_FOLLOW | create, OWNER_ONLY_FILE);
+  const file = await openRegularFile(path, constants.O_WRONLY | create);
   try {
     await file.write(data, 0, data.length, offset);
   } finally {
@@ -294,7 +292,7 @@ async function append(path: string, data: Buffer, offset: number): Promise<void>
 }
 
 async function readPart(path: string, offset: number, length: number): Promise<Buffer> {
-  const file = await open(path, constants.O_RDONLY | NO_FOLLOW);
+  const file = await openRegularFile(path);
   try {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, offset);
     return buffer.subarray(0, bytesRead);

@@ -6,18 +6,15 @@
  */
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { chmod, type FileHandle, lstat, open, readdir, rm } from 'node:fs/promises';
+import { chmod, type FileHandle, lstat, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ensureDirectory } from '../state/state-files.ts';
+import { ensureDirectory, OWNER_ONLY_FILE, openRegularFile, refuseSecondLink } from '../state/state-files.ts';
 
 const NAME = /^(\d{4}-\d{2}-\d{2})(?:\.(session-[0-9a-f]{8}))?(?:\.(\d{1,6}))?\.jsonl$/;
 /** The part of the total size that files of single sessions may take. */
 const SHARE_OF_SESSIONS = 1 / 4;
-const OWNER_ONLY_FILE = 0o600;
 const OWNER_ONLY_DIRECTORY = 0o700;
 const OTHERS = 0o077;
-/** `O_NOFOLLOW` is missing on Windows, where creating a link needs a privilege. */
-const NO_FOLLOW = constants.O_NOFOLLOW ?? 0;
 const DAY_MS = 24 * 3_600_000;
 
 export function auditDirectory(stateDir: string): string {
@@ -104,17 +101,14 @@ export async function fileWithRoom(
 
 /**
  * Opens a file so that each write goes to its end, whoever else writes to it. Rejects for a link, for anything but a regular
- * file, and for a file with a second hard link, which could be a file from anywhere.
+ * file, and for a file with a second hard link.
  */
 export async function openToAppend(path: string): Promise<FileHandle> {
-  const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | NO_FOLLOW | (constants.O_NONBLOCK ?? 0);
-  const file = await open(path, flags, OWNER_ONLY_FILE);
+  const file = await openRegularFile(path, constants.O_RDWR | constants.O_APPEND | constants.O_CREAT);
   try {
-    const { mode, nlink } = await checkRegularFile(file);
-    if (nlink > 1) {
-      throw new Error('it has more than one hard link');
-    }
-    if ((mode & OTHERS) !== 0) {
+    const stats = await file.stat();
+    refuseSecondLink(stats);
+    if ((stats.mode & OTHERS) !== 0) {
       await file.chmod(OWNER_ONLY_FILE);
     }
     return file;
@@ -122,26 +116,6 @@ export async function openToAppend(path: string): Promise<FileHandle> {
     await file.close();
     throw error;
   }
-}
-
-/** Opens a file for reading. Rejects for a link and for anything but a regular file. */
-export async function openToRead(path: string): Promise<FileHandle> {
-  const file = await open(path, constants.O_RDONLY | NO_FOLLOW | (constants.O_NONBLOCK ?? 0));
-  try {
-    await checkRegularFile(file);
-    return file;
-  } catch (error) {
-    await file.close();
-    throw error;
-  }
-}
-
-async function checkRegularFile(file: FileHandle) {
-  const stats = await file.stat();
-  if (!stats.isFile()) {
-    throw new Error('it is not a regular file');
-  }
-  return stats;
 }
 
 export interface Retention {

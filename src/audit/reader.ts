@@ -1,7 +1,8 @@
 /** Reads the audit log line by line, whatever its size, and reports what could not be read. */
 import { messageOf } from '../base/errors.ts';
 import { createLineSplitter, type LineSplitter } from '../protocol/codec.ts';
-import { dayOf, listAuditFiles, openToRead } from './files.ts';
+import { openRegularFile } from '../state/state-files.ts';
+import { dayOf, listAuditFiles } from './files.ts';
 import { type AuditRecord, AuditRecordSchema } from './records.ts';
 
 /** The longest record is the start of a cell, whose code may be 1 MiB and is escaped. */
@@ -121,7 +122,7 @@ class LineSource {
   }
 
   async *read(): AsyncGenerator<string> {
-    const handle = await openToRead(this.#path);
+    const handle = await openRegularFile(this.#path);
     try {
       for (;;) {
         const { buffer, bytesRead } = await handle.read(Buffer.allocUnsafe(READ_BYTES), 0, READ_BYTES, this.#offset);

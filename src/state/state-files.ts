@@ -1,11 +1,11 @@
 /** Files in the state directory: readable only by their owner, replaced as a whole, and never accessed through a link. */
 import { randomUUID } from 'node:crypto';
-import { constants } from 'node:fs';
+import { constants, type Stats } from 'node:fs';
 import { type FileHandle, lstat, open, rm } from 'node:fs/promises';
 import { makeFolders, replaceFile } from './file-system.ts';
 
 const OWNER_ONLY_DIRECTORY = 0o700;
-const OWNER_ONLY_FILE = 0o600;
+export const OWNER_ONLY_FILE = 0o600;
 /** Windows has no `O_NOFOLLOW`, but creating a link needs a privilege there. */
 const NO_FOLLOW = constants.O_NOFOLLOW ?? 0;
 
@@ -26,29 +26,40 @@ export async function checkDirectory(directory: string): Promise<void> {
   }
 }
 
-/** The content of a regular file of at most `maxBytes`. */
-export async function readBounded(path: string, maxBytes: number): Promise<Buffer> {
-  const file = await open(path, constants.O_RDONLY | NO_FOLLOW | (constants.O_NONBLOCK ?? 0));
+/** Opens a regular file, by default to read it. Rejects for a link and for anything else: reading a pipe would never end. */
+export async function openRegularFile(path: string, flags: number = constants.O_RDONLY): Promise<FileHandle> {
+  const file = await open(path, flags | NO_FOLLOW | (constants.O_NONBLOCK ?? 0), OWNER_ONLY_FILE);
   try {
-    await checkRegularFile(file, maxBytes);
-    return await file.readFile();
-  } finally {
+    if (!(await file.stat()).isFile()) {
+      throw new Error('it is not a regular file');
+    }
+    return file;
+  } catch (error) {
     await file.close();
+    throw error;
   }
 }
 
-/** A file with a second hard link may belong to something outside the store, and reading a pipe would never end. */
-async function checkRegularFile(file: FileHandle, maxBytes: number): Promise<void> {
-  const stats = await file.stat();
-  if (!stats.isFile()) {
-    throw new Error('it is not a regular file');
-  }
-  if (stats.nlink > 1) {
+/** Throws for a file that may belong to something outside the store. */
+export function refuseSecondLink({ nlink }: Stats): void {
+  if (nlink > 1) {
     throw new Error('it has a second hard link');
   }
-  if (stats.size > maxBytes) {
-    const [size, limit] = [stats.size, maxBytes].map((bytes) => bytes.toLocaleString('en-US'));
-    throw new Error(`it has ${size} bytes; the limit is ${limit}`);
+}
+
+/** The content of a regular file of at most `maxBytes`. */
+export async function readBounded(path: string, maxBytes: number): Promise<Buffer> {
+  const file = await openRegularFile(path);
+  try {
+    const stats = await file.stat();
+    refuseSecondLink(stats);
+    if (stats.size > maxBytes) {
+      const [size, limit] = [stats.size, maxBytes].map((bytes) => bytes.toLocaleString('en-US'));
+      throw new Error(`it has ${size} bytes; the limit is ${limit}`);
+    }
+    return await file.readFile();
+  } finally {
+    await file.close();
   }
 }
 
@@ -65,8 +76,7 @@ export async function writeAtomically(
 ): Promise<void> {
   const temporary = `${path}.${randomUUID()}${TEMPORARY_SUFFIX}`;
   try {
-    const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | NO_FOLLOW;
-    const file = await open(temporary, flags, OWNER_ONLY_FILE);
+    const file = await openRegularFile(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL);
     try {
       for (const piece of pieces) {
         await file.writeFile(piece);

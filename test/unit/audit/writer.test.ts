@@ -239,7 +239,7 @@ describe('when nothing can be written', () => {
         writeFileSync(join(folder, 'victim'), '');
         linkSync(join(folder, 'victim'), join(directory, '2026-11-21.jsonl'));
       },
-      'more than one hard link',
+      'a second hard link',
     ],
     [
       'a folder at the path of the file',
