@@ -5,7 +5,7 @@
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { runProgram } from '../support/attacks.ts';
 import { CLI, startBridge } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
@@ -44,29 +44,26 @@ os.path.lexists("${path}") and os.remove("${path}")
 with open("${path}", "w") as file:
     json.dump({"mcpServers": {"planted": server}}, file)
 os.chmod("${path}", 0o666)`;
+  const HAS_SERVERS = 'which has your servers and their credentials';
   const START = 'await runtime.list_tools("planted")';
 
   it('works with a folder of its own', async () => {
     expect(await exec('import os; print(os.listdir("/mounted"))', mounts('work:/mounted:rw'))).toContain("['data']");
   });
 
-  it('does not lead another mount to a folder of its choice', async () => {
-    const nested = mounts('work:/mounted:rw', 'work/data:/data');
-    await exec(
-      `import os\nos.rename("/mounted/data", "/mounted/old"); os.symlink("${folder}/private", "/mounted/data")`,
-      nested,
-    );
-    expect(await exec('print(open("/data/id").read())', nested)).not.toContain(SECRET);
-  });
-
-  it('does not do so through a link outside', async () => {
+  it.each([
+    ['in its place', 'work/data'],
+    ['to which a link outside leads', 'link'],
+  ])('does not lead another mount to a folder of its choice %s', async (_, place) => {
     symlinkSync(join(folder, 'work/data'), join(folder, 'link'));
-    const nested = mounts('work:/mounted:rw', 'link:/data');
+    const nested = mounts('work:/mounted:rw', `${place}:/data`);
     await exec(
       `import os\nos.rename("/mounted/data", "/mounted/old"); os.symlink("${folder}/private", "/mounted/data")`,
       nested,
     );
-    expect(await exec('print(open("/data/id").read())', nested)).not.toContain(SECRET);
+    const shown = await exec('print(open("/data/id").read())', nested);
+    expect(shown).toContain(`the mount of "${folder}/${place}" is refused: code could replace it`);
+    expect(shown).not.toContain(SECRET);
   });
 
   it.each(['MCP_SERVERS_CONFIG', 'MCP_BRIDGE_CONFIG_SOURCES'])(
@@ -75,7 +72,7 @@ os.chmod("${path}", 0o666)`;
       writeFileSync(join(folder, 'work/servers.json'), '{"mcpServers": {}}');
       const more = { ...mounts('work:/mounted:rw'), [variable]: join(folder, 'work/servers.json') };
       await exec(plant('/mounted/servers.json'), more);
-      await exec(START, more, '--server', 'planted');
+      expect(await exec(START, more, '--server', 'planted')).toContain(HAS_SERVERS);
       expect(existsSync(join(folder, 'started'))).toBe(false);
     },
   );
@@ -84,7 +81,7 @@ os.chmod("${path}", 0o666)`;
     writeFileSync(join(folder, 'work/linked.json'), '{"mcpServers": {}}');
     symlinkSync(join(folder, 'work/linked.json'), join(folder, 'state/linked.json'));
     await exec(plant('/mounted/linked.json'), mounts('work:/mounted:rw'));
-    await exec(START, mounts('work:/mounted:rw'), '--server', 'planted');
+    expect(await exec(START, mounts('work:/mounted:rw'), '--server', 'planted')).toContain(HAS_SERVERS);
     expect(existsSync(join(folder, 'started'))).toBe(false);
   });
 
@@ -93,12 +90,13 @@ os.chmod("${path}", 0o666)`;
     mkdirSync(join(folder, 'real'));
     symlinkSync(join(folder, 'real'), join(folder, 'work/state'));
     const more = { ...mounts('work:/mounted:rw'), MCP_BRIDGE_STATE_DIR: join(folder, 'work/state') };
-    const bridge = await startBridge({ engine, env: more, onLog: () => undefined }).catch(() => undefined);
-    await bridge?.runPython(
+    const bridge = await startBridge({ engine, env: more, onLog: () => undefined });
+    onTestFinished(() => bridge.close());
+    const attack = await bridge.runPython(
       `import os\nos.remove("/mounted/state"); os.mkdir("/mounted/state")\n${plant('/mounted/state/a.json')}`,
     );
-    await bridge?.runPython(START, { servers: ['planted'] });
-    await bridge?.close();
+    expect(attack.text).toContain(HAS_SERVERS);
+    await bridge.runPython(START, { servers: ['planted'] });
     expect(existsSync(join(folder, 'started'))).toBe(false);
   });
 });
