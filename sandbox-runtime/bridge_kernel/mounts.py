@@ -41,15 +41,15 @@ def finish(libc: ctypes.CDLL) -> None:
     """
     if not _effective_capabilities(libc) & _CAP_SYS_ADMIN:
         return
-    _check(libc.unshare(_CLONE_NEWNS), "a new mount namespace")
+    check(libc.unshare(_CLONE_NEWNS), "a new mount namespace")
     for folder in SCRATCH:
         flags = _MS_REMOUNT | _MS_BIND | _MS_NOSUID | _MS_NODEV | _MS_NOEXEC
-        _check(libc.mount(None, folder.encode(), None, flags, None), f"mounting {folder} with noexec")
+        check(libc.mount(None, folder.encode(), None, flags, None), f"mounting {folder} with noexec")
     for path in filter(os.path.exists, _MASKED_FILES):
-        _check(libc.mount(b"/dev/null", path.encode(), None, _MS_BIND, None), f"masking {path}")
+        check(libc.mount(b"/dev/null", path.encode(), None, _MS_BIND, None), f"masking {path}")
     for path in filter(os.path.exists, _MASKED_FOLDERS):
         flags = _MS_RDONLY | _MS_NOSUID | _MS_NODEV | _MS_NOEXEC
-        _check(libc.mount(b"tmpfs", path.encode(), b"tmpfs", flags, None), f"masking {path}")
+        check(libc.mount(b"tmpfs", path.encode(), b"tmpfs", flags, None), f"masking {path}")
     _drop_capabilities(libc)
 
 
@@ -77,11 +77,11 @@ def hide_zero(libc: ctypes.CDLL) -> bool:
 
 def _cover_zero(libc: ctypes.CDLL) -> None:
     user, group = os.getuid(), os.getgid()
-    _check(libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNS), "a new user namespace")
+    check(libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNS), "a new user namespace")
     for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
         with open(f"/proc/self/{name}", "w") as file:
             file.write(text)
-    _check(libc.mount(b"/dev/full", b"/dev/zero", None, _MS_BIND, None), "covering /dev/zero")
+    check(libc.mount(b"/dev/full", b"/dev/zero", None, _MS_BIND, None), "covering /dev/zero")
     _drop_capabilities(libc)
 
 
@@ -99,7 +99,7 @@ def _maps_zero() -> bool:
 
 def _effective_capabilities(libc: ctypes.CDLL) -> int:
     sets = (_Sets * 2)()
-    _check(libc.capget(ctypes.byref(_Header(_CAPABILITY_VERSION_3, 0)), sets), "reading capabilities")
+    check(libc.capget(ctypes.byref(_Header(_CAPABILITY_VERSION_3, 0)), sets), "reading capabilities")
     return sets[0].effective
 
 
@@ -110,10 +110,11 @@ def _drop_capabilities(libc: ctypes.CDLL) -> None:
         capability += 1
     if ctypes.get_errno() != errno.EINVAL:  # EINVAL: the kernel has no capability of this number.
         raise OSError(ctypes.get_errno(), "dropping the bounding set failed")
-    _check(libc.capset(ctypes.byref(_Header(_CAPABILITY_VERSION_3, 0)), (_Sets * 2)()), "dropping capabilities")
+    check(libc.capset(ctypes.byref(_Header(_CAPABILITY_VERSION_3, 0)), (_Sets * 2)()), "dropping capabilities")
 
 
-def _check(result: int, step: str) -> None:
+def check(result: int, step: str) -> None:
+    """Raises OSError with the name of the step if a call of libc failed."""
     if result != 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{step} failed ({os.strerror(number)})")

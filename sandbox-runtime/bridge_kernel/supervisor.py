@@ -49,10 +49,10 @@ def run(options: bytes) -> None:
     _close_inherited()
     memory_bytes, pids = (int(word) for word in options.split())
     libc = ctypes.CDLL(None, use_errno=True)
-    libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
     try:
+        _prctl(libc, _PR_SET_DUMPABLE, 0)
         mounts.finish(libc)
     except OSError as error:
         _report_failed(str(error.strerror))
@@ -78,7 +78,7 @@ def run(options: bytes) -> None:
         signal.set_wakeup_fd(-1)
         os.close(child_ended)
         os.close(wake)
-        _become_worker(libc, None if limits_hold else memory_bytes)
+        become_worker(libc, None if limits_hold else memory_bytes)
         _run_kernel(outputs)
     importer.installed().release()  # Only the worker needs the code pack.
     for _, write_end in outputs:
@@ -125,19 +125,19 @@ class _Leftovers:
         return b"".join(pieces)
 
 
-def _become_worker(libc: ctypes.CDLL, data_bytes: int | None) -> None:
+def become_worker(libc: ctypes.CDLL, data_bytes: int | None) -> None:
     """Drops all rights that user code must not have. A failed step ends the sandbox."""
     try:
         os.setsid()
         # The files of /proc/self that a new user namespace needs belong to root while a process is not dumpable.
-        libc.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)
+        _prctl(libc, _PR_SET_DUMPABLE, 1)
         shares_files = data_bytes is None or mounts.hide_zero(libc)
-        # Undone by a change of credentials, as is the next one.
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        # After the new user namespace: a change of credentials resets both.
+        _prctl(libc, _PR_SET_PDEATHSIG, signal.SIGKILL)
+        _prctl(libc, _PR_SET_DUMPABLE, 1)
         for number in (*_IGNORED, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-        libc.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)
         with open("/proc/self/oom_score_adj", "w") as file:
             file.write(_WORKER_OOM_SCORE)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -148,6 +148,10 @@ def _become_worker(libc: ctypes.CDLL, data_bytes: int | None) -> None:
             seccomp.apply_filter(libc, program)
     except OSError as error:
         _report_failed(str(error))
+
+
+def _prctl(libc: ctypes.CDLL, option: int, value: int) -> None:
+    mounts.check(libc.prctl(option, value, 0, 0, 0), f"prctl({option}, {value})")
 
 
 def _run_kernel(outputs: tuple[tuple[int, int], tuple[int, int]]) -> None:
