@@ -44,7 +44,7 @@ export async function audit(command: AuditCommand, options: AuditOptions): Promi
       await show(command, reader, { ...options, nothing });
       break;
     case 'tail':
-      await tail(command, reader, options);
+      await tail(command, reader, { ...options, nothing });
       break;
     case 'stats':
       await count(command, reader, { ...options, nothing });
@@ -72,16 +72,25 @@ function hasFilter({ session, cell, server, isFailed }: AuditCommand): boolean {
   return isFailed || [session, cell, server].some((value) => value !== undefined);
 }
 
-async function tail(command: AuditCommand, reader: AuditReader, { writeOut, signal }: AuditOptions): Promise<void> {
+async function tail(
+  command: AuditCommand,
+  reader: AuditReader,
+  { writeOut, signal, nothing }: WithNothing,
+): Promise<void> {
   const render = ({ line, record }: ReadRecord): string =>
     command.isJson ? `${line}\n` : `${escapeControls(renderRecord(record))}\n`;
   let last: ReadRecord[] = [];
+  let isEmpty = true;
   for await (const found of reader.read()) {
+    isEmpty = false;
     last.push(found);
     // Trimmed rarely, because each time copies the rest.
     last = last.length > 2 * command.lines ? newest(last, command.lines) : last;
   }
   writeOut(newest(last, command.lines).map(render).join(''));
+  if (isEmpty && !command.isJson) {
+    writeOut(`${nothing}\n`);
+  }
   while (command.isFollowing && signal?.aborted !== true) {
     await sleep(FOLLOW_MS);
     for await (const found of reader.read()) {
