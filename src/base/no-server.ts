@@ -15,3 +15,15 @@ export function howToAddServers(folder: string = STATE_DIRECTORY): string {
 export function noServerConfigured(folder?: string): string {
   return `No server is configured. ${howToAddServers(folder)}`;
 }
+
+/** The same in short lines, for a person at a terminal. */
+export function noServerConfiguredLines(folder: string): string {
+  const steps = [
+    ['Add one:', 'servers add NAME -- COMMAND'],
+    ['Or an example:', 'servers add --example'],
+    ['Or those of your MCP client:', 'install CLIENT --import'],
+    ['To read about every format:', 'help servers server-files'],
+  ] as const;
+  const lines = steps.map(([what, command]) => `  ${what.padEnd(29)} ${COMMAND} ${command}`);
+  return [`No server is configured in ${folder}.`, ...lines].join('\n');
+}

@@ -1,6 +1,6 @@
 /** Where and how the actions of `servers` print. */
 import { escapeControls } from '../base/log.ts';
-import { noServerConfigured } from '../base/no-server.ts';
+import { noServerConfiguredLines } from '../base/no-server.ts';
 import type { CommandContext, CommandHost } from '../terminal/command.ts';
 import { type Progress, startProgress } from '../terminal/progress-line.ts';
 import type { ServersCommand } from './command-line.ts';
@@ -24,6 +24,6 @@ export function createOutput({ isJson }: ServersCommand, { settings, writeOut, w
     print: (json, text) => writeOut(isJson ? `${JSON.stringify(json, undefined, 2)}\n` : text()),
     writeError,
     startProgress: () => startProgress({ isJson, writePlain: (message) => writeError(`${escapeControls(message)}\n`) }),
-    noServers: noServerConfigured(settings.stateDir),
+    noServers: noServerConfiguredLines(settings.stateDir),
   };
 }
