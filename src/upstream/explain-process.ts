@@ -79,6 +79,13 @@ export function quoteStderr(tail: string): string {
   return tail === '' ? '' : `; last lines of its stderr:\n${lines.join('\n')}`;
 }
 
+/** What the program wrote to stdout instead of a message. */
+export function quoteStray(text: string | undefined): string {
+  return text === undefined
+    ? ''
+    : `; it is probably not an MCP server, because it wrote to stdout: ${escapeControls(text)}`;
+}
+
 function codeOf(cause: unknown): string | undefined {
   return cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : undefined;
 }

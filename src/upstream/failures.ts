@@ -13,6 +13,7 @@ import {
   explainSpawn,
   hintForSpawn,
   quoteStderr,
+  quoteStray,
   runByHand,
 } from './explain-process.ts';
 import { explainRemote } from './explain-remote.ts';
@@ -67,21 +68,29 @@ export class Failures {
     });
   }
 
-  /** `SERVER_START_FAILED`: the process exited before it was ready. */
-  endedAtStart(exit: ServerExit, stderrTail: string): BridgeError {
-    return this.#fail('SERVER_START_FAILED', `exited while it was starting${describeServerEnd(exit, stderrTail)}`, {
-      hint: this.#nextStep(stderrTail),
+  /** `SERVER_START_FAILED`: the process exited before it was ready. `strayText` is what it wrote instead of a message. */
+  endedAtStart(exit: ServerExit, stderrTail: string, strayText: string | undefined): BridgeError {
+    const what = `exited while it was starting${describeServerEnd(exit, '')}`;
+    return this.#fail('SERVER_START_FAILED', `${what}${quoteStray(strayText)}${quoteStderr(stderrTail)}`, {
+      hint: this.#nextStep(stderrTail, strayText),
       data: exitData(exit),
     });
   }
 
-  /** `SERVER_START_FAILED`: the server runs but does not speak MCP, or did not answer in time. */
-  notReady({ reason, isLate }: NotReady, stderrTail: string): BridgeError {
+  /** `SERVER_START_FAILED`: the server runs, but did not answer in time or gave no usable answer. */
+  notReady({ reason, isLate }: NotReady, stderrTail: string, strayText?: string): BridgeError {
     const definition = this.#definition;
-    const cause = isLate === true && definition.url === undefined ? explainDownload(definition) : '';
-    return this.#fail('SERVER_START_FAILED', `started but cannot be used: ${reason}${quoteStderr(stderrTail)}`, {
-      hint: `${cause}${this.#nextStep(stderrTail)}`,
+    const isQuiet = isLate === true && strayText === undefined;
+    const cause = isQuiet && definition.url === undefined ? explainDownload(definition) : '';
+    const what = `started but cannot be used: ${reason}${quoteStray(strayText)}`;
+    return this.#fail('SERVER_START_FAILED', `${what}${quoteStderr(stderrTail)}`, {
+      hint: `${cause}${this.#nextStep(stderrTail, strayText)}`,
     });
+  }
+
+  /** `SERVER_START_FAILED`: the program does something else than speak MCP. */
+  notMcp(reason: string): BridgeError {
+    return this.#fail('SERVER_START_FAILED', `is not an MCP server: ${reason}`, { hint: this.#correctCommand() });
   }
 
   /** Repeats the last failure, because it is too early for another attempt. */
@@ -181,11 +190,18 @@ export class Failures {
     });
   }
 
-  #nextStep(stderrTail: string): string {
+  #nextStep(stderrTail: string, strayText?: string): string {
     const definition = this.#definition;
-    return definition.url === undefined
-      ? (hintForDocker(definition, stderrTail) ?? runByHand(definition, this.#mask))
-      : `Check "url" of '${definition.name}' in ${definition.file}.`;
+    if (definition.url !== undefined) {
+      return `Check "url" of '${definition.name}' in ${definition.file}.`;
+    }
+    const byHand = hintForDocker(definition, stderrTail) ?? runByHand(definition, this.#mask);
+    return strayText === undefined ? byHand : `${this.#correctCommand()} ${byHand}`;
+  }
+
+  #correctCommand(): string {
+    const { name, file } = this.#definition;
+    return `Check "command" and "args" of '${name}' in ${file}: an MCP server writes only JSON-RPC messages to stdout.`;
   }
 }
 

@@ -36,6 +36,8 @@ export interface MessageHandlers {
   readonly mask: ResultMask;
   /** Masks secrets in log lines and in the end of stderr. */
   readonly maskText: (text: string) => string;
+  /** Called for each line that is not a message until the first message, with the number of such lines. */
+  readonly onStrayLine?: (lines: number) => void;
 }
 
 export interface LineTaker {
@@ -51,6 +53,8 @@ export class MessageIntake {
   /** Ids of the requests in flight. */
   readonly #pending = new Set<MessageId>();
   #ignoredLines = 0;
+  #firstIgnored = '';
+  #hasMessage = false;
   #isClosed = false;
 
   /** `toSdk` receives the messages that `handlers.intercept` does not keep. */
@@ -82,6 +86,11 @@ export class MessageIntake {
   /** Drops everything that arrives from now on. */
   close(): void {
     this.#isClosed = true;
+  }
+
+  /** The start of the first line that came instead of a message; undefined once a message has come. */
+  get strayText(): string | undefined {
+    return this.#hasMessage || this.#ignoredLines === 0 ? undefined : this.#firstIgnored;
   }
 
   /** Handles the text of one message. Anything else is counted and logged. */
@@ -176,6 +185,7 @@ export class MessageIntake {
   }
 
   #deliver(message: JsonObject, lineBytes: number): void {
+    this.#hasMessage = true;
     const isResponse = message['method'] === undefined;
     if (isResponse && !this.#takePending(message['id'])) {
       // Late, duplicate or never requested. The SDK would serialize it again for its error message, so it does not get it.
@@ -196,10 +206,14 @@ export class MessageIntake {
   /** Servers print start-up banners and debug output. The first such line is logged as info, the others as debug. */
   #ignoreLine(line: Buffer): void {
     this.#ignoredLines += 1;
-    const { logger, name, maskText } = this.#handlers;
+    const { logger, name, maskText, onStrayLine } = this.#handlers;
     const preview = maskText(line.toString('utf8', 0, MASKED_BYTES)).slice(0, PREVIEW_CHARS);
+    if (!this.#hasMessage) {
+      onStrayLine?.(this.#ignoredLines);
+    }
     const text = `Server '${name}' wrote a line that is not a JSON-RPC message (${this.#ignoredLines}): ${preview}`;
     if (this.#ignoredLines === 1) {
+      this.#firstIgnored = preview;
       logger.info(text);
     } else {
       logger.debug(text);

@@ -2,6 +2,7 @@
  * Opens the connection to a server. A process is started here; the code for remote servers is loaded only if there is one.
  * The SDK's client does the handshake of both protocol eras.
  */
+import { createDeferred } from '../base/deferred.ts';
 import { isObject, type JsonObject } from '../base/is-object.ts';
 import type { ProcessDefinition, UpstreamDefinition } from '../base/server-definition.ts';
 import { childEnvironment } from './child-env.ts';
@@ -18,6 +19,15 @@ import { type HandshakeMode, performHandshake } from './handshake.ts';
 import { createResultMask } from './result-mask.ts';
 import { createMask, secretsOf } from './secrets.ts';
 import { StdioClientTransport } from './stdio-transport.ts';
+
+/**
+ * So many lines on stdout before the first message end the start of a server: a program that prints without end is none.
+ * Chosen, far above any banner.
+ */
+const MAX_STRAY_LINES = 1_000;
+/** What the stderr of a server may contain if the probe made it exit. */
+const MENTIONS_PROBE =
+  /initiali[sz]e|discover|method|request|message|protocol|handshake|json|unexpected|TypeError|KeyError|AttributeError|panic/i;
 
 /**
  * Starts or reaches the server and does the handshake. Rejects with `SERVER_START_FAILED` or, for a remote server, with
@@ -64,6 +74,9 @@ class WrongModeError extends Error {
   }
 }
 
+/** The program does not speak MCP. The message says how that shows. */
+class NotMcpError extends Error {}
+
 async function attempt(
   definition: ProcessDefinition,
   options: ConnectOptions,
@@ -71,6 +84,7 @@ async function attempt(
 ): Promise<ServerConnection> {
   const failures = new Failures(definition);
   let isModern = false;
+  const unfit = createDeferred<NotMcpError>();
   const traffic = createTraffic(options);
   const transport = new StdioClientTransport({
     ...definition,
@@ -80,7 +94,21 @@ async function attempt(
     lines: traffic.requests,
     mask: createResultMask(options.masksSecrets ? secretsOf(definition) : []),
     maskText: createMask(definition),
+    onStrayLine(count) {
+      if (count === MAX_STRAY_LINES) {
+        const lines = MAX_STRAY_LINES.toLocaleString('en-US');
+        unfit.resolve(
+          new NotMcpError(
+            `it wrote ${lines} lines to stdout, and none is a message; the first: ${transport.strayText}`,
+          ),
+        );
+      }
+    },
     intercept(message, bytes) {
+      if (isEcho(message)) {
+        unfit.resolve(new NotMcpError('it sends back what it receives'));
+        return true;
+      }
       isModern ||= isDiscovery(message);
       return traffic.intercept(message, bytes);
     },
@@ -95,23 +123,40 @@ async function attempt(
   const deadline = new Deadline(options.startTimeoutMs, options.signal);
   try {
     const { elicitation } = traffic;
-    const client = await performHandshake(transport, { ...options, mode, elicitation, signal: deadline.signal });
+    const handshake = performHandshake(transport, { ...options, mode, elicitation, signal: deadline.signal });
+    const client = await Promise.race([handshake, unfit.promise]);
+    if (client instanceof NotMcpError) {
+      handshake.catch(() => undefined);
+      throw client;
+    }
     return await establish(definition, { ...traffic, client, transport, failures });
   } catch (error) {
-    const { endedItself } = transport;
+    const { endedItself, strayText } = transport;
     await transport.close();
-    if (mode === 'probe' && !deadline.signal.aborted && (endedItself || isModern)) {
+    const stderr = transport.lastStderrLines();
+    if (error instanceof NotMcpError) {
+      throw failures.notMcp(error.message);
+    }
+    if (mode === 'probe' && !deadline.signal.aborted) {
       // Servers of some older SDKs exit at the first request that is not `initialize`.
-      throw endedItself
-        ? new WrongModeError('exited when it received server/discover', 'initialize')
-        : new WrongModeError('answered server/discover only after it was sent initialize', 'patient');
+      if (endedItself && strayText === undefined && (stderr === '' || MENTIONS_PROBE.test(stderr))) {
+        throw new WrongModeError('exited when it received server/discover', 'initialize');
+      }
+      if (!endedItself && isModern) {
+        throw new WrongModeError('answered server/discover only after it was sent initialize', 'patient');
+      }
     }
     throw endedItself
-      ? failures.endedAtStart(await transport.exited, transport.lastStderrLines())
-      : failures.notReady(explainHandshake(error, options, deadline.signal), transport.lastStderrLines());
+      ? failures.endedAtStart(await transport.exited, stderr, strayText)
+      : failures.notReady(explainHandshake(error, options, deadline.signal), stderr, strayText);
   } finally {
     deadline.clear();
   }
+}
+
+/** Whether a message is one that only a client sends. */
+function isEcho({ method }: JsonObject): boolean {
+  return method === 'server/discover' || method === 'initialize';
 }
 
 /** Whether a message is the answer of a 2026-07-28 or later server to `server/discover`. */

@@ -28,7 +28,10 @@ import { readToolList, type ToolList } from './tool-list.ts';
 const DEFAULT_CALL_TIMEOUT_MS = 600_000;
 /** A page of a list is a small answer. Chosen. */
 const LIST_TIMEOUT_MS = 60_000;
-/** After the first failure a start is retried at once; then the wait doubles up to the limit. */
+/**
+ * A start that failed stands for so long: the check before a cell and its first call must not start the server twice. After the
+ * second failure, the wait doubles up to the limit. After a crash, and for a remote server, the first retry is immediate.
+ */
 const FIRST_RETRY_MS = 1_000;
 const MAX_RETRY_MS = 60_000;
 /** A change of tools is announced once per interval: a server may send 50,000 notifications. */
@@ -340,7 +343,8 @@ export class UpstreamServer {
     }
     const waitMs = this.#retryAt - performance.now();
     if (this.#starting === undefined && this.#lastError !== undefined && waitMs > 0) {
-      return Promise.reject(this.#failures.backingOff(this.#lastError, this.#failed, waitMs));
+      const last = this.#lastError;
+      return Promise.reject(this.#failed === 1 ? last : this.#failures.backingOff(last, this.#failed, waitMs));
     }
     this.#starting ??= this.#start().finally(() => {
       this.#starting = undefined;
@@ -367,7 +371,7 @@ export class UpstreamServer {
       return opened;
     } catch (error) {
       if (error instanceof BridgeError && !this.#closing.signal.aborted) {
-        this.#noteFailure(error);
+        this.#noteFailure(error, this.#definition.url === undefined ? FIRST_RETRY_MS : 0);
       }
       throw error;
     }
@@ -381,7 +385,7 @@ export class UpstreamServer {
     }
     // A connection that was already replaced needs no report.
     if (isCurrent && !this.#closing.signal.aborted) {
-      this.#noteFailure(failure);
+      this.#noteFailure(failure, 0);
     }
   }
 
@@ -390,14 +394,19 @@ export class UpstreamServer {
     this.#announceTools();
   }
 
-  #noteFailure(error: BridgeError): void {
+  #noteFailure(error: BridgeError, firstRetryMs: number): void {
     const { failureLevel, logger } = this.#options;
     logger[failureLevel](`${error.code}: ${error.message}`);
     this.#failed += 1;
     this.#lastError = error;
-    // 0 after the first failure, then 1 s, 2 s, 4 s … Nor does a person who has just logged in have to wait.
-    const isFirst = this.#failed === 1 || error.code === 'LOGIN_REQUIRED';
-    const waitMs = isFirst ? 0 : Math.min(FIRST_RETRY_MS * 2 ** (this.#failed - 2), MAX_RETRY_MS);
-    this.#retryAt = performance.now() + waitMs;
+    this.#retryAt = performance.now() + this.#retryInMs(error, firstRetryMs);
+  }
+
+  #retryInMs({ code }: BridgeError, firstRetryMs: number): number {
+    // A person who has just logged in does not have to wait.
+    if (code === 'LOGIN_REQUIRED') {
+      return 0;
+    }
+    return this.#failed === 1 ? firstRetryMs : Math.min(FIRST_RETRY_MS * 2 ** (this.#failed - 2), MAX_RETRY_MS);
   }
 }

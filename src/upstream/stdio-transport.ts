@@ -65,6 +65,11 @@ export class StdioClientTransport implements ServerTransport {
     return this.#process.endedItself;
   }
 
+  /** See `MessageIntake.strayText`. */
+  get strayText(): string | undefined {
+    return this.#intake.strayText;
+  }
+
   /** The last lines the server wrote to stderr. */
   lastStderrLines(): string {
     return this.#process.lastStderrLines();

@@ -52,7 +52,11 @@ export const SERVER_FAILURE_CASES: readonly FaultCase[] = [
         "SERVER_START_FAILED: server 'gone' could not be started: command 'no-such-command'",
       );
       expect(start.stdout).toContain("server 'at_start' exited while it was starting (exit code 3)");
-      const again = await run(tried('await mcp_at_start.x()', 'await mcp_at_start.x()'), { servers: ['at_start'] });
+      // The first failure stands for a second.
+      const again = await run(
+        `import asyncio\nawait asyncio.sleep(1.1)\n${tried('await mcp_at_start.x()', 'await mcp_at_start.x()')}`,
+        { servers: ['at_start'] },
+      );
       expect(again.stdout).toMatch(/failed \d times in a row and can be started again in \d s/);
       const call = await run(
         `import asyncio\n${tried('await mcp_crashing.crash(code=3)', 'await mcp_crashing.echo(text="back")')}`,

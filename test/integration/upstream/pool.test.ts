@@ -111,6 +111,41 @@ describe('starting', () => {
     expect((await failureOf(pool.describe('spaced'))).hint).toContain('word by word, into "args"');
   });
 
+  // Each of these was started twice, and named as not ready after 5 to 60 s, or only as one that exited.
+  it.each([
+    ['exec cat', /^server 'x' is not an MCP server: it sends back what it receives$/],
+    [
+      'exec yes',
+      /^server 'x' is not an MCP server: it wrote 1,000 lines to stdout, and none is a message; the first: y$/,
+    ],
+    [
+      'echo Usage: prog FILE',
+      /^server 'x' exited while it was starting \(exit code 0\); it is probably not an MCP server, because it wrote to stdout: Usage: prog FILE$/,
+    ],
+    [
+      'echo Welcome; exec sleep 600',
+      /^server 'x' started but cannot be used: no answer to initialize within 2 s; it is probably not an MCP server, because it wrote to stdout: Welcome$/,
+    ],
+  ])('names a program that is not an MCP server, and starts it once: %s', async (script, message) => {
+    const file = join(temporaryFolder(), 'starts');
+    const x = { command: 'sh', args: ['-c', `echo $$ >> "$0"; ${script}`, file] };
+    const pool = startPool({ x }, { startTimeoutMs: 2_000 });
+    const error = await failureOf(pool.describe('x'));
+    expect(error.message).toMatch(message);
+    expect(error.hint).toContain(`Check "command" and "args" of 'x' in /home/me/MCPs/test.json`);
+    expect(readFileSync(file, 'utf8').match(/\d+/g)).toHaveLength(1);
+  });
+
+  it('starts a server that fails once for the check of a cell and its call', async () => {
+    const file = join(temporaryFolder(), 'starts');
+    const x = { command: 'sh', args: ['-c', 'echo $$ >> "$0"; echo "TOKEN is not set" >&2; exit 3', file] };
+    const pool = startPool({ x });
+    const error = await failureOf(pool.describe('x'));
+    expect(error.message).toContain('TOKEN is not set');
+    expect(await failureOf(callText(pool, 'x', 'echo'))).toBe(error);
+    expect(readFileSync(file, 'utf8').match(/\d+/g)).toHaveLength(1);
+  });
+
   it('quotes stderr of a server that exits at start, without its secrets, and backs off', async () => {
     const env = { SECRET_TOKEN: 'sk-12345678' };
     const pool = startPool({ broken: { ...fixtureServer('crashing', 'at-start'), env } });
@@ -120,7 +155,10 @@ describe('starting', () => {
         '  fatal: giving up, token ***',
     );
     expect(error.data).toMatchObject({ server: 'broken', exit_code: 3 });
-    await failureOf(pool.describe('broken'));
+    await until(() => {
+      pool.describe('broken').catch(() => undefined);
+      return pool.states()[0]?.failures === 2;
+    });
     const waiting = await failureOf(pool.describe('broken'));
     expect(waiting.message).toMatch(
       /^server 'broken' failed 2 times in a row and can be started again in 1 s\. Last error: /,
