@@ -15,6 +15,16 @@ interface Rule {
   readonly hint: (match: RegExpExecArray, program: string) => string;
 }
 
+const EXITED_IN_GATEWAY: Rule = {
+  words: /(?:Can't start ([\w.-]+): )?failed to connect: calling "initialize": EOF/,
+  hint: (match) => {
+    const server = match[1];
+    const which = server === undefined ? 'A container of the gateway' : `The container of '${server}'`;
+    const only = server === undefined ? '' : ` --servers ${server}`;
+    return `${which} exited before it answered. 'docker mcp server ls' shows whether it lacks a secret, a configuration or a login. To see its output, run: docker mcp gateway run${only} --verbose`;
+  },
+};
+
 const RULES: readonly Rule[] = [
   {
     words: /'mcp' is not a docker command|unknown command: docker mcp/,
@@ -79,11 +89,7 @@ const RULES: readonly Rule[] = [
     hint: () =>
       'Docker Desktop, which keeps the secrets of the gateway, is not running. Use a file of NAME=VALUE lines instead: add "--secrets=/path/to/file" to "args", after run.',
   },
-  {
-    words: /Can't start ([\w.-]+): failed to connect: calling "initialize": EOF/,
-    hint: (match) =>
-      `The container of '${match[1]}' exited before it answered. 'docker mcp server ls' shows whether it lacks a secret, a configuration or a login. To see its output, run: docker mcp gateway run --servers ${match[1]} --verbose`,
-  },
+  EXITED_IN_GATEWAY,
   { words: /No server is enabled/, hint: () => ENABLE_SERVERS },
 ];
 
@@ -107,18 +113,29 @@ export function hintForDocker(definition: ProcessDefinition, stderrTail: string)
     : undefined;
 }
 
+/** The next step if the gateway answers a call with the failure of one of its containers; undefined for any other error. */
+export function hintForGateway(definition: UpstreamDefinition, message: string): string | undefined {
+  const match = isGateway(definition) ? EXITED_IN_GATEWAY.words.exec(message) : null;
+  return match === null ? undefined : EXITED_IN_GATEWAY.hint(match, 'docker');
+}
+
 /** Notices for a tool list: one if it is the list of a gateway without servers. */
 export function noticesForTools(definition: UpstreamDefinition, tools: readonly { readonly name: string }[]): string[] {
-  const isGateway =
-    definition.url === undefined &&
-    containerProgram(definition) === 'docker' &&
-    /\bmcp gateway run\b/.test(definition.args.join(' '));
-  return isGateway && tools.every(({ name }) => GATEWAY_TOOLS.has(name))
+  return isGateway(definition) && tools.every(({ name }) => GATEWAY_TOOLS.has(name))
     ? [`only the gateway's own tools are listed. ${ENABLE_SERVERS}`]
     : [];
 }
 
-function containerProgram({ command }: ProcessDefinition): 'docker' | 'podman' | undefined {
+function isGateway(definition: UpstreamDefinition): boolean {
+  return (
+    definition.url === undefined &&
+    containerProgram(definition) === 'docker' &&
+    /\bmcp gateway run\b/.test(definition.args.join(' '))
+  );
+}
+
+/** Which of the two the command of a server is; undefined for any other. */
+export function containerProgram({ command }: Pick<ProcessDefinition, 'command'>): 'docker' | 'podman' | undefined {
   const name = /([^\\/]+?)(?:\.exe)?$/i.exec(command)?.[1]?.toLowerCase();
   return name === 'docker' || name === 'podman' ? name : undefined;
 }

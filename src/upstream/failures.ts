@@ -5,7 +5,7 @@ import type { JsonObject } from '../base/is-object.ts';
 import { MAX_RESULT_BYTES } from '../base/limits.ts';
 import { escapeInLines } from '../base/log.ts';
 import type { UpstreamDefinition } from '../base/server-definition.ts';
-import { hintForDocker } from './explain-docker.ts';
+import { hintForDocker, hintForGateway } from './explain-docker.ts';
 import {
   describeServerEnd,
   exitData,
@@ -128,12 +128,16 @@ export class Failures {
 
   /** `CALL_TIMEOUT`. `tool` is undefined for the tool list. */
   timedOut(tool: string | undefined, timeoutMs: number, isStarting: boolean): BridgeError {
-    const what = isStarting ? 'was still starting' : `did not answer ${nameOf(tool)}`;
+    const why = isStarting ? ': it was still starting' : '';
     const { name, file } = this.#definition;
-    return this.#fail('CALL_TIMEOUT', `${what} after ${timeoutMs / 1000} s, the deadline of the call`, {
-      hint: `Give the call more time, or raise "timeout" (seconds) of '${name}' in ${file}.`,
-      data: { tool },
-    });
+    return this.#fail(
+      'CALL_TIMEOUT',
+      `did not answer ${nameOf(tool)} after ${timeoutMs / 1000} s, the deadline of the call${why}`,
+      {
+        hint: `Give the call more time, or raise "timeout" (seconds) of '${name}' in ${file}.`,
+        data: { tool },
+      },
+    );
   }
 
   /** `CALL_CANCELLED`. `tool` is undefined for the tool list. */
@@ -169,7 +173,8 @@ export class Failures {
       const hint = `Look up its tools: await runtime.query_tool_docs('${this.#definition.name}')`;
       return this.#fail('TOOL_UNKNOWN', `has no tool '${tool}'`, { hint, data, cause: error });
     }
-    return this.#fail('TOOL_FAILED', `refused ${nameOf(tool)}: ${error.message}`, { data, cause: error });
+    const hint = hintForGateway(this.#definition, error.message.slice(0, SEARCHED_CHARS));
+    return this.#fail('TOOL_FAILED', `refused ${nameOf(tool)}: ${error.message}`, { hint, data, cause: error });
   }
 
   /** Any other error: returned unchanged if it is a `BridgeError`, otherwise wrapped as `INTERNAL`. */

@@ -227,7 +227,7 @@ describe('calls', () => {
     const pool = startPool({ silent: fixtureServer('never-answers', 'initialize') });
     const call = pool.callTool({ server: 'silent', tool: 'x', arguments: {}, timeoutMs: 300 });
     expect((await failureOf(call)).message).toBe(
-      "server 'silent' was still starting after 0.3 s, the deadline of the call",
+      "server 'silent' did not answer 'x' after 0.3 s, the deadline of the call: it was still starting",
     );
   });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ProcessDefinition } from '../../../src/base/server-definition.ts';
-import { hintForDocker, noticesForTools } from '../../../src/upstream/explain-docker.ts';
+import { hintForDocker, hintForGateway, noticesForTools } from '../../../src/upstream/explain-docker.ts';
 
 function server(command: string, ...args: string[]): ProcessDefinition {
   return {
@@ -63,6 +63,7 @@ describe('a recognized failure', () => {
       '- duckduckgo: exec /sbin/docker-init: no such file or directory\n  > Can\'t start duckduckgo: failed to connect: calling "initialize": EOF',
       'docker mcp gateway run --servers duckduckgo --verbose',
     ],
+    [GATEWAY, 'failed to connect: calling "initialize": EOF', 'docker mcp gateway run --verbose'],
     [
       GATEWAY,
       '- No server is enabled\n- Listing MCP tools...\n> 0 tools listed in 8.041µs',
@@ -126,4 +127,13 @@ describe('a gateway', () => {
     expect(noticesForTools(GATEWAY, [...own, { name: 'search' }])).toEqual([]);
     expect(noticesForTools(RUN, own)).toEqual([]);
   });
+});
+
+it('explains what the gateway answers to a call if the container of the server exits', () => {
+  const literal = 'failed to connect: calling "initialize": EOF';
+  expect(hintForGateway(GATEWAY, literal)).toMatch(
+    /^A container of the gateway exited .* docker mcp gateway run --verbose$/,
+  );
+  expect(hintForGateway(GATEWAY, 'authentication required')).toBeUndefined();
+  expect(hintForGateway(RUN, literal)).toBeUndefined();
 });
