@@ -5,10 +5,9 @@
  */
 import { closeSync, constants, fstatSync, openSync, readSync, realpathSync } from 'node:fs';
 import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
-import { bridgeDepth } from '../base/bridge-depth.ts';
+import { ALLOW_NESTED_VARIABLE, bridgeDepth } from '../base/bridge-depth.ts';
 import { BridgeError } from '../base/errors.ts';
 
-const ALLOW_VARIABLE = 'MCP_BRIDGE_ALLOW_SELF_SERVER';
 /** The limit if nesting is allowed. Chosen: there is no use for more, and a cycle must end. */
 const MAX_DEPTH = 3;
 /** The names of this package and of the Python program that preceded it. */
@@ -27,6 +26,10 @@ const LAUNCHERS: ReadonlySet<string> = new Set(
     'npx npm pnpm pnpx yarn bun bunx deno node nodejs tsx ts-node uv uvx pipx python python3 py ' +
     'sh bash zsh dash ksh fish cmd powershell pwsh env nohup nice exec sudo docker podman'
   ).split(' '),
+);
+/** Options of Node whose value is the next word. */
+const VALUE_OPTIONS: ReadonlySet<string> = new Set(
+  '-r --require --import --loader --experimental-loader --env-file -C --conditions'.split(' '),
 );
 const SUBCOMMANDS: ReadonlySet<string> = new Set(['exec', 'x', 'dlx', 'run', 'tool', 'start', '/c', '/d', '/s']);
 
@@ -59,7 +62,7 @@ export function findSelfReference(entry: NamedCommand, env: Environment): string
     return 'its shell command starts this bridge';
   }
   const programs = [entry.command, ...programsOf(entry)];
-  if (programs.some((program) => isOwnCli(program, entry.cwd))) {
+  if (programs.some((program) => isOwnCli(program, entry.cwd, env))) {
     return 'its program is a file of this bridge';
   }
   const script = programs.find((program) => isWrapperScript(program, entry.cwd, env));
@@ -74,7 +77,7 @@ export function refuseNestedBridge(env: Environment, isAllowed: boolean): void {
   }
   const limit = isAllowed ? `; the limit is ${MAX_DEPTH}` : '';
   throw new BridgeError('CONFIG_INVALID', `this bridge was started by another bridge (depth ${depth})${limit}`, {
-    hint: `Remove the entry that starts it from the server files, or set ${ALLOW_VARIABLE}=1 in the "env" of that entry.`,
+    hint: `Remove the entry that starts it from the server files, or set ${ALLOW_NESTED_VARIABLE}=1 in the "env" of that entry.`,
     data: { depth },
   });
 }
@@ -110,7 +113,10 @@ function programsOf(entry: NamedCommand): string[] {
       programs.push(value ?? entry.args[index + 1] ?? '');
     }
   }
-  const first = entry.args.find((argument) => !argument.startsWith('-') && !isSkippable(argument));
+  const first = entry.args.find(
+    (argument, index) =>
+      !argument.startsWith('-') && !isSkippable(argument) && !VALUE_OPTIONS.has(entry.args[index - 1] ?? ''),
+  );
   return first === undefined ? programs : [...programs, first];
 }
 
@@ -130,20 +136,29 @@ function baseName(command: string): string {
   return last.replace(/\.(?:exe|cmd|bat)$/i, '').toLowerCase();
 }
 
-/** Whether a file is the entry point of a package with our name. The folder of a checkout can have any name. */
-function isOwnCli(program: string, cwd: string | undefined): boolean {
-  if (!/[\\/]cli\.js$/.test(program)) {
-    return false;
-  }
-  try {
-    const file = realpathSync(resolve(cwd ?? '.', program));
-    const text = readStart(join(dirname(file), '..', 'package.json'), PACKAGE_FILE_BYTES);
-    const { name } = JSON.parse(text ?? '{}') as { name?: unknown };
-    return typeof name === 'string' && OWN_NAMES.has(name);
-  } catch {
-    // No such file, or not part of a package. As with scripts, the depth marker still stops a recursion.
-    return false;
-  }
+/**
+ * Whether a program is, perhaps through links, the entry point of a package with our name. Links and the folder of a checkout can
+ * have any name.
+ */
+function isOwnCli(program: string, cwd: string | undefined, env: Environment): boolean {
+  return candidatePaths(program, cwd, env).some((path) => {
+    try {
+      const file = realpathSync(path);
+      const text = /[\\/]cli\.js$/.test(file)
+        ? readStart(join(dirname(file), '..', 'package.json'), PACKAGE_FILE_BYTES)
+        : undefined;
+      const { name } = JSON.parse(text ?? '{}') as { name?: unknown };
+      return typeof name === 'string' && OWN_NAMES.has(name);
+    } catch {
+      // No such file, or not part of a package. As with scripts, the depth marker still stops a recursion.
+      return false;
+    }
+  });
+}
+
+/** Whether an entry's own variables allow it to start a bridge. */
+export function allowsItself(entryEnv: Environment): boolean {
+  return ['1', 'true'].includes(entryEnv[ALLOW_NESTED_VARIABLE]?.toLowerCase() ?? '');
 }
 
 function isWrapperScript(program: string, cwd: string | undefined, env: Environment): boolean {

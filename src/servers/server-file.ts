@@ -9,7 +9,7 @@ import type { ProcessDefinition, RemoteDefinition } from '../base/server-definit
 import { KNOWN_ENTRY_KEYS, type ServerEntry, ServerEntrySchema } from './entry-schema.ts';
 import { type ExpandContext, expandHome, expandVariables, REFERENCE, referenceKinds } from './expand.ts';
 import { explainRemoteValues, KNOWN_REMOTE_KEYS, type RemoteEntry, RemoteEntrySchema } from './remote-entry.ts';
-import { findSelfReference } from './self.ts';
+import { allowsItself, findSelfReference } from './self.ts';
 
 /** Chosen: longer names could not be shown or typed. */
 const MAX_NAME_CHARS = 128;
@@ -139,7 +139,7 @@ export function readServers(
       reportEntry('error', `was left out: ${COMMANDS_NOT_RUN} ${context.distrust}`);
       continue;
     }
-    const isSelfAllowed = context.allowsSelf === true || definition.url !== undefined;
+    const isSelfAllowed = context.allowsSelf === true || definition.url !== undefined || allowsItself(definition.env);
     const self = isSelfAllowed ? undefined : findSelfReference(definition, context.env);
     if (self === undefined) {
       servers.push(withReferences(definition, variables));

@@ -2,7 +2,9 @@
  * The environment of an MCP server: named safe variables of the bridge, the entry's own `env`, and nothing else, so that
  * tokens in the user's shell do not reach every server. Anything else that a server needs must be in its entry.
  */
-import { bridgeDepth, DEPTH_VARIABLE } from '../base/bridge-depth.ts';
+import { ALLOW_NESTED_VARIABLE, bridgeDepth, DEPTH_VARIABLE } from '../base/bridge-depth.ts';
+import type { ProcessDefinition } from '../base/server-definition.ts';
+import { containerProgram } from './explain-docker.ts';
 
 /** The user, the locations of programs and files, and the language. */
 const BASIC = 'PATH HOME USER LOGNAME SHELL TERM LANG LANGUAGE TZ TMPDIR TEMP TMP';
@@ -22,30 +24,38 @@ const PACKAGES =
 const DISPLAY = 'DISPLAY WAYLAND_DISPLAY XAUTHORITY';
 /** Proxies to the network. */
 const PROXIES = 'HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY NPM_CONFIG_PROXY NPM_CONFIG_HTTPS_PROXY';
+/** Which daemon or machine the command `docker` or `podman` uses. Only these two get them. */
+const CONTAINERS: ReadonlySet<string> = new Set(
+  (
+    'DOCKER_HOST DOCKER_CONTEXT DOCKER_CONFIG DOCKER_CERT_PATH DOCKER_TLS_VERIFY ' +
+    'CONTAINER_HOST CONTAINER_CONNECTION CONTAINER_SSHKEY'
+  ).split(' '),
+);
 
 /** Names that every server inherits, in upper case; they are compared case-insensitively. */
 export const INHERITED_NAMES: ReadonlySet<string> = new Set(
-  [BASIC, WINDOWS, CERTIFICATES, PACKAGES, DISPLAY, PROXIES].join(' ').split(' '),
+  [BASIC, WINDOWS, CERTIFICATES, PACKAGES, DISPLAY, PROXIES, ALLOW_NESTED_VARIABLE].join(' ').split(' '),
 );
 /** Prefixes of names that every server inherits. */
 export const INHERITED_PREFIXES = ['LC_', 'XDG_'] as const;
 
 /**
- * The environment for a server whose entry has `entryEnv`. Inherited variables whose value is an address with a password
+ * The environment for a server, from that of the bridge and that of its entry. Inherited variables whose value is an address with a password
  * (`http://user:password@proxy`) are left out; write such an address into the entry of the server that may know it.
  */
 export function childEnvironment(
   env: Readonly<Record<string, string | undefined>>,
-  entryEnv: Readonly<Record<string, string>>,
+  definition: Pick<ProcessDefinition, 'command' | 'env'>,
   platform: NodeJS.Platform = process.platform,
 ): Record<string, string> {
   const child = new Map<string, string>();
+  const isContainer = containerProgram(definition) !== undefined;
   for (const [name, value] of Object.entries(env)) {
-    if (value !== undefined && isInherited(name.toUpperCase()) && !holdsPassword(value)) {
+    if (value !== undefined && isPassedOn(name.toUpperCase(), value, isContainer)) {
       child.set(name, value);
     }
   }
-  for (const [name, value] of Object.entries(entryEnv)) {
+  for (const [name, value] of Object.entries(definition.env)) {
     if (platform === 'win32') {
       // Names are case-insensitive there: of `Path` and `PATH`, Node passes on the one that sorts first.
       [...child.keys()].filter((key) => key.toUpperCase() === name.toUpperCase()).forEach((key) => child.delete(key));
@@ -54,6 +64,14 @@ export function childEnvironment(
   }
   child.set(DEPTH_VARIABLE, String(bridgeDepth(env) + 1));
   return Object.fromEntries(child);
+}
+
+function isPassedOn(name: string, value: string, isContainer: boolean): boolean {
+  if (isContainer && CONTAINERS.has(name)) {
+    // `ssh://user@host` names only an account; the user in the address of a proxy may be a token.
+    return !/^[a-z]+:\/\/[^/@\s]*:[^/\s]*@/i.test(value);
+  }
+  return isInherited(name) && !holdsPassword(value);
 }
 
 function isInherited(name: string): boolean {

@@ -88,7 +88,7 @@ async function attempt(
   const traffic = createTraffic(options);
   const transport = new StdioClientTransport({
     ...definition,
-    env: childEnvironment(options.env, definition.env),
+    env: childEnvironment(options.env, definition),
     guardian: options.guardian,
     logger: options.logger,
     lines: traffic.requests,

@@ -203,6 +203,10 @@ it('skips entries that start this bridge, unless allowed', () => {
   expect([...discover({ env: { DIR: stateDir } }).servers.keys()]).toEqual(['other']);
   rmSync(join(stateDir, 'b.json'));
   expect([...discover({ allowsSelf: true }).servers.keys()]).toEqual(['me', 'other']);
+  // The message names the variable, and the entry is one place to set it.
+  const env = { MCP_BRIDGE_ALLOW_SELF_SERVER: '1' };
+  put('a.json', file({ me: server('npx', { args: ['-y', 'mcp-server-code-execution-mode'], env }) }));
+  expect([...discover().servers.keys()]).toEqual(['me']);
 });
 
 describe('definitions', () => {

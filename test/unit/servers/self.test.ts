@@ -35,6 +35,8 @@ describe('entries that start this bridge', () => {
     ['python3', '-m', 'mcp_server_code_execution_mode'],
     ['python', '/opt/mcp_server_code_execution_mode.py'],
     ['node', '/opt/node_modules/mcp-server-code-execution-mode/dist/cli.js'],
+    ['/home/me/.npm/_npx/0123456789abcdef/node_modules/.bin/mcp-server-code-execution-mode'],
+    ['node', '/home/me/.npm/_npx/0123456789abcdef/node_modules/mcp-server-code-execution-mode/dist/cli.js'],
     ['node', '--enable-source-maps', '/opt/mcp-server-code-execution-mode/dist/cli.js'],
     ['env', 'A=1', 'npx', 'mcp-server-code-execution-mode'],
     ['sh', '-c', 'cd /tmp && exec npx -y mcp-server-code-execution-mode@latest'],
@@ -61,6 +63,12 @@ describe('entries that start this bridge', () => {
     expect(reason('files', [cli])).toBeUndefined();
     symlinkSync(folder, join(folder, 'link'));
     expect(reason('node', [join(folder, 'link', 'dist', 'cli.js')])).toBeDefined();
+    // Links with other names were not recognized.
+    symlinkSync(cli, join(folder, 'shortcut'));
+    expect(reason(join(folder, 'shortcut'))).toBeDefined();
+    expect(reason('shortcut', [], 'x', folder)).toBeDefined();
+    expect(reason('node', [join(folder, 'shortcut')])).toBeDefined();
+    expect(reason('node', ['--import', './hooks.mjs', '--env-file', '.env', cli])).toBeDefined();
     // A test server in the checkout is an ordinary server.
     writeFileSync(join(folder, 'server.mjs'), '');
     expect(reason('node', [join(folder, 'server.mjs')])).toBeUndefined();

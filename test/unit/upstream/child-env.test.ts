@@ -1,6 +1,10 @@
 import { expect, it } from 'vitest';
 import { childEnvironment, INHERITED_NAMES, INHERITED_PREFIXES } from '../../../src/upstream/child-env.ts';
 
+function server(env: Readonly<Record<string, string>> = {}, command = 'server') {
+  return { command, env };
+}
+
 it('inherits exactly these variables', () => {
   expect([...INHERITED_NAMES].toSorted()).toEqual([
     'ALL_PROXY',
@@ -24,6 +28,7 @@ it('inherits exactly these variables', () => {
     'LANGUAGE',
     'LOCALAPPDATA',
     'LOGNAME',
+    'MCP_BRIDGE_ALLOW_SELF_SERVER',
     'MISE_DATA_DIR',
     'NODE_EXTRA_CA_CERTS',
     'NO_PROXY',
@@ -88,7 +93,7 @@ it('adds the variables of the entry, which take precedence, and nothing else', (
     LD_PRELOAD: '/evil.so',
     MCP_BRIDGE_STATE_DIR: '/state',
   };
-  expect(childEnvironment(env, { PATH: '/opt/bin', TOKEN: 'mine' })).toEqual({
+  expect(childEnvironment(env, server({ PATH: '/opt/bin', TOKEN: 'mine' }))).toEqual({
     PATH: '/opt/bin',
     Path: 'C:\\bin',
     LC_CTYPE: 'C.UTF-8',
@@ -100,12 +105,12 @@ it('adds the variables of the entry, which take precedence, and nothing else', (
 
 it('replaces a variable on Windows regardless of case', () => {
   const env = { PATH: 'C:\\bin', windir: 'C:\\Windows' };
-  expect(childEnvironment(env, { Path: 'D:\\mine', WINDIR: 'D:\\w' }, 'win32')).toEqual({
+  expect(childEnvironment(env, server({ Path: 'D:\\mine', WINDIR: 'D:\\w' }), 'win32')).toEqual({
     Path: 'D:\\mine',
     WINDIR: 'D:\\w',
     MCP_BRIDGE_DEPTH: '1',
   });
-  expect(childEnvironment(env, { Path: '/mine' }, 'linux')).toMatchObject({ PATH: 'C:\\bin', Path: '/mine' });
+  expect(childEnvironment(env, server({ Path: '/mine' }), 'linux')).toMatchObject({ PATH: 'C:\\bin', Path: '/mine' });
 });
 
 it('does not pass on addresses with a password', () => {
@@ -115,7 +120,7 @@ it('does not pass on addresses with a password', () => {
     UV_INDEX_URL: 'https://token@index.example/simple',
     NO_PROXY: 'localhost,.example',
   };
-  expect(childEnvironment(env, {})).toEqual({
+  expect(childEnvironment(env, server())).toEqual({
     http_proxy: 'http://proxy:3128',
     NO_PROXY: 'localhost,.example',
     MCP_BRIDGE_DEPTH: '1',
@@ -123,5 +128,26 @@ it('does not pass on addresses with a password', () => {
 });
 
 it('sets the nesting depth of bridges, regardless of the entry', () => {
-  expect(childEnvironment({ MCP_BRIDGE_DEPTH: '2' }, { MCP_BRIDGE_DEPTH: '0' })).toEqual({ MCP_BRIDGE_DEPTH: '3' });
+  expect(childEnvironment({ MCP_BRIDGE_DEPTH: '2' }, server({ MCP_BRIDGE_DEPTH: '0' }))).toEqual({
+    MCP_BRIDGE_DEPTH: '3',
+  });
+});
+
+// A server in a container on another machine, or behind another socket, could not be started.
+it.each([
+  ['docker', ['DOCKER_CONFIG', 'DOCKER_CONTEXT', 'DOCKER_HOST', 'CONTAINER_HOST']],
+  ['/usr/local/bin/docker', ['DOCKER_CONFIG', 'DOCKER_CONTEXT', 'DOCKER_HOST', 'CONTAINER_HOST']],
+  ['podman', ['DOCKER_CONFIG', 'DOCKER_CONTEXT', 'DOCKER_HOST', 'CONTAINER_HOST']],
+  ['npx', []],
+])('tells only docker and podman where their daemon is: %s', (command, names) => {
+  const env = {
+    DOCKER_CONFIG: '/home/me/.docker',
+    DOCKER_CONTEXT: 'build',
+    DOCKER_HOST: 'ssh://me@build',
+    DOCKER_AUTH_CONFIG: '{"auths": {}}',
+    CONTAINER_HOST: 'unix:///run/podman.sock',
+  };
+  const given = Object.keys(childEnvironment(env, server({}, command)));
+  expect(given.filter((name) => name in env)).toEqual(names);
+  expect(childEnvironment({ DOCKER_HOST: 'tcp://me:pw@build' }, server({}, command))).not.toHaveProperty('DOCKER_HOST');
 });
