@@ -169,6 +169,8 @@ export class Session {
 
   async #runRecorded(kernel: Kernel, run: RecordedCell, request: CellRequest): Promise<CellOutcome> {
     const start = performance.now();
+    const { logger } = this.#options;
+    logger.debug(`session ${run.session}: cell ${run.cell} begins in ${kernel.connection.sandbox.id}`);
     const outcome = await runCell(kernel.connection, {
       frame: { cell: run.cell, code: request.code, ...(await this.#serversForFrame()) },
       timeoutMs: request.timeoutMs,
@@ -178,7 +180,11 @@ export class Session {
       questionTimeoutMs: this.#options.questionTimeoutMs,
       startingServers: () => this.#options.startingServers().filter((name) => this.#loaded.has(name)),
     });
-    this.#options.recorder?.cellEnded(run, outcome, performance.now() - start);
+    const durationMs = performance.now() - start;
+    logger.debug(
+      `session ${run.session}: cell ${run.cell} ended after ${Math.round(durationMs)} ms: ${outcome.status}`,
+    );
+    this.#options.recorder?.cellEnded(run, outcome, durationMs);
     return outcome;
   }
 
@@ -231,8 +237,11 @@ export class Session {
       signal,
     });
     this.#kernel = kernel;
+    const where = `${kernel.connection.sandbox.id} on ${kernel.engine.name}`;
+    options.logger.debug(`session ${this.name}: sandbox ${where} is ready`);
     recorder?.sessionStarted(run, kernel.engine);
     void kernel.connection.ended.then(({ reason }) => {
+      options.logger.debug(`session ${this.name}: sandbox ${where} ended, because ${reason}`);
       recorder?.sessionEnded(run, reason);
       onSandboxEnd?.(this.name);
       this.#noteEnd(kernel, reason);

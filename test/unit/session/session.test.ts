@@ -47,6 +47,17 @@ describe('cells of one session', () => {
     expect(engine.sandboxes).toHaveLength(1);
   });
 
+  // With DEBUG, the log named neither the engine nor the container nor the cell.
+  it('are logged with their sandbox and engine at the level DEBUG', async () => {
+    const { begin, log } = openSession();
+    await (await begin()).end();
+    expect(log.map((line) => line.replace(/^\S+ /, ''))).toEqual([
+      'DEBUG session default: sandbox fake on podman is ready\n',
+      'DEBUG session default: cell 1 begins in fake\n',
+      'DEBUG session default: cell 1 ended after 0 ms: success\n',
+    ]);
+  });
+
   it('wait until the client has room for another answer', async () => {
     const { run, engine } = openSession();
     let makeRoom: () => void = () => undefined;
