@@ -6,7 +6,7 @@ import { listServers } from '../clients/server-lists.ts';
 import type { ClientId, ClientSystem } from '../clients/table.ts';
 import { discoverServers } from '../servers/discover.ts';
 import { loadSources } from '../servers/sources.ts';
-import type { Settings } from '../settings/settings.ts';
+import { type Settings, usualStateDir } from '../settings/settings.ts';
 import type { InstallCommand } from './command-line.ts';
 import type { Plan } from './plan.ts';
 
@@ -29,6 +29,7 @@ export async function describeCallable(
   const sources = configSources === undefined ? undefined : await loadSources(configSources, system);
   const found = discoverServers({
     stateDir,
+    usualDir: usualStateDir(system.env),
     extraFile: serversConfig,
     sources,
     env: system.env,

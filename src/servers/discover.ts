@@ -1,7 +1,7 @@
 /**
  * Finds the configured servers in the sources of `MCP_BRIDGE_CONFIG_SOURCES`, in their order. The source `mcps` means the
- * `*.json` files of the state directory, sorted by name, then the file of `MCP_SERVERS_CONFIG`. The first definition of a name
- * wins. Runs before every cell, so that changes take effect at once; only files whose stat has changed are read again.
+ * `*.json` files of the state directory, sorted by name, then those of `~/MCPs` if the state directory is elsewhere, then the file
+ * of `MCP_SERVERS_CONFIG`. The first definition of a name wins. Runs before every cell, so that changes take effect at once; only files whose stat has changed are read again.
  */
 import { closeSync, fstatSync, lstatSync, openSync, readdirSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -27,6 +27,8 @@ const LIKE_POLICY_FILE = /^polic(?:y|ies)(?:\.(?:json|jsonc|json5|ya?ml|txt))*$/
 export interface DiscoveryOptions {
   /** Absolute. A missing folder has no servers. */
   readonly stateDir: string;
+  /** `~/MCPs`, whose servers are read too if it is not the state directory. */
+  readonly usualDir?: string | undefined;
   /** The file of `MCP_SERVERS_CONFIG`. Read first if `mcps` is not a source. A missing file is an issue. */
   readonly extraFile?: string | undefined;
   /** Default: `mcps`. */
@@ -141,7 +143,12 @@ function listServerFiles(options: DiscoveryOptions, issues: ConfigIssue[]): Map<
   }
   for (const source of sources) {
     if (source === 'mcps') {
-      [...listStateDir(options, issues), ...listExtraFile(options, issues)].forEach((file) => add(file, undefined));
+      const ours = [
+        ...listFolder(resolve(options.stateDir), issues),
+        ...listUsualDir(options, issues),
+        ...listExtraFile(options, issues),
+      ];
+      ours.forEach((file) => add(file, undefined));
     } else {
       const file = source.files.find((candidate) => statOf(candidate) !== undefined);
       if (source.isRequired) {
@@ -155,8 +162,30 @@ function listServerFiles(options: DiscoveryOptions, issues: ConfigIssue[]): Map<
   return files;
 }
 
-function listStateDir(options: DiscoveryOptions, issues: ConfigIssue[]): string[] {
-  const stateDir = resolve(options.stateDir);
+/** The server files of `~/MCPs`. A policy there does not apply, and its servers must not be callable without it. */
+function listUsualDir({ usualDir, stateDir }: DiscoveryOptions, issues: ConfigIssue[]): string[] {
+  if (usualDir === undefined || resolve(usualDir) === resolve(stateDir)) {
+    return [];
+  }
+  const found: ConfigIssue[] = [];
+  const files = listFolder(usualDir, found);
+  // That it cannot be used may be why the state directory is elsewhere.
+  issues.push(...found.filter(({ level }) => level !== 'error'));
+  const policy = join(usualDir, POLICY_FILE);
+  if (files.length === 0 || lstatSync(policy, { throwIfNoEntry: false }) === undefined) {
+    return files;
+  }
+  issues.push({
+    level: 'warning',
+    file: policy,
+    path: '',
+    message: `is not read, because the state directory is ${stateDir}; so the servers in ${usualDir} were left out`,
+    hint: `Move the policy to ${stateDir}, or remove MCP_BRIDGE_STATE_DIR.`,
+  });
+  return [];
+}
+
+function listFolder(stateDir: string, issues: ConfigIssue[]): string[] {
   try {
     const all = readdirSync(stateDir);
     issues.push(...misnamedPolicies(stateDir, all));

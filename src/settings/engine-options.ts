@@ -11,7 +11,7 @@ import type { SandboxLimits } from '../engines/engine.ts';
 import { withInstallFolders } from '../engines/executable.ts';
 import { thisSystem } from '../servers/sources.ts';
 import { checkMounts } from '../settings/mounts.ts';
-import type { Settings } from '../settings/settings.ts';
+import { type Settings, usualStateDir } from '../settings/settings.ts';
 
 /** The options for the engines of this process. Throws `CONFIG_INVALID` for a mount that is refused. */
 export function engineOptions(settings: Settings, logger: Logger): DetectOptions {
@@ -34,12 +34,12 @@ export function engineOptions(settings: Settings, logger: Logger): DetectOptions
   };
 }
 
-/** The files outside the state directory that the bridge reads servers from, whether they exist or not. */
+/** The files, and folders of files, outside the state directory that the bridge reads servers from, whether they exist or not. */
 function serverFilesOf({ configSources, serversConfig }: Settings): string[] {
   const ofSources = configSources.flatMap((source) => {
     switch (source.kind) {
       case 'mcps':
-        return [];
+        return [usualStateDir(process.env)];
       case 'client':
         return clientOf(source.id).userFiles(thisSystem(process.env));
       case 'file':

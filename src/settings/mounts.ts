@@ -38,7 +38,7 @@ export interface MountPolicy {
   readonly home: string;
   /** It has the definitions of the servers, and so credentials. */
   readonly stateDir: string;
-  /** Files outside the state directory that define servers. */
+  /** Files outside the state directory that define servers, and folders of such files. */
   readonly serverFiles?: readonly string[];
   /** The folder of this program. */
   readonly program?: string;
@@ -111,7 +111,10 @@ function refuseSecrets({ source, written, isWritable }: PlacedMount, policy: Mou
     [home, 'your home folder'],
     [homeFolder(process.env), 'your home folder'],
     [stateDir, `the state directory, ${ofServers}`],
-    ...[...serverFiles, ...filesIn(stateDir)].map((file): [string, string] => [file, `${file}, ${ofServers}`]),
+    ...[...serverFiles, ...[stateDir, ...serverFiles].flatMap(filesIn)].map((file): [string, string] => [
+      file,
+      `${file}, ${ofServers}`,
+    ]),
     ...ENGINE_SOCKETS.map((socket): [string, string] => [socket, 'the socket of a container engine']),
     ...(isWritable && program !== undefined ? [[program, 'this program'] satisfies [string, string]] : []),
   ];
@@ -139,7 +142,7 @@ function refuseReplaceable({ way, written }: PlacedMount, mounts: readonly Place
   }
 }
 
-/** The server files and the policy of the state directory, which may be links. */
+/** The server files and the policy in a folder, which may be links. */
 function filesIn(stateDir: string): string[] {
   try {
     return readdirSync(stateDir)

@@ -175,7 +175,8 @@ const DEFINITIONS = {
   stateDir: {
     variable: 'MCP_BRIDGE_STATE_DIR',
     default: '~/MCPs',
-    meaning: 'State directory, for server files (`*.json`), the policy, saved functions, artifacts and the audit log.',
+    meaning:
+      'State directory, for server files (`*.json`), the policy, saved functions, artifacts and the audit log. Server files in `~/MCPs` are read too.',
     allowed: 'a path; ~ is your home folder',
     schema: z.string(),
   },
@@ -408,6 +409,11 @@ function finish(settings: Settings, env: Environment): Settings {
     }),
     ...(settings.serversConfig !== undefined && { serversConfig: toPath(settings.serversConfig, env) }),
   };
+}
+
+/** The state directory if no variable names another one. */
+export function usualStateDir(env: Environment): string {
+  return toPath(DEFINITIONS.stateDir.default, env);
 }
 
 function textOf(env: Environment, definition: SettingDefinition): string | undefined {

@@ -41,6 +41,22 @@ describe('which files', () => {
     ]);
   });
 
+  // A state directory elsewhere hid these servers.
+  it('reads ~/MCPs after a state directory elsewhere, unless a policy there would no longer apply', () => {
+    put('a.json', file({ both: server('from-a') }));
+    mkdirSync(join(stateDir, 'usual'));
+    put('usual/z.json', file({ both: server('from-z'), z: server() }));
+    const usualDir = join(stateDir, 'usual');
+    expect([...discover({ usualDir }).servers.keys()]).toEqual(['both', 'z']);
+    expect(discover({ usualDir }).servers.get('both')?.command).toBe('from-a');
+    expect(discover({ usualDir: stateDir }).issues).toEqual([]);
+    put('usual/policy.json', { default: 'deny' });
+    expect([...discover({ usualDir }).servers.keys()]).toEqual(['both']);
+    expect(issues({ usualDir })).toEqual([
+      expect.stringMatching(/^warning usual\/policy\.json is not read, because the state directory is /),
+    ]);
+  });
+
   it('reads the extra file last, and only once if it is in the folder', () => {
     put('a.json', file({ a: server('first') }));
     const extra = join(stateDir, 'extra.txt');

@@ -133,6 +133,12 @@ describe('a folder', () => {
     writeFileSync(join(root, 'home/ada/elsewhere.json'), '');
     symlinkSync(join(root, 'home/ada/elsewhere.json'), file);
     expect(refusal([[shared, true]], { serverFiles: [file] })).toContain('it contains a link that leads to');
+    expect(refusal([[shared, true]], { serverFiles: [join(root, shared)] })).toContain('which has your servers');
+    mkdirSync(join(root, 'home/ada/usual'));
+    symlinkSync(file, join(root, 'home/ada/usual/linked.json'));
+    expect(refusal([[shared, true]], { serverFiles: [join(root, 'home/ada/usual')] })).toContain(
+      'which has your servers',
+    );
     expect(refusal([[shared, true]])).toBeUndefined();
     symlinkSync(file, join(root, 'home/ada/MCPs/linked.json'));
     expect(refusal([[shared, true]])).toContain('it contains a link that leads to');
