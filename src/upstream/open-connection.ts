@@ -2,6 +2,7 @@
  * Opens the connection to a server. A process is started here; the code for remote servers is loaded only if there is one.
  * The SDK's client does the handshake of both protocol eras.
  */
+import type { CancelSignal } from '../base/cancel.ts';
 import { createDeferred } from '../base/deferred.ts';
 import { isObject, type JsonObject } from '../base/is-object.ts';
 import type { ProcessDefinition, UpstreamDefinition } from '../base/server-definition.ts';
@@ -126,32 +127,48 @@ async function attempt(
     const handshake = performHandshake(transport, { ...options, mode, elicitation, signal: deadline.signal });
     const client = await Promise.race([handshake, unfit.promise]);
     if (client instanceof NotMcpError) {
-      handshake.catch(() => undefined);
       throw client;
     }
     return await establish(definition, { ...traffic, client, transport, failures });
   } catch (error) {
-    const { endedItself, strayText } = transport;
     await transport.close();
-    const stderr = transport.lastStderrLines();
-    if (error instanceof NotMcpError) {
-      throw failures.notMcp(error.message);
-    }
-    if (mode === 'probe' && !deadline.signal.aborted) {
-      // Servers of some older SDKs exit at the first request that is not `initialize`.
-      if (endedItself && strayText === undefined && (stderr === '' || MENTIONS_PROBE.test(stderr))) {
-        throw new WrongModeError('exited when it received server/discover', 'initialize');
-      }
-      if (!endedItself && isModern) {
-        throw new WrongModeError('answered server/discover only after it was sent initialize', 'patient');
-      }
-    }
-    throw endedItself
-      ? failures.endedAtStart(await transport.exited, stderr, strayText)
-      : failures.notReady(explainHandshake(error, options, deadline.signal), stderr, strayText);
+    throw await explainAttempt(error, { transport, failures, options, mode, isModern, deadline: deadline.signal });
   } finally {
     deadline.clear();
   }
+}
+
+interface FailedAttempt {
+  /** Closed. */
+  readonly transport: StdioClientTransport;
+  readonly failures: Failures;
+  readonly options: ConnectOptions;
+  readonly mode: HandshakeMode;
+  /** Whether the server answered `server/discover`. */
+  readonly isModern: boolean;
+  readonly deadline: CancelSignal;
+}
+
+/** The error of a failed attempt: a `WrongModeError` if another handshake may work. */
+async function explainAttempt(error: unknown, attempted: FailedAttempt): Promise<Error> {
+  const { transport, failures, options, mode, isModern, deadline } = attempted;
+  const { endedItself, strayText } = transport;
+  const stderr = transport.lastStderrLines();
+  if (error instanceof NotMcpError) {
+    return failures.notMcp(error.message);
+  }
+  if (mode === 'probe' && !deadline.aborted) {
+    // Servers of some older SDKs exit at the first request that is not `initialize`.
+    if (endedItself && strayText === undefined && (stderr === '' || MENTIONS_PROBE.test(stderr))) {
+      return new WrongModeError('exited when it received server/discover', 'initialize');
+    }
+    if (!endedItself && isModern) {
+      return new WrongModeError('answered server/discover only after it was sent initialize', 'patient');
+    }
+  }
+  return endedItself
+    ? failures.endedAtStart(await transport.exited, stderr, strayText)
+    : failures.notReady(explainHandshake(error, options, deadline), stderr, strayText);
 }
 
 /** Whether a message is one that only a client sends. */
