@@ -97,12 +97,7 @@ async function attempt(
     maskText: createMask(definition),
     onStrayLine(count) {
       if (count === MAX_STRAY_LINES) {
-        const lines = MAX_STRAY_LINES.toLocaleString('en-US');
-        unfit.resolve(
-          new NotMcpError(
-            `it wrote ${lines} lines to stdout, and none is a message; the first: ${transport.strayText}`,
-          ),
-        );
+        unfit.resolve(new NotMcpError(floodReason(transport.strayText)));
       }
     },
     intercept(message, bytes) {
@@ -123,12 +118,8 @@ async function attempt(
   options.onStep?.('started');
   const deadline = new Deadline(options.startTimeoutMs, options.signal);
   try {
-    const { elicitation } = traffic;
-    const handshake = performHandshake(transport, { ...options, mode, elicitation, signal: deadline.signal });
-    const client = await Promise.race([handshake, unfit.promise]);
-    if (client instanceof NotMcpError) {
-      throw client;
-    }
+    const shake = { ...options, mode, elicitation: traffic.elicitation, signal: deadline.signal };
+    const client = await unlessUnfit(performHandshake(transport, shake), unfit.promise);
     return await establish(definition, { ...traffic, client, transport, failures });
   } catch (error) {
     await transport.close();
@@ -136,6 +127,19 @@ async function attempt(
   } finally {
     deadline.clear();
   }
+}
+
+function floodReason(first: string | undefined): string {
+  return `it wrote ${MAX_STRAY_LINES.toLocaleString('en-US')} lines to stdout, and none is a message; the first: ${first}`;
+}
+
+/** The result of `handshake`; rejects as soon as `unfit` resolves. */
+async function unlessUnfit<Value>(handshake: Promise<Value>, unfit: Promise<NotMcpError>): Promise<Value> {
+  const ended = await Promise.race([handshake, unfit]);
+  if (ended instanceof NotMcpError) {
+    throw ended;
+  }
+  return ended;
 }
 
 interface FailedAttempt {
