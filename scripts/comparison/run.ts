@@ -4,17 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client, type Tool } from '@modelcontextprotocol/client';
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { encode } from 'gpt-tokenizer/encoding/o200k_base';
 import { programOf } from '../demo/workspace.ts';
+import { connect, type ServerEntry, textOf } from './connect.ts';
 import { type ComparedTask, type DirectCall, logFiles, TASKS, type TurnAnswers } from './tasks.ts';
+import { countTokens, tokensOf } from './tokens.ts';
 
 const COMMAND = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
-/** The encoding of the counted tokens. */
-export const ENCODING = 'o200k_base';
 const PREFIX = 'comparison-';
-/** Replaced by a fixed path before counting: the random name and this machine's temporary folder would change the token counts. */
-const FOLDER = new RegExp(`(?:/[\\w.-]+)*/${PREFIX}\\w{6}`, 'g');
 const NOTES = {
   'garden.md': 'Water the tomatoes every day.\nTODO: prune the apple tree\n',
   'house.md': 'TODO: call the plumber\nTODO: paint the door\n',
@@ -100,13 +96,6 @@ export async function runComparison(
   }
 }
 
-interface ServerEntry {
-  readonly command: string;
-  readonly args: string[];
-  readonly cwd?: string;
-  readonly env?: Record<string, string>;
-}
-
 /** Creates the folder of files, and the same three servers for both ways. */
 function prepare(folder: string): Record<string, ServerEntry> {
   const files = join(folder, 'files');
@@ -126,15 +115,6 @@ function prepare(folder: string): Record<string, ServerEntry> {
   });
   writeFileSync(join(folder, 'MCPs', 'servers.json'), JSON.stringify({ mcpServers: servers('code') }));
   return servers('direct');
-}
-
-async function connect(client: Client, { args, command, cwd, env }: ServerEntry): Promise<Client> {
-  const inherited = Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined);
-  const all = { ...Object.fromEntries(inherited), ...env };
-  await client.connect(
-    new StdioClientTransport({ command, args, env: all, stderr: 'ignore', ...(cwd === undefined ? {} : { cwd }) }),
-  );
-  return client;
 }
 
 /** Starts the bridge's servers before the clock starts; direct clients are connected by then too. */
@@ -195,18 +175,6 @@ async function doInCode({ cells, servers }: ComparedTask, bridge: Client): Promi
     read += countTokens(result);
   }
   return { turns: cells.length, written, read, ms: performance.now() - startedAt, result };
-}
-
-function textOf(content: readonly { readonly type: string }[] | undefined): string {
-  return (content ?? []).map((block) => ('text' in block ? String(block.text) : '')).join('');
-}
-
-function tokensOf(value: unknown): number {
-  return countTokens(JSON.stringify(value));
-}
-
-function countTokens(text: string): number {
-  return encode(text.replaceAll(FOLDER, '/tmp/notes')).length;
 }
 
 /** The parts of an audit record that are read here. */

@@ -1,5 +1,6 @@
 /** Draws a task of the comparison: the cell, its calls, its answer, and the cost of both ways. */
-import { type ComparedRun, type ComparisonRun, type Effort, ENCODING } from '../comparison/run.ts';
+import type { ComparedRun, ComparisonRun, Effort } from '../comparison/run.ts';
+import { ENCODING } from '../comparison/tokens.ts';
 import { colorPython } from './python-colors.ts';
 import { coloredText, element, MONOSPACE, svgFile, text, type Wording } from './svg.ts';
 import type { Theme } from './themes.ts';

@@ -2,13 +2,12 @@
  * `npm run test:real-servers [-- NAME… --folder DIR --json FILE]`: installs real servers from npm into a folder outside this
  * package, puts each behind the bridge, and prints the results. No tool is really called.
  */
-import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { messageOf } from '../../src/base/errors.ts';
+import { installedProgram, installPackages } from '../support/npm-packages.ts';
 import { checkServer, type ServerCommand, type ServerReport } from './check-server.ts';
 import { REAL_SERVERS, type RealServer } from './servers.ts';
 
@@ -18,7 +17,8 @@ const { values, positionals } = parseArgs({
 });
 const names = positionals.length === 0 ? Object.keys(REAL_SERVERS) : positionals;
 const work = mkdtempSync(join(tmpdir(), 'real-servers-'));
-const installed = install(values.folder ?? join(tmpdir(), `mcp-real-servers-${hashOf(REAL_SERVERS)}`));
+const specs = Object.values(REAL_SERVERS).map(({ spec }) => spec);
+const installed = installPackages(specs, { folder: values.folder, flags: ['--ignore-scripts'] });
 
 const reports: Record<string, ServerReport | { readonly error: string }> = {};
 for (const name of names) {
@@ -38,28 +38,11 @@ const tools = Object.values(reports).reduce((sum, report) => sum + ('tools' in r
 console.log(`${good.length} of ${names.length} servers without a fault, ${tools} tools`);
 process.exitCode = good.length === names.length ? 0 : 1;
 
-/** Installs all of them without their scripts. A folder that already contains them is reused. */
-function install(folder: string): string {
-  const marker = join(folder, `installed-${hashOf(REAL_SERVERS)}`);
-  if (!existsSync(marker)) {
-    mkdirSync(folder, { recursive: true });
-    writeFileSync(join(folder, 'package.json'), '{"private":true}');
-    const specs = Object.values(REAL_SERVERS).map(({ spec }) => spec);
-    const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--legacy-peer-deps', '--save-exact'];
-    execFileSync('npm', ['install', ...flags, ...specs], { cwd: folder, stdio: 'inherit' });
-    writeFileSync(marker, '');
-  }
-  return folder;
-}
-
 function commandOf({ spec, args = [], env = {} }: RealServer): ServerCommand {
-  const manifest = join(installed, 'node_modules', spec.slice(0, spec.lastIndexOf('@')), 'package.json');
-  const { bin } = JSON.parse(readFileSync(manifest, 'utf8')) as { bin: string | Record<string, string> };
-  const program = typeof bin === 'string' ? bin : (Object.values(bin)[0] ?? '');
   const inFolder = (text: string): string => text.replaceAll('FOLDER', work);
   return {
     command: process.execPath,
-    args: [join(dirname(manifest), program), ...args.map(inFolder)],
+    args: [installedProgram(installed, spec), ...args.map(inFolder)],
     env: Object.fromEntries(Object.entries(env).map(([key, value]) => [key, inFolder(value)])),
     cwd: work,
   };
@@ -78,8 +61,4 @@ function print(name: string, report: ServerReport | { readonly error: string } |
   for (const fault of faults) {
     console.log(`             ${fault}`);
   }
-}
-
-function hashOf(value: unknown): string {
-  return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 12);
 }
