@@ -197,6 +197,7 @@ describe('samples', () => {
       'the address of the repository is not known yet; test/e2e/install.test.ts runs `install` from a checkout',
     'npm ci ': 'the commands that CI runs; that the scripts exist is tested above',
     'npm run bench': 'takes minutes, and no test depends on figures; that the script exists is tested above',
+    'npm run eval': 'needs an agent; test/unit/scripts/eval.test.ts reads the command lines',
     'npx vitest run': 'runs tests, and a test that runs tests is a loop',
     '$ npx vitest run': 'runs tests, and a test that runs tests is a loop',
     '$ cat /usr/local/bin/runsc-no-network': 'gVisor is not on the machines that test',

@@ -1,0 +1,142 @@
+/** Lets an agent do tasks in one mode, checks the results, and counts the effort. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { ServerEntry } from '../comparison/connect.ts';
+import { answerOf, type EvalTask, RULES } from './tasks/task.ts';
+import { createToolset, type Definitions, type ToolAnswer, type ToolCall } from './toolset.ts';
+import { createTranscript, type TaskEffort, type Transcript } from './transcript.ts';
+import type { Workspace } from './workspace.ts';
+
+const BRIDGE = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
+
+/** `direct`: the agent has all tools of all servers. `code`: it has `run_python` alone. */
+export type Mode = 'code' | 'direct';
+
+/** One task as an agent gets it. */
+export interface GivenTask {
+  readonly id: string;
+  readonly prompt: string;
+  /** How many tasks come after this one. */
+  readonly left: number;
+  /** For agents with an MCP client of their own: what to configure. */
+  readonly servers: Readonly<Record<string, ServerEntry>>;
+  /** Counts calls that the agent makes with such a client. */
+  readonly transcript: Transcript;
+  /** For other agents. Both are counted. */
+  definitions(): Promise<Definitions>;
+  call(call: ToolCall): Promise<ToolAnswer>;
+}
+
+/** Does a task and returns its final answer. */
+export type Agent = (task: GivenTask) => Promise<string>;
+
+export interface TaskResult {
+  readonly id: string;
+  readonly title: string;
+  readonly isRight: boolean;
+  /** What is wrong. */
+  readonly problems: readonly string[];
+  readonly answer: string;
+  readonly effort: TaskEffort;
+}
+
+export interface EvalRun {
+  readonly mode: Mode;
+  /** What the agent is, for the reader of the results. */
+  readonly agent: string;
+  /** What this machine could not test as intended. */
+  readonly notCovered: readonly string[];
+  readonly tasks: readonly TaskResult[];
+}
+
+export interface RunOptions {
+  readonly mode: Mode;
+  readonly tasks: readonly EvalTask[];
+  readonly agent: Agent;
+  readonly agentName: string;
+  /** Environment of the bridge. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Servers keep running from task to task: quicker, but no longer like a new conversation for each. */
+  readonly keepsServers?: boolean;
+  /** Gets each result, and the run so far. */
+  readonly onResult?: (result: TaskResult, run: EvalRun) => void;
+}
+
+/** Does the tasks one after the other in a workspace that `buildTasks` has filled. */
+export async function runTasks(workspace: Workspace, options: RunOptions): Promise<EvalRun> {
+  const { agent, agentName, mode, onResult, tasks } = options;
+  const servers = mode === 'direct' ? workspace.servers : { bridge: bridgeFor(workspace, options.env ?? {}) };
+  const toolset = createToolset(servers);
+  const results: TaskResult[] = [];
+  const run = { mode, agent: agentName, notCovered: notCovered(workspace, tasks), tasks: results };
+  try {
+    for (const [index, task] of tasks.entries()) {
+      const prompt = `${task.prompt(workspace)}\n\n${RULES}`;
+      const transcript = createTranscript(prompt);
+      const left = tasks.length - 1 - index;
+      const given = { id: task.id, prompt, left, servers, transcript, ...counted(toolset, transcript) };
+      const text = await agent(given);
+      const effort = transcript.finish(text, Date.now());
+      if (options.keepsServers !== true) {
+        await toolset.renew();
+      }
+      const answer = answerOf(text);
+      const problems = task.check(workspace, answer);
+      const { id, title } = task;
+      const result = { id, title, isRight: problems.length === 0, problems, answer, effort };
+      results.push(result);
+      onResult?.(result, run);
+    }
+  } finally {
+    await toolset.close();
+  }
+  return run;
+}
+
+/** Adds the data of the tasks to the workspace. */
+export function buildTasks(workspace: Workspace, tasks: readonly EvalTask[]): void {
+  for (const task of tasks) {
+    task.build(workspace);
+  }
+}
+
+function counted(toolset: ReturnType<typeof createToolset>, transcript: Transcript) {
+  let known: Promise<Definitions> | undefined;
+  const definitions = async (): Promise<Definitions> => {
+    known ??= toolset.definitions().then((all) => {
+      transcript.define(all.tokens);
+      return all;
+    });
+    return known;
+  };
+  return {
+    definitions,
+    async call(call: ToolCall): Promise<ToolAnswer> {
+      // A model cannot call what is not in its context.
+      await definitions();
+      transcript.begin(call.name, call.arguments, Date.now());
+      const answer = await toolset.call(call);
+      transcript.end(answer.text, Date.now());
+      return answer;
+    },
+  };
+}
+
+/** The bridge with the same servers, and nothing of this user. */
+function bridgeFor({ root, servers }: Workspace, env: Readonly<Record<string, string>>): ServerEntry {
+  const stateDir = join(root, 'MCPs');
+  mkdirSync(stateDir, { recursive: true });
+  writeFileSync(join(stateDir, 'servers.json'), JSON.stringify({ mcpServers: servers }));
+  return {
+    command: process.execPath,
+    args: [BRIDGE],
+    env: { ...env, MCP_BRIDGE_STATE_DIR: stateDir, MCP_BRIDGE_LOG_LEVEL: 'WARNING' },
+  };
+}
+
+function notCovered({ hasBrowser }: Workspace, tasks: readonly EvalTask[]): string[] {
+  return tasks
+    .filter(({ usesShop }) => usesShop === true && !hasBrowser)
+    .map(({ id }) => `${id} in a real browser: this machine has no Chromium or Chrome, so it was done over HTTP`);
+}

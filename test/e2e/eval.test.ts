@@ -1,0 +1,158 @@
+/** The evaluation: tasks, checkers, reference solutions in both modes, and the ways in which an agent can take part. */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { buildTasks, type EvalRun, type Mode, runTasks, type TaskResult } from '../../scripts/eval/run.ts';
+import { findBrowser } from '../../scripts/eval/servers.ts';
+import { createReferenceAgent } from '../../scripts/eval/solutions/agent.ts';
+import { EVAL_TASKS } from '../../scripts/eval/tasks/index.ts';
+import { openWorkspace, type Workspace } from '../../scripts/eval/workspace.ts';
+import { ROOT } from '../support/bridge-client.ts';
+import { coverEngines } from '../support/covered-engines.ts';
+
+const [engine] = await coverEngines();
+const IDS = EVAL_TASKS.map(({ id }) => id);
+const env = Object.fromEntries(
+  Object.entries(engine?.env ?? {}).filter(([name]) => !name.startsWith('MCP_BRIDGE_TEST_')),
+);
+
+if (findBrowser() === undefined) {
+  it.skip('not covered: tasks of the evaluation in a real browser: no Chromium or Chrome', () => undefined);
+}
+
+describe.runIf(engine !== undefined)('the tasks', () => {
+  const untouched = new Map<string, readonly (readonly string[])[]>();
+  const runs = new Map<Mode, EvalRun>();
+
+  async function solve(mode: Mode, workspace: Workspace): Promise<void> {
+    const context = { shop: workspace.shop.url, folder: workspace.absolute('.'), hasBrowser: workspace.hasBrowser };
+    const agent = createReferenceAgent(mode, context);
+    runs.set(
+      mode,
+      await runTasks(workspace, { mode, tasks: EVAL_TASKS, agent, agentName: '', env, keepsServers: true }),
+    );
+  }
+
+  beforeAll(async () => {
+    const [direct, code] = [await openWorkspace(), await openWorkspace()];
+    buildTasks(direct, EVAL_TASKS);
+    buildTasks(code, EVAL_TASKS);
+    for (const { check, id } of EVAL_TASKS) {
+      untouched.set(id, [check(direct, ''), check(direct, 'done')]);
+    }
+    await Promise.all([solve('direct', direct), solve('code', code)]);
+    for (const workspace of [direct, code]) {
+      await workspace.close();
+      workspace.remove();
+    }
+  });
+
+  const resultOf = (mode: Mode, id: string): TaskResult | undefined =>
+    runs.get(mode)?.tasks.find((task) => task.id === id);
+
+  it('are at least fifteen, each with its own id', () => {
+    expect(new Set(IDS).size).toBeGreaterThanOrEqual(15);
+    expect(new Set(IDS).size).toBe(IDS.length);
+  });
+
+  it.each(IDS)('%s is not done by doing nothing', (id) => {
+    const [silent, done] = untouched.get(id) ?? [];
+    expect(silent?.length).toBeGreaterThan(0);
+    expect(done?.length).toBeGreaterThan(0);
+  });
+
+  it.each(IDS)('%s can be done with direct calls', (id) => {
+    expect(resultOf('direct', id)).toMatchObject({ problems: [], isRight: true });
+  });
+
+  it.each(IDS)('%s can be done in code', (id) => {
+    expect(resultOf('code', id)).toMatchObject({ problems: [], isRight: true, effort: { turns: 2 } });
+  });
+});
+
+describe.runIf(engine !== undefined)('the command', () => {
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'bridge-e2e-'));
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  function evaluate(...args: string[]): ChildProcess {
+    return spawn(process.execPath, ['--import', './scripts/typescript-loader.mjs', 'scripts/eval.ts', ...args], {
+      cwd: ROOT,
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+  }
+
+  const exitOf = async (child: ChildProcess): Promise<number | null> =>
+    new Promise((resolve) => {
+      child.once('close', resolve);
+    });
+
+  const resultsIn = (file: string): EvalRun[] => JSON.parse(readFileSync(join(folder, file), 'utf8')) as EvalRun[];
+
+  it('runs an agent that is a command, with the servers or the bridge, and counts its calls', async () => {
+    const agent = `"${process.execPath}" "${join(ROOT, 'test/fixtures/eval/agent.mjs')}" {config}`;
+    const child = evaluate('--agent', agent, '--task', 'contact', '--json', join(folder, 'command.json'));
+    child.stdout?.resume();
+    expect(await exitOf(child)).toBe(0);
+    const [direct, code] = resultsIn('command.json').map(({ tasks }) => tasks[0]);
+    for (const result of [direct, code]) {
+      expect(result).toMatchObject({ isRight: true, effort: { turns: 2 } });
+      // The file with the contacts was read, and sent again in the second turn.
+      expect(result?.effort.read).toBeGreaterThan(400);
+      expect(result?.effort.context).toBeGreaterThan(result?.effort.read ?? 0);
+    }
+    // The definitions of all tools against that of one.
+    expect(direct?.effort.context).toBeGreaterThan(code?.effort.context ?? 0);
+  });
+
+  it('lets somebody do tasks by hand, and reports a wrong answer as wrong', async () => {
+    const child = evaluate(
+      '--agent=manual',
+      '--mode=direct',
+      '--task=contact',
+      '--task=journal',
+      '--json',
+      join(folder, 'manual.json'),
+    );
+    const exit = exitOf(child);
+    let command = '';
+    for await (const line of createInterface({ input: child.stdout ?? process.stdin })) {
+      command ||= /^ {2}\S+ (\S+tools\.mjs)$/.exec(line)?.[1] ?? '';
+      if (line.startsWith('Mode direct')) {
+        break;
+      }
+    }
+    child.stdout?.resume();
+    const type = (args: readonly string[], input = ''): string =>
+      execFileSync(process.execPath, [command, ...args], { input, encoding: 'utf8' });
+    expect(type([])).toContain('node tools.mjs task');
+    expect(type(['task'])).toContain('Ines Okafor');
+    expect(type(['list'])).toContain('filesystem.read_text_file(path');
+    expect(type(['call', 'filesystem.read_text_file', '{"path":"contacts.md"}'])).toContain('Ines Okafor: +49');
+    type(['finish', 'ANSWER:', '+49 000']);
+    expect(type(['task'])).toContain('house/journal.md');
+    const read = { name: 'filesystem.read_text_file', arguments: { path: 'house/journal.md' } };
+    const missing = { name: 'filesystem.read_text_file', arguments: { path: 'missing.md' } };
+    const [, journal = '', failed] = type(['turn'], JSON.stringify([read, missing])).split(/^--- answer.*\n/m);
+    expect(failed).toMatch(/^error: /);
+    type(
+      ['call', 'filesystem.write_file', '{"path":"house/journal.md"}', '--stdin', 'content'],
+      `${journal.trimEnd()}\n- 2026-11-23: boiler serviced\n`,
+    );
+    type(['finish', 'done']);
+    expect(await exit).toBe(0);
+    const [run] = resultsIn('manual.json');
+    expect(run?.tasks).toMatchObject([
+      { id: 'contact', isRight: false, effort: { turns: 2 } },
+      { id: 'journal', isRight: true, effort: { turns: 3 } },
+    ]);
+    // The workspace is gone.
+    expect(existsSync(dirname(dirname(command)))).toBe(false);
+  });
+});
