@@ -39,6 +39,9 @@ async function evaluateMode(
   { agentName, before, browser, isKept, jsonFile, timeoutMs }: EvalOptions & { readonly before: readonly EvalRun[] },
 ): Promise<EvalRun> {
   const workspace = await openWorkspace(browser);
+  if (!isKept) {
+    removeOnSignal(workspace);
+  }
   const chosen = await chooseAgent(agent, mode, workspace, timeoutMs);
   const onResult = (result: TaskResult, run: EvalRun): void => {
     report(result);
@@ -59,6 +62,17 @@ async function evaluateMode(
     } else {
       workspace.remove();
     }
+  }
+}
+
+/** Ctrl-C, for example while somebody works by hand, leaves nothing behind. */
+function removeOnSignal(workspace: Workspace): void {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => {
+      workspace.remove();
+      // This listener is gone, so the signal now ends the process.
+      process.kill(process.pid, signal);
+    });
   }
 }
 

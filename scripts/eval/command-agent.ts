@@ -8,7 +8,14 @@ import type { Agent, GivenTask } from './run.ts';
 import { definitionTokens, modelView, type ToolDefinition } from './toolset.ts';
 import type { Transcript } from './transcript.ts';
 
-type Configured = Readonly<Record<string, { readonly command: string; readonly args: readonly string[] }>>;
+interface ConfiguredServer {
+  readonly command: string;
+  readonly args: readonly string[];
+  /** Gemini CLI asks before each call without it; the others ignore it. */
+  readonly trust: true;
+}
+
+type Configured = Readonly<Record<string, ConfiguredServer>>;
 
 interface AgentWay {
   /** Added to the command. */
@@ -19,7 +26,7 @@ interface AgentWay {
   readonly takesArgument?: true;
 }
 
-/** How known programs get the configuration, and nothing else. */
+/** How known programs get the servers, and call them without asking a person. */
 const WAYS: Readonly<Record<string, AgentWay>> = {
   claude: {
     args: (configured, file) => [
@@ -34,16 +41,23 @@ const WAYS: Readonly<Record<string, AgentWay>> = {
   codex: {
     args: (configured) => [
       '--skip-git-repo-check',
-      ...Object.entries(configured).flatMap(([name, { args, command }]) => [
-        '-c',
-        `mcp_servers.${name}.command=${JSON.stringify(command)}`,
-        '-c',
-        `mcp_servers.${name}.args=${JSON.stringify(args)}`,
-      ]),
+      ...settings({ 'features.shell_tool': false }),
+      ...Object.entries(configured).flatMap(([name, { args, command }]) =>
+        settings({
+          [`mcp_servers.${name}.command`]: command,
+          [`mcp_servers.${name}.args`]: args,
+          [`mcp_servers.${name}.default_tools_approval_mode`]: 'approve',
+        }),
+      ),
     ],
   },
   gemini: { args: () => [], file: '.gemini/settings.json', takesArgument: true },
 };
+
+/** Settings on the command line of Codex. JSON of these values is TOML, too. */
+function settings(values: Readonly<Record<string, unknown>>): string[] {
+  return Object.entries(values).flatMap(([name, value]) => ['-c', `${name}=${JSON.stringify(value)}`]);
+}
 
 const RECORDER = join(import.meta.dirname, 'recorder.mjs');
 const MAX_STDERR_CHARS = 500;
@@ -83,9 +97,10 @@ export function createCommandAgent({ command, root, timeoutMs }: CommandAgentOpt
       reject: false,
     });
     replay(logs, task.transcript);
-    return result.stdout !== '' || result.exitCode === 0
-      ? result.stdout
-      : `The agent failed: ${result.shortMessage ?? ''} ${result.stderr.slice(-MAX_STDERR_CHARS)}`;
+    if (result.failed) {
+      throw new Error(`The agent failed: ${result.shortMessage} ${result.stderr.slice(-MAX_STDERR_CHARS)}`);
+    }
+    return result.stdout;
   };
 }
 
@@ -101,7 +116,7 @@ function configure({ id, servers }: GivenTask, root: string) {
       const [log, file] = [join(records, `${name}.jsonl`), join(records, `${name}.json`)];
       writeFileSync(file, JSON.stringify({ ...server, log }));
       logs[name] = log;
-      return [name, { command: process.execPath, args: [RECORDER, file] }];
+      return [name, { command: process.execPath, args: [RECORDER, file], trust: true }];
     }),
   );
   const config = join(folder, 'mcp.json');

@@ -2,6 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { messageOf } from '../../src/base/errors.ts';
 import type { ServerEntry } from '../comparison/connect.ts';
 import { answerOf, type EvalTask, RULES } from './tasks/task.ts';
 import { createToolset, type Definitions, type ToolAnswer, type ToolCall } from './toolset.ts';
@@ -28,7 +29,7 @@ export interface GivenTask {
   call(call: ToolCall): Promise<ToolAnswer>;
 }
 
-/** Does a task and returns its final answer. */
+/** Does a task and returns its final answer. If it rejects, the task is not done. */
 export type Agent = (task: GivenTask) => Promise<string>;
 
 export interface TaskResult {
@@ -76,13 +77,19 @@ export async function runTasks(workspace: Workspace, options: RunOptions): Promi
       const transcript = createTranscript(prompt);
       const left = tasks.length - 1 - index;
       const given = { id: task.id, prompt, left, servers, transcript, ...counted(toolset, transcript) };
-      const text = await agent(given);
+      let text = '';
+      let failure: string | undefined;
+      try {
+        text = await agent(given);
+      } catch (error) {
+        failure = messageOf(error);
+      }
       const effort = transcript.finish(text, Date.now());
       if (options.keepsServers !== true) {
         await toolset.renew();
       }
       const answer = answerOf(text);
-      const problems = task.check(workspace, answer);
+      const problems = failure === undefined ? task.check(workspace, answer) : [failure];
       const { id, title } = task;
       const result = { id, title, isRight: problems.length === 0, problems, answer, effort };
       results.push(result);

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { buildTasks, type EvalRun, type Mode, runTasks, type TaskResult } from '../../scripts/eval/run.ts';
 import { findBrowser } from '../../scripts/eval/servers.ts';
 import { createReferenceAgent } from '../../scripts/eval/solutions/agent.ts';
@@ -75,23 +75,40 @@ describe.runIf(engine !== undefined)('the tasks', () => {
 
 describe.runIf(engine !== undefined)('the command', () => {
   let folder: string;
+  let started: ChildProcess | undefined;
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'bridge-e2e-'));
   });
+  // A failed test would leave it waiting.
+  afterEach(() => started?.kill());
   afterAll(() => rmSync(folder, { recursive: true }));
 
   function evaluate(...args: string[]): ChildProcess {
-    return spawn(process.execPath, ['--import', './scripts/typescript-loader.mjs', 'scripts/eval.ts', ...args], {
+    started = spawn(process.execPath, ['--import', './scripts/typescript-loader.mjs', 'scripts/eval.ts', ...args], {
       cwd: ROOT,
       env: { ...process.env, ...env },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
+    return started;
   }
 
   const exitOf = async (child: ChildProcess): Promise<number | null> =>
     new Promise((resolve) => {
       child.once('close', resolve);
     });
+
+  /** The path of the command that is printed for work by hand, once the tasks are ready. */
+  async function commandOf(child: ChildProcess): Promise<string> {
+    let command = '';
+    for await (const line of createInterface({ input: child.stdout ?? process.stdin })) {
+      command ||= /^ {2}\S+ (\S+tools\.mjs)$/.exec(line)?.[1] ?? '';
+      if (line.startsWith('Mode ')) {
+        break;
+      }
+    }
+    child.stdout?.resume();
+    return command;
+  }
 
   const resultsIn = (file: string): EvalRun[] => JSON.parse(readFileSync(join(folder, file), 'utf8')) as EvalRun[];
 
@@ -111,6 +128,26 @@ describe.runIf(engine !== undefined)('the command', () => {
     expect(direct?.effort.context).toBeGreaterThan(code?.effort.context ?? 0);
   });
 
+  it('reports a task as wrong if the agent fails', async () => {
+    const agent = `"${process.execPath}" -e "process.exit(3)"`;
+    const child = evaluate('--agent', agent, '--mode=code', '--task=journal', '--json', join(folder, 'failed.json'));
+    child.stdout?.resume();
+    expect(await exitOf(child)).toBe(0);
+    const [task] = resultsIn('failed.json')[0]?.tasks ?? [];
+    expect(task).toMatchObject({ isRight: false, answer: '', effort: { turns: 1, written: 0 } });
+    expect(task?.problems[0]).toMatch(/^The agent failed: Command failed with exit code 3/);
+  });
+
+  it('removes the workspace when it is interrupted', async () => {
+    const child = evaluate('--agent=manual', '--mode=direct', '--task=journal');
+    const exit = exitOf(child);
+    const command = await commandOf(child);
+    expect(existsSync(command)).toBe(true);
+    child.kill('SIGTERM');
+    expect(await exit).toBe(null);
+    expect(existsSync(dirname(dirname(command)))).toBe(false);
+  });
+
   it('lets somebody do tasks by hand, and reports a wrong answer as wrong', async () => {
     const child = evaluate(
       '--agent=manual',
@@ -121,14 +158,7 @@ describe.runIf(engine !== undefined)('the command', () => {
       join(folder, 'manual.json'),
     );
     const exit = exitOf(child);
-    let command = '';
-    for await (const line of createInterface({ input: child.stdout ?? process.stdin })) {
-      command ||= /^ {2}\S+ (\S+tools\.mjs)$/.exec(line)?.[1] ?? '';
-      if (line.startsWith('Mode direct')) {
-        break;
-      }
-    }
-    child.stdout?.resume();
+    const command = await commandOf(child);
     const type = (args: readonly string[], input = ''): string =>
       execFileSync(process.execPath, [command, ...args], { input, encoding: 'utf8' });
     expect(type([])).toContain('node tools.mjs task');

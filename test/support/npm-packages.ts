@@ -20,7 +20,7 @@ export function installPackages(specs: readonly string[], { folder, flags = [] }
   if (!existsSync(marker)) {
     mkdirSync(target, { recursive: true });
     writeFileSync(join(target, 'package.json'), '{"private":true}');
-    const usual = ['--no-audit', '--no-fund', '--legacy-peer-deps', '--save-exact'];
+    const usual = ['--loglevel=error', '--no-audit', '--no-fund', '--legacy-peer-deps', '--save-exact'];
     execFileSync('npm', ['install', ...usual, ...flags, ...specs], {
       cwd: target,
       // The caller's stdout is for its results.
