@@ -20,7 +20,7 @@ npm run eval -- --table FILE [--table FILE…]
 `;
 
 export interface EvalOptions {
-  /** Undefined if only a table, a list or help is wanted. */
+  /** Undefined if the command line asks for a table, a list or help. */
   readonly agent: string | undefined;
   readonly agentName: string;
   readonly modes: readonly Mode[];

@@ -46,8 +46,8 @@ function print({ answers = [], message }) {
 /** @param {readonly string[]} names */
 async function list(names) {
   const { tools, instructions } = await ask({ type: 'list' });
-  for (const told of instructions) {
-    console.log(`${told}\n`);
+  for (const instruction of instructions) {
+    console.log(`${instruction}\n`);
   }
   const isComplete = names.length > 0 || tools.length <= MAX_COMPLETE;
   for (const tool of tools) {

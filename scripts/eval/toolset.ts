@@ -33,7 +33,7 @@ export interface Toolset {
   definitions(): Promise<Definitions>;
   /** A failed call is an answer too, as it is for a model. */
   call(call: ToolCall): Promise<ToolAnswer>;
-  /** Ends the servers that were used. The next call starts them anew, as in a new conversation. */
+  /** Ends the servers that were used. The next call starts them again, as in a new conversation. */
   renew(): Promise<void>;
   close(): Promise<void>;
 }

@@ -138,7 +138,7 @@ function readings(): { readonly tree: Tree; readonly averages: string } {
     }
     tree[`readings/${station}.txt`] = temperatures.map((value) => `${value.toFixed(1)}\n`).join('');
     const sum = temperatures.reduce((total, value) => total + Math.round(value * 10), 0);
-    // Rounded down to one digit, in tenths, so that no floating-point rounding is involved.
+    // Rounded down to one digit, in tenths, which avoids floating-point rounding.
     return `${station},${temperatures.length === 0 ? 'no data' : (Math.floor(sum / temperatures.length) / 10).toFixed(1)}`;
   });
   return { tree, averages: `station,average\n${lines.join('\n')}\n` };

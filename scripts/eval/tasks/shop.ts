@@ -1,4 +1,4 @@
-/** Tasks in a web shop: in a real browser, or over HTTP where there is none. */
+/** Tasks in a web shop: in a real browser, or over HTTP without one. */
 import { COUPON, cheapestFirst, confirmationOf, PRODUCTS, priceOf } from '../shop.ts';
 import { type EvalTask, expectAnswer, expectList } from './task.ts';
 
