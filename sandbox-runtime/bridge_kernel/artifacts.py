@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from bridge_kernel import values
+from bridge_kernel.attr_dict import attribute_access
 from bridge_kernel.errors import MCPError
 
 TYPE_CHECKING = False
@@ -31,7 +32,7 @@ def save(host: Host, name: str, data: object) -> Any:
             offset += _PIECE_BYTES
         pending = base64.b64encode(piece).decode("ascii")
     saved = host.call_sync("save_artifact", {"name": name, "offset": offset, "data": pending or "", "last": True})
-    return values.attribute_access(saved)
+    return attribute_access(saved)
 
 
 def _pieces(data: Any) -> Iterator[bytes]:
@@ -82,4 +83,4 @@ def load(host: Host, name: str, session: str | None) -> bytes:
 
 def listing(host: Host) -> tuple[Any, ...]:
     """Metadata of all artifacts."""
-    return tuple(values.as_list(values.attribute_access(host.call_sync("list_artifacts", {}))))
+    return tuple(values.as_list(attribute_access(host.call_sync("list_artifacts", {}))))

@@ -10,11 +10,13 @@ import sys
 from types import ModuleType
 
 from bridge_kernel import values
+from bridge_kernel.attr_dict import AttrDict, attribute_access
 from bridge_kernel.errors import ArgumentError, MCPError, PolicyError, ServerNotAvailableError, ToolError
 from bridge_kernel.near import close_names
 from bridge_kernel.pending import Pending, calling_line
 from bridge_kernel.proxies import arguments_of
 from bridge_kernel.servers import NO_SERVER
+from bridge_kernel.text_result import TextResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,6 +70,7 @@ _CLASSES = (
     "PolicyError",
     "ServerNotAvailableError",
     "AttrDict",
+    "TextResult",
     "ImageContent",
     "AudioContent",
     "ResourceContent",
@@ -76,7 +79,7 @@ _CLASSES = (
 )
 
 
-class ToolHit(values.AttrDict):
+class ToolHit(AttrDict):
     """One search hit. Prints in few tokens: keys that follow from the others exist but are not shown."""
 
     __module__ = "mcp.runtime"
@@ -95,7 +98,8 @@ class Runtime(ModuleType):
     ArgumentError = ArgumentError
     PolicyError = PolicyError
     ServerNotAvailableError = ServerNotAvailableError
-    AttrDict = values.AttrDict
+    AttrDict = AttrDict
+    TextResult = TextResult
     ImageContent = values.ImageContent
     AudioContent = values.AudioContent
     ResourceContent = values.ResourceContent
@@ -148,7 +152,7 @@ class Runtime(ModuleType):
 
     def describe_server(self, name: str) -> Any:
         """One loaded server: `name`, `alias`, `tools`, `cwd`, `instructions`, `capabilities`, `protocol_version` …"""
-        return values.attribute_access(self._host.call_sync("describe_server", {"server": self._name(name)}))
+        return attribute_access(self._host.call_sync("describe_server", {"server": self._name(name)}))
 
     def list_loaded_server_metadata(self) -> tuple[Any, ...]:
         """`describe_server` for every loaded server; one that does not answer has an `error` and no tools."""
@@ -412,7 +416,7 @@ def _checked_detail(detail: str) -> str:
 
 def _as_list(value: object) -> list[Any]:
     """A list from the host with attribute access to its dicts; an empty list for anything else."""
-    return values.as_list(values.attribute_access(value))
+    return values.as_list(attribute_access(value))
 
 
 def _tools(value: object) -> list[Any]:

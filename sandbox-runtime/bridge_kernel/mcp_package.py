@@ -9,9 +9,9 @@ import sys
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
+from bridge_kernel.attr_dict import attribute_access
 from bridge_kernel.proxies import proxy_of
 from bridge_kernel.servers import alias_of
-from bridge_kernel.values import attribute_access
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -18,7 +18,9 @@ _MAX_CHARS = 40_000
 _SHORT_CHARS = 6_000
 _MAX_DEPTH = 20
 _HEAD_SHARE = 0.75
-_DICT_REPR: object = vars(dict)["__repr__"]
+_REPRS: dict[type, object] = {
+    kind: vars(kind)["__repr__"] for kind in (str, bytes, bytearray, dict, list, tuple, set, frozenset)
+}
 
 
 def short_repr(value: object) -> str:
@@ -136,19 +138,23 @@ def _brackets(value: object) -> tuple[str, str]:
     return ("{", "}") if isinstance(value, set) else ("frozenset({", "})")
 
 
-# By exact class, because a user class that inherits from list may define its own `__repr__`.
+# By `__repr__` rather than class: a subclass may define its own, and those of results do not.
 
 
 def _is_text(value: object) -> TypeGuard[str | bytes | bytearray]:
-    return type(value) in (str, bytes, bytearray)
+    return _prints_as(value, str, bytes, bytearray)
 
 
 def _is_mapping(value: object) -> TypeGuard[dict[object, object]]:
-    kind: Any = type(value)
-    return dict in kind.__mro__ and kind.__repr__ is _DICT_REPR
+    return _prints_as(value, dict)
 
 
 def _is_collection(
     value: object,
 ) -> TypeGuard[list[object] | tuple[object, ...] | set[object] | frozenset[object]]:
-    return type(value) in (list, tuple, set, frozenset)
+    return _prints_as(value, list, tuple, set, frozenset)
+
+
+def _prints_as(value: object, *kinds: type) -> bool:
+    kind: Any = type(value)
+    return any(parent in kind.__mro__ and kind.__repr__ is _REPRS[parent] for parent in kinds)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import sys
 
+from bridge_kernel.attr_dict import attribute_access
 from bridge_kernel.pending import Pending
-from bridge_kernel.values import as_dict, as_list, attribute_access, to_prompt, to_resource
+from bridge_kernel.values import as_dict, as_list, to_prompt, to_resource
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

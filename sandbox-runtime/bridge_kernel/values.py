@@ -1,7 +1,7 @@
 """Converts a tool's answer to a Python value.
 
 Turns the raw `CallToolResult` (MCP 2025-06-18 and later, server/tools) into a convenient value: a dict with attribute
-access, a list, a plain `str`, or an image object. The rules, and the servers they were derived from, are in
+access, a list, text (`TextResult`), or an image object. The rules, and the servers they were derived from, are in
 `docs/internals/decisions/002-results-as-python-values.md`.
 """
 
@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import json
 
+from bridge_kernel.attr_dict import AttrDict, attribute_access
 from bridge_kernel.errors import ToolError
+from bridge_kernel.text_result import TextResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from os import PathLike
     from typing import Any
-
-_SHOWN_KEYS = 12
-_CONTAINERS = (dict, list)
-_DICT_NAMES = frozenset(dir(dict))
 
 
 def as_dict(value: object) -> dict[str, Any]:
@@ -30,71 +28,6 @@ def as_dict(value: object) -> dict[str, Any]:
 def as_list(value: object) -> list[Any]:
     """`value` if it is a JSON array, otherwise an empty list."""
     return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
-
-
-class AttrDict(dict[str, object]):
-    """A dict whose keys can be read and set as attributes, unless the key is the name of a dict method.
-
-    `issue.title` is `issue["title"]`; a key `items` is read as `result["items"]`, because `.items()` keeps its meaning.
-    Everything else (repr, JSON, pickle, copy, comparison) works as for a dict.
-    """
-
-    # User code imports it as `mcp.runtime.AttrDict`, and so does pickle.
-    __module__ = "mcp.runtime"
-    __slots__ = ()
-
-    def __getattr__(self, name: str) -> object:
-        try:
-            return self[name]
-        except KeyError:
-            pass
-        # With `name` and `obj`, Python's traceback adds "Did you mean …?" from `__dir__`. Computing close matches here
-        # would slow down every `hasattr` of a library that probes its input.
-        raise AttributeError(f"no key {name!r}; keys: {_first_keys(self)}", name=name, obj=self)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if name in _DICT_NAMES:
-            raise AttributeError(f"{name!r} is a method of dict; write [{name!r}] = … instead", name=name, obj=self)
-        self[name] = value
-
-    def __delattr__(self, name: str) -> None:
-        try:
-            del self[name]
-        except KeyError:
-            raise AttributeError(f"no key {name!r}; keys: {_first_keys(self)}", name=name, obj=self) from None
-
-    def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *(key for key in self if key.isidentifier())]
-
-    def copy(self) -> AttrDict:
-        return AttrDict(self)
-
-
-def _first_keys(value: Mapping[str, object]) -> str:
-    keys = list(value)
-    shown = ", ".join(keys[:_SHOWN_KEYS])
-    return f"{shown}, … ({len(keys)} in total)" if len(keys) > _SHOWN_KEYS else shown or "none"
-
-
-def attribute_access(value: object) -> object:
-    """`value` with all its dicts replaced by `AttrDict`; lists are changed in place.
-
-    Eager on purpose: it takes 0.45 s for a million objects (measured), while a lazy wrapper would have to override
-    every way of reading a dict and a list. The host limits the depth, and so the recursion.
-    """
-    kind = type(value)
-    if kind is dict:
-        wrapped = AttrDict(as_dict(value))
-        for key, member in wrapped.items():
-            if type(member) in _CONTAINERS:
-                wrapped[key] = attribute_access(member)
-        return wrapped
-    if kind is list:
-        members = as_list(value)
-        for index, member in enumerate(members):
-            if type(member) in _CONTAINERS:
-                members[index] = attribute_access(member)
-    return value
 
 
 class _Content:
@@ -218,11 +151,12 @@ def to_value(raw: object, server: str, tool: str) -> object:
     if _is_copy_of(structured, blocks):
         return _only([_block_value(block, parse=False) for block in blocks])
     others = [_block_value(block) for block in blocks if block.get("type") != "text"]
-    return _only([attribute_access(_unwrapped(structured, blocks)), *others])
+    value = _unwrapped(structured, blocks)
+    return _only([TextResult(value) if isinstance(value, str) else attribute_access(value), *others])
 
 
-class ResourceText(str):
-    """Text of a resource: a `str` with `.uri` and `.mime_type`."""
+class ResourceText(TextResult):
+    """Text of a resource, with `.uri` and `.mime_type`."""
 
     __module__ = "mcp.runtime"
     __slots__ = ("mime_type", "uri")
@@ -301,7 +235,7 @@ def _block_value(block: dict[str, object], parse: bool = True) -> object:
     kind = block.get("type")
     if kind == "text":
         text = str(block.get("text", ""))
-        return _parsed(text) if parse else text
+        return _parsed(text) if parse else TextResult(text)
     if kind == "image":
         return ImageContent(block)
     if kind == "audio":
@@ -314,13 +248,13 @@ def _block_value(block: dict[str, object], parse: bool = True) -> object:
 
 
 def _parsed(text: str) -> object:
-    """`text` parsed if it is a JSON object or array; any other text is unchanged, so `"42"` stays a str."""
-    if text.lstrip(" \t\r\n")[:1] not in ("{", "["):
-        return text
-    try:
-        return attribute_access(json.loads(text))
-    except (ValueError, RecursionError):
-        return text
+    """`text` parsed if it is a JSON object or array; any other text stays text, so `"42"` is a `TextResult`."""
+    if text.lstrip(" \t\r\n")[:1] in ("{", "["):
+        try:
+            return attribute_access(json.loads(text))
+        except (ValueError, RecursionError):
+            pass
+    return text if isinstance(text, TextResult) else TextResult(text)
 
 
 def _unwrapped(structured: object, blocks: list[dict[str, object]]) -> object:

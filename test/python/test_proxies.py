@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from fake_host import FILES, GIT, READ_FILE_SPEC, ApiTestCase, text_result
 
+from bridge_kernel.attr_dict import attribute_access
 from bridge_kernel.errors import ArgumentError, MCPError, ToolError
-from bridge_kernel.values import attribute_access
 
 if TYPE_CHECKING:
     from bridge_kernel.servers import ServerRef

@@ -11,11 +11,11 @@ import unittest
 import uuid
 from typing import Any, Literal
 
+from bridge_kernel.attr_dict import AttrDict
 from bridge_kernel.errors import ArgumentError, MCPError
 from bridge_kernel.pending import Pending
 from bridge_kernel.schema_values import UNKNOWN
 from bridge_kernel.specs import ToolSpec
-from bridge_kernel.values import AttrDict
 
 
 def parameter(name: str, annotation: str, default: str | None = None, **more: object) -> dict[str, object]:

@@ -10,16 +10,10 @@ import unittest
 from pathlib import Path
 from typing import Any
 
+from bridge_kernel.attr_dict import AttrDict, attribute_access
 from bridge_kernel.errors import ToolError
-from bridge_kernel.values import (
-    AttrDict,
-    AudioContent,
-    ImageContent,
-    ResourceContent,
-    ResourceLink,
-    attribute_access,
-    to_value,
-)
+from bridge_kernel.text_result import TextResult
+from bridge_kernel.values import AudioContent, ImageContent, ResourceContent, ResourceLink, to_value
 
 PNG = base64.b64encode(b"\x89PNG").decode()
 
@@ -33,9 +27,10 @@ def text(content: str) -> dict[str, object]:
 
 
 class RealServers(unittest.TestCase):
-    def test_filesystem_text_is_a_plain_str(self) -> None:
+    def test_filesystem_text_is_a_str(self) -> None:
         content = value_of(text("a TODO\n"), structuredContent={"content": "a TODO\n"})
-        self.assertIs(type(content), str)
+        self.assertIsInstance(content, str)
+        self.assertEqual(repr(content), repr("a TODO\n"))
         self.assertTrue("TODO" in content)
         self.assertEqual(content[:3], "a T")
 
@@ -151,9 +146,41 @@ class AttributeAccess(unittest.TestCase):
     def test_keys_are_attributes_at_every_depth(self) -> None:
         self.assertEqual((self.issue.title, self.issue.user.login, self.issue.labels[0].name), ("T", "me", "a"))
 
-    def test_methods_of_dict_win_over_keys(self) -> None:
+    def test_a_key_named_like_a_method_is_its_value_and_can_be_called(self) -> None:
+        self.assertEqual(list(iter(self.issue.items)), [1])
         self.assertEqual(len(self.issue.items()), 4)
-        self.assertEqual(self.issue["items"], [1])
+        self.assertIsInstance(self.issue.items, list)
+        self.issue.items.append(2)
+        self.assertEqual((self.issue["items"], self.issue.items), ([1, 2], [1, 2]))
+        page: Any = attribute_access({
+            "items": {"data": [1]}, "keys": ["k"], "values": [[1]], "get": "GET", "copy": "c", "pop": 8.5, "update": 3,
+        })  # fmt: skip
+        self.assertEqual(page.items.data, [1])
+        self.assertEqual((page.keys[0], page.values[0], page.get, page.copy, page.pop, page.update),
+                         ("k", [1], "GET", "c", 8.5, 3))  # fmt: skip
+        self.assertEqual((page.get("update"), page.get("x", 9), min(page.keys()), len(list(page.values()))),
+                         (3, 9, "copy", 7))  # fmt: skip
+        page.update({"new": 1})
+        self.assertEqual((page.copy().new, page.pop("new")), (1, 1))
+        self.assertNotIn("new", page)
+
+    def test_copies_of_a_dict_with_such_a_key_have_their_own_methods(self) -> None:
+        self.assertEqual(self.issue.items, [1])
+        copies: list[Any] = [self.issue.copy(), copy.copy(self.issue), copy.deepcopy(self.issue)]
+        copies.append(attribute_access({**self.issue}))
+        for other in copies:
+            other.title = "other"
+            self.assertIn(("title", "other"), list(other.items()))
+            self.assertEqual(other.items, [1])
+        self.assertEqual(json.loads(json.dumps(self.issue)), self.issue)
+        self.assertEqual(json.dumps(self.issue.items), "[1]")
+        self.assertEqual(list({**self.issue}), list(dict(self.issue)))
+
+    def test_without_such_a_key_and_for_null_the_attribute_is_the_method(self) -> None:
+        plain: Any = attribute_access({"a": 1, "update": None})
+        self.assertEqual(list(plain.items()), [("a", 1), ("update", None)])
+        self.assertTrue(callable(plain.update))
+        self.assertEqual(list(AttrDict.items(plain)), list(plain.items()))
 
     def test_it_is_a_dict_to_everything_else(self) -> None:
         plain = {"title": "T", "user": {"login": "me"}, "labels": [{"name": "a"}], "items": [1]}
@@ -186,3 +213,42 @@ class AttributeAccess(unittest.TestCase):
             del self.issue.title
         with self.assertRaisesRegex(AttributeError, r"write \['keys'\]"):
             self.issue.keys = 1
+
+    def test_parts_of_a_raw_result_get_a_hint(self) -> None:
+        with self.assertRaisesRegex(AttributeError, "no key 'content'; keys: title.*already a dict: use it directly"):
+            _ = self.issue.content
+
+
+class Texts(unittest.TestCase):
+    def test_json_of_the_whole_text(self) -> None:
+        found: Any = TextResult(' {"a": {"b": 1}}\n').json()
+        self.assertEqual(found.a.b, 1)
+        self.assertEqual(TextResult("42").json(), 42)
+
+    def test_json_in_a_fenced_block(self) -> None:
+        beside = "```py\nx\n```\n```\n[1, 2]\n```"
+        for text_of in ("Found 2:\n\n```json\n[1, 2]\n```\nDone.", "~~~\n[1, 2]\n~~~", beside):
+            self.assertEqual(TextResult(text_of).json(), [1, 2])
+
+    def test_json_in_a_marked_block(self) -> None:
+        inner = 'Below is the result.\n\n<untrusted-data-1>\n[{"id": 1}]\n</untrusted-data-1>\n\nBeware.'
+        for text_of in (inner, json.dumps(inner), '### Result\n{"id": 1}\n### Page', "<data>[{}]</data>", "\ufeff{}"):
+            self.assertIn(TextResult(text_of).json(), ([{"id": 1}], {"id": 1}, [{}], {}))
+
+    def test_text_without_json_names_another_way(self) -> None:
+        for text_of in ("[FILE] a\n[DIR] b", "[1] a footnote", "{oops", "", "[" * 100_000, "[\n" * 5_000):
+            with self.assertRaisesRegex(ValueError, r"the text has no JSON; use it as text, or its \.lines\(\)"):
+                TextResult(text_of).json()
+
+    def test_lines(self) -> None:
+        self.assertEqual(TextResult("[FILE] a\r\n\n[DIR] b\x0cc\n").lines(), ["[FILE] a", "[DIR] b\x0cc"])
+
+    def test_text_is_read_as_from_an_sdk(self) -> None:
+        result = value_of(text("hello"))
+        self.assertEqual((result.content[0].text, result.text), ("hello", "hello"))
+        with self.assertRaisesRegex(AttributeError, "model_dump.*the result is text: use it directly"):
+            result.model_dump()
+        self.assertFalse(hasattr(result, "data"))
+
+    def test_the_text_of_python_servers_has_it_too(self) -> None:
+        self.assertEqual(value_of(text("a\nb"), structuredContent={"result": "a\nb"}).lines(), ["a", "b"])

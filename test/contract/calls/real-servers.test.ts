@@ -99,13 +99,13 @@ describe.skipIf(!hasLocalPython())('code on real servers', () => {
 content = await mcp_file_system.read_text_file(path=folder + '/notes.txt')
 if 'TODO' in content: print(content[:6])
 print(type(await mcp_file_system.read_text_file(path=folder + '/config.json')).__name__)`);
-    expect(out).toBe('a line\nstr\n');
+    expect(out).toBe('a line\nTextResult\n');
   });
 
   it('iterates a directory listing', async () => {
     const out = await printed(`
 files = await mcp_file_system.list_directory(path=folder)
-for line in files.splitlines(): print(line)`);
+for line in files.lines(): print(line)`);
     expect(out).toBe('[FILE] config.json\n[FILE] notes.txt\n[FILE] picture.png\n[DIR] sub\n');
   });
 
@@ -128,7 +128,7 @@ print(type(caption).__name__, image.mime_type)
 _, resource, _ = await mcp_everything.get_resource_reference()
 print(resource.uri)`);
     expect(out).toMatch(
-      /^<ImageContent image\/png, 4 bytes> b'\\x89PNG'\nstr image\/png\ndemo:\/\/resource\/dynamic\/text\/1\n$/,
+      /^<ImageContent image\/png, 4 bytes> b'\\x89PNG'\nTextResult image\/png\ndemo:\/\/resource\/dynamic\/text\/1\n$/,
     );
   });
 
