@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 from bridge_kernel import images, values
+from bridge_kernel.shorten import short_repr
 from bridge_kernel.tables import table_text
 
 TYPE_CHECKING = False
@@ -49,6 +50,16 @@ class Display:
             for part in _parts(value, 0):
                 if not self.show_rich(part, alt, is_asked=True):
                     print(table_text(part) or part)
+
+    def show_media(self, value: object) -> bool:
+        """Shows a list with images or sounds, as tools return it; returns False for every other value."""
+        parts = list(_parts(value, 0))
+        if not any(isinstance(part, _MEDIA[:2]) for part in parts) or parts == [value]:
+            return False
+        for part in parts:
+            if not self.show_rich(part):
+                print(part if isinstance(part, str) else short_repr(part))
+        return True
 
     def __repr__(self) -> str:
         return "<display(*values, alt=None): shows images, figures, tables and documents in the answer>"

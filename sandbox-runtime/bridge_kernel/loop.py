@@ -20,6 +20,7 @@ import types
 import weakref
 
 from bridge_kernel.importer import FILE_PREFIX
+from bridge_kernel.pending import Pending, coroutine_of
 from bridge_kernel.rpc import current_job
 
 TYPE_CHECKING = False
@@ -56,6 +57,9 @@ class CellLoop:
 
     def _make_task(self, loop: asyncio.AbstractEventLoop, coroutine: Coroutine[object, object, object],
                    **options: object) -> asyncio.Task[object]:  # fmt: skip
+        if isinstance(coroutine, Pending):
+            # Python 3.14 asks for the truth of a task's coroutine to print the task; a call answers "not awaited".
+            coroutine = coroutine_of(coroutine)
         task = asyncio.Task(coroutine, loop=loop, **options)  # pyright: ignore[reportArgumentType]
         self._cells_of_tasks[task] = current_cell.get()
         return task

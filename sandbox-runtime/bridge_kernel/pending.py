@@ -72,13 +72,14 @@ class Pending:
         self._use()
         if self._coroutine is None:
             self._coroutine = self._make()
+            self._coroutine.__qualname__ = self._label.partition("(")[0]  # For the repr of tasks.
         return self._coroutine
 
     def send(self, value: object) -> object:
-        return self._started().send(value)
+        return coroutine_of(self).send(value)
 
     def throw(self, kind: Any, value: Any = None, traceback: TracebackType | None = None) -> object:
-        return self._started().throw(kind if value is None else value)
+        return coroutine_of(self).throw(kind if value is None else value)
 
     def close(self) -> None:
         self._use()
@@ -86,7 +87,7 @@ class Pending:
             self._coroutine.close()
 
     def __await__(self) -> Generator[Any, Any, object]:
-        return self._started().__await__()
+        return coroutine_of(self).__await__()
 
     def __del__(self) -> None:
         if not self._used and not sys.is_finalizing():
@@ -130,6 +131,11 @@ class Pending:
 
     def __bool__(self) -> bool:
         raise self._refuse(TypeError)
+
+
+def coroutine_of(pending: Pending) -> Coroutine[Any, Any, object]:
+    """The coroutine of a call, which counts as used. A function, because every attribute of a call asks for `await`."""
+    return pending._started()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
 
 
 def warn_of_unused() -> None:

@@ -47,6 +47,13 @@ export function describeAnswers({ run }: Subject): void {
       expect(answer.attachments).toHaveLength(1);
     });
 
+    it('shows the images of a list that is the last expression', async () => {
+      const block = `{"type": "image", "mimeType": "image/png", "data": "${PNG}"}`;
+      const answer = await run(`["Here:", runtime.ImageContent(${block}), {"a": 1}]`);
+      expect(answer).toMatchObject({ value: undefined, stdout: { head: "Here:\n[1: image/png 1×1]\n{'a': 1}\n" } });
+      expect(answer.attachments).toHaveLength(1);
+    });
+
     it.each([
       [
         'display(png[:30])',

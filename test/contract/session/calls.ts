@@ -88,6 +88,21 @@ export function describeCalls({ run, harness, engine, tools, itNeeds }: Subject)
       expect(tools.lines.slice(before)).toEqual([2, 3, 4, 6, 6, 8, undefined]);
     });
 
+    // On Python 3.14, printing such a task raised "was not awaited".
+    it('can be tasks, which are printed and awaited', async () => {
+      const code = [
+        'import asyncio',
+        'task = asyncio.create_task(mcp_fake.echo(n=1))',
+        'print(task)',
+        '(await task)["n"], task',
+      ];
+      const answer = await run(code.join('\n'));
+      expect(answer.stdout.head).toMatch(/^<Task pending name='[^']+' coro=<mcp_fake\.echo\(\)/);
+      expect(answer.value).toMatch(/^\(1, <Task finished /);
+      const failed = await run('task = asyncio.create_task(mcp_fake.fail())\nawait asyncio.wait([task])\nawait task');
+      expect(errorText(failed)).toMatch(/await task\nmcp\.runtime\.ToolError: TOOL_FAILED: fake\.fail: disk full$/);
+    });
+
     it('still work after the loop was stopped', async () => {
       await run('import asyncio\nasyncio.get_running_loop().stop()');
       expect((await run('(await mcp_fake.echo(n=1))["n"]')).value).toBe('1');

@@ -51,6 +51,8 @@ export function createFakeTools() {
         }));
       case 'ask':
         return askPerson(context);
+      case 'fail':
+        return Promise.resolve({ content: [{ type: 'text', text: 'disk full' }], isError: true });
       case 'large':
         return Promise.resolve({ content: [{ type: 'text', text: '𝒳é'.repeat(Number(given?.['count'])) }] });
       default:
