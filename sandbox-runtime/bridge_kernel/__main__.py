@@ -169,7 +169,7 @@ class Kernel:
         """Shows a cell's value and the figures it left open. An interrupt here ends the cell (see `loop.py`)."""
         if value is not None:
             self.repl.remember(value)
-            if not self.display.show_rich(value):
+            if not (self.display.show_rich(value) or self.display.show_media(value)):
                 result["value"] = self.repl.show(value)
         self.display.show_open_figures()
 
@@ -233,7 +233,8 @@ class Kernel:
 
     def _set_error(self, result: Frame, error: BaseException) -> None:
         from bridge_kernel.errors import CheckError, MCPError, call_of
-        from bridge_kernel.repl import explain_mapping, format_error
+        from bridge_kernel.hints import explain_mapping, hint_for, is_without_network
+        from bridge_kernel.tracebacks import traceback_texts
 
         if isinstance(error, MemoryError):
             self._reserve = None
@@ -241,11 +242,17 @@ class Kernel:
         is_stopped = isinstance(error, CheckError) and not self.repl.has_begun
         result["outcome"] = "not_run" if is_stopped else "interrupted" if self.loop.interrupted else "error"
         call = call_of(error)
+        hint = hint_for(error)
+        shown, whole = traceback_texts(error, self.cell, only_own=is_without_network(error))
+        if not is_stopped and shown != whole:
+            self.capture.store.add(self.cell, "traceback", whole.encode("utf-8", "replace"))
         facts: dict[str, object] = {
             "name": type(error).__name__,
             "message": self.repl.shorten(_text_of(error)),
-            "traceback": "" if is_stopped else self.repl.shorten(format_error(error)),
+            "traceback": "" if is_stopped else self.repl.shorten(shown if hint is None else f"{shown}\nHint: {hint}"),
         }
+        if hint is not None:
+            facts["hint"] = hint
         if isinstance(error, MCPError) and (is_stopped or call is not None):
             # User code may have changed these attributes.
             facts["message"] = self.repl.shorten(str(error.message))

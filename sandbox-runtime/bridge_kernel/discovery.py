@@ -274,9 +274,12 @@ class Runtime(ModuleType):
         return self._jobs
 
     def output(self, cell: int, stream: str = "stdout") -> Any:
-        """What an earlier cell wrote: `.head(n)`, `.tail(n)`, `.lines(a, b)`, `.grep(pattern)`, `str()`."""
-        if stream not in ("stdout", "stderr"):
-            raise ValueError(f"stream must be 'stdout' or 'stderr', not {stream!r}")
+        """What an earlier cell wrote: `.head(n)`, `.tail(n)`, `.lines(a, b)`, `.grep(pattern)`, `str()`.
+
+        The stream `traceback` is the whole traceback of a cell that failed, if its answer folded some of it.
+        """
+        if stream not in ("stdout", "stderr", "traceback"):
+            raise ValueError(f"stream must be 'stdout', 'stderr' or 'traceback', not {stream!r}")
         if self._output is None:
             raise MCPError("this session keeps no output", "CALL_REFUSED")
         return self._output(cell, stream)

@@ -1,4 +1,4 @@
-"""Runs cells in one namespace: compiles with top-level await, shows the last expression, formats tracebacks.
+"""Runs cells in one namespace: compiles with top-level await, shows the last expression.
 
 The namespace is the `__main__` module, so pickling, `inspect.getsource` and `if __name__ == "__main__"` work as in a
 script. Every cell has its own file name, and its source is in `linecache`, so tracebacks show its lines.
@@ -9,13 +9,10 @@ import __future__ as future_features
 
 import ast
 import builtins
-import errno
 import linecache
 import sys
-import traceback
 import types
 
-from bridge_kernel.importer import FILE_PREFIX
 from bridge_kernel.pending import begin_cell
 from bridge_kernel.shorten import short_repr
 from bridge_kernel.tables import table_text
@@ -179,41 +176,3 @@ def _repr(value: object) -> str:
         return f"<{type(value).__name__} object, nested too deeply to show>"
     except Exception as error:  # noqa: BLE001 The user's __repr__ may raise anything.
         return f"<{type(value).__name__} object whose repr() raised {type(error).__name__}>"
-
-
-def format_error(error: BaseException) -> str:
-    """The traceback as Python prints it, without frames of the kernel."""
-    report = traceback.TracebackException.from_exception(error, compact=True)
-    _remove_kernel_frames(report, set())
-    return "".join(report.format()).rstrip("\n")
-
-
-def explain_mapping(error: BaseException) -> None:
-    """Says what works instead if the filter refused a shared anonymous mapping, which is the default of `mmap.mmap`."""
-    place = error.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
-    if (
-        isinstance(error, PermissionError)
-        and error.errno == errno.EPERM
-        and error.filename is None
-        and place is not None
-        and "mmap" in place.tb_frame.f_code.co_names
-    ):
-        error.strerror = (
-            f"{error.strerror}: without cgroups, the sandbox cannot count shared anonymous memory; pass "
-            "flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, or share a file in /dev/shm (not in gVisor, rootless Docker)"
-        )
-
-
-def _remove_kernel_frames(report: traceback.TracebackException, seen: set[int]) -> None:
-    if id(report) in seen:
-        return
-    seen.add(id(report))
-    kept = [frame for frame in report.stack if not frame.filename.startswith(FILE_PREFIX)]
-    # Without a stack there is no heading either: a syntax error looks as at the interpreter's prompt.
-    report.stack = traceback.StackSummary.from_list(kept) if kept else None  # pyright: ignore[reportAttributeAccessIssue]
-    linked = [report.__cause__, report.__context__, *(getattr(report, "exceptions", None) or ())]
-    for other in linked:
-        if other is not None:
-            _remove_kernel_frames(other, seen)

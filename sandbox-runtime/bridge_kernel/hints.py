@@ -1,0 +1,68 @@
+"""One next step for exceptions whose own message does not name it, shown below their traceback."""
+
+from __future__ import annotations
+
+import errno
+
+from bridge_kernel.attr_dict import ALREADY, RAW_NAMES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NO_NETWORK = (
+    "The sandbox has no network: call a tool of a configured MCP server instead; "
+    "await runtime.search_tool_docs('fetch a web page') finds one."
+)
+_UNREACHABLE = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN})
+# Exceptions of HTTP libraries are linked two to five deep. Chosen.
+_MAX_LINKED = 20
+
+
+def hint_for(error: BaseException) -> str | None:
+    """The hint, or None."""
+    if isinstance(error, AttributeError) and isinstance(error.obj, list) and error.name in RAW_NAMES:
+        return f"{ALREADY.format('a list')}."
+    if type(error) is TypeError and str(error).startswith("the JSON object must be str, bytes or bytearray, not "):
+        return "The value is already parsed: use it without json.loads."
+    return NO_NETWORK if is_without_network(error) else None
+
+
+def explain_mapping(error: BaseException) -> None:
+    """Says what works instead if the filter refused a shared anonymous mapping, which is the default of `mmap.mmap`."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    if (
+        isinstance(error, PermissionError)
+        and error.errno == errno.EPERM
+        and error.filename is None
+        and place is not None
+        and "mmap" in place.tb_frame.f_code.co_names
+    ):
+        error.strerror = (
+            f"{error.strerror}: without cgroups, the sandbox cannot count shared anonymous memory; pass "
+            "flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, or share a file in /dev/shm (not in gVisor, rootless Docker)"
+        )
+
+
+def is_without_network(error: BaseException) -> bool:
+    """Whether the exception, or one that led to it, is a failed attempt to reach another host."""
+    return any(_is_unreachable(linked) for linked in _linked(error))
+
+
+def _is_unreachable(error: BaseException) -> bool:
+    # By name, because importing socket takes time.
+    return isinstance(error, OSError) and (type(error).__name__ == "gaierror" or error.errno in _UNREACHABLE)
+
+
+def _linked(error: BaseException) -> Iterator[BaseException]:
+    """The exception, its causes, and what it was raised with: `URLError(gaierror(…))`."""
+    waiting: list[object] = [error]
+    for _ in range(_MAX_LINKED):
+        if not waiting:
+            return
+        found = waiting.pop(0)
+        if isinstance(found, BaseException):
+            yield found
+            waiting += [found.__cause__, found.__context__, *found.args]

@@ -1,0 +1,95 @@
+"""Tracebacks of cells: frames of libraries are folded, and a missing network is named."""
+
+from __future__ import annotations
+
+import errno
+import json
+import socket
+import statistics
+import unittest
+import urllib.error
+from typing import Any
+
+from bridge_kernel.attr_dict import AttrDict
+from bridge_kernel.hints import NO_NETWORK, hint_for, is_without_network
+from bridge_kernel.tracebacks import traceback_texts
+
+
+def error_of(code: str, **names: object) -> BaseException:
+    try:
+        exec(compile(code, "<cell 3>", "exec"), names)
+    except Exception as error:  # noqa: BLE001
+        return error
+    raise AssertionError("the code raised nothing")
+
+
+def link() -> None:
+    raise urllib.error.URLError(socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution"))
+
+
+class Tracebacks(unittest.TestCase):
+    def test_frames_of_libraries_are_folded_but_the_last(self) -> None:
+        error = error_of("def f():\n    return json.loads('{', cls=C)\nf()", json=json, C=json.JSONDecoder)
+        shown, whole = traceback_texts(error, 3, only_own=False)
+        self.assertIn("frames of libraries: print(runtime.output(3, 'traceback'))]\n", shown)
+        self.assertIn("in f\n", shown)
+        self.assertEqual(shown.count("decoder.py"), 1)
+        self.assertEqual(whole.count("decoder.py"), 2)
+        self.assertEqual(shown.splitlines()[-1], whole.splitlines()[-1])
+
+    def test_one_or_two_frames_are_not_folded(self) -> None:
+        error = error_of("statistics.mean([])", statistics=statistics)
+        shown, whole = traceback_texts(error, 3, only_own=False)
+        self.assertEqual(shown, whole)
+
+    def test_callbacks_in_user_code_stay(self) -> None:
+        code = "import functools\ndef g(x): return 1 / 0\ndef f(): return sorted([1], key=functools.partial(g))\nf()"
+        shown, _ = traceback_texts(error_of(code), 3, only_own=False)
+        self.assertEqual([line for line in shown.splitlines() if line.startswith('  File "<')],
+                         ['  File "<cell 3>", line 4, in <module>', '  File "<cell 3>", line 3, in f',
+                          '  File "<cell 3>", line 2, in g'])  # fmt: skip
+
+    def test_linked_exceptions_are_folded_too(self) -> None:
+        code = "try:\n    json.loads('{', cls=C)\nexcept ValueError as error:\n    raise KeyError('a') from error"
+        shown, _ = traceback_texts(error_of(code, json=json, C=json.JSONDecoder), 3, only_own=False)
+        self.assertIn("direct cause of the following", shown)
+        self.assertEqual(shown.count("frames of libraries"), 1)
+
+
+class Hints(unittest.TestCase):
+    def test_a_failed_connection_names_the_missing_network(self) -> None:
+        unreachable: Any = [
+            socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution"),
+            urllib.error.URLError(socket.gaierror(socket.EAI_NONAME, "Name or service not known")),
+            OSError(errno.ENETUNREACH, "Network is unreachable"),
+        ]
+        wrapped = RuntimeError("Max retries exceeded")
+        wrapped.__context__ = unreachable[0]
+        for error in (*unreachable, wrapped):
+            self.assertEqual(hint_for(error), NO_NETWORK)
+
+    def test_a_refused_connection_or_a_missing_file_does_not(self) -> None:
+        endless: Any = ValueError("x")
+        endless.args = (endless,)
+        for error in (
+            ConnectionRefusedError(errno.ECONNREFUSED, "refused"),
+            FileNotFoundError(),
+            endless,
+            KeyError("a"),
+        ):
+            self.assertIsNone(hint_for(error))
+
+    def test_its_traceback_has_only_the_lines_of_the_user(self) -> None:
+        error = error_of("try:\n    json.loads('{')\nexcept ValueError:\n    link()", json=json, link=link)
+        self.assertTrue(is_without_network(error))
+        shown, whole = traceback_texts(error, 3, only_own=True)
+        self.assertEqual(shown.splitlines()[-1], f"urllib.error.URLError: {error}")
+        self.assertNotIn("decoder.py", shown)
+        self.assertIn("During handling", whole)
+
+    def test_habits_from_raw_results_get_the_next_step(self) -> None:
+        for code in ("json.loads(r)", "json.loads([r])"):
+            said = hint_for(error_of(code, json=json, r=AttrDict(a=1)))
+            self.assertEqual(said, "The value is already parsed: use it without json.loads.")
+        self.assertEqual(hint_for(error_of("[1].content[0].text")), "The result is already a list: use it directly.")
+        self.assertIsNone(hint_for(error_of("[1].nothing")))
