@@ -5,8 +5,18 @@
 import { isObject } from '../base/is-object.ts';
 import { listOf, type Schema } from '../catalog/json-schema.ts';
 import { ObservedShape } from '../catalog/observed-shape.ts';
+import { textFormat } from '../catalog/text-format.ts';
 import { makeVisible } from '../catalog/visible.ts';
 import { isCarriedNumber } from '../protocol/exact-json.ts';
+
+interface Observed {
+  readonly shape: ObservedShape;
+  /** What texts look like; undefined for a text of unknown format. */
+  readonly formats: Set<string | undefined>;
+  results: number;
+  /** The columns of the rows depend on the arguments. */
+  isQuery: boolean;
+}
 
 interface ObservedTool {
   readonly name: string;
@@ -14,9 +24,9 @@ interface ObservedTool {
 }
 
 export interface ObservedResults {
-  /** Learns from a raw `CallToolResult` of a tool of the server with this definition. */
-  note(definition: string, tool: ObservedTool, result: unknown): void;
-  /** Undefined if no result was seen, or the server describes its results. */
+  /** Learns from a raw `CallToolResult` of a tool of the server with this definition, called with these arguments. */
+  note(definition: string, tool: ObservedTool, given: Readonly<Record<string, unknown>>, result: unknown): void;
+  /** For text, its `description` says what it looks like. Undefined if no result was seen, or the server describes its results. */
   schema(definition: string, tool: ObservedTool): Schema | undefined;
 }
 
@@ -27,20 +37,34 @@ const MAX_RESULTS = 20;
 /** Longer texts are not parsed, because that would add more than a millisecond to the call. */
 const MAX_TEXT_CHARS = 64 * 1024;
 
+/** Formats of the texts of one tool that are named. Chosen. */
+const MAX_FORMATS = 3;
+/** An argument in SQL. */
+const QUERY = /^\s*(?:select|with|show|describe|explain|pragma|values)\s/i;
+
 export function createObservedResults(): ObservedResults {
-  const known = new Map<string, { readonly shape: ObservedShape; results: number }>();
+  const known = new Map<string, Observed>();
   const keyOf = (definition: string, tool: ObservedTool): string => `${definition}\0${tool.name}`;
 
   return {
-    note(definition, tool, result) {
+    note(definition, tool, given, result) {
       const key = keyOf(definition, tool);
-      const entry = known.get(key) ?? { shape: new ObservedShape(isCarriedNumber), results: 0 };
+      const entry: Observed = known.get(key) ?? {
+        shape: new ObservedShape(isCarriedNumber),
+        formats: new Set(),
+        results: 0,
+        isQuery: false,
+      };
       const isWanted = tool.outputSchema === undefined && entry.results < MAX_RESULTS;
       const value = isWanted ? valueOf(result) : undefined;
       if (value === undefined) {
         return;
       }
       entry.shape.add(value);
+      entry.isQuery ||= Object.values(given).some((one) => typeof one === 'string' && QUERY.test(one));
+      if (typeof value === 'string' && value.length <= MAX_TEXT_CHARS) {
+        entry.formats.add(textFormat(value));
+      }
       entry.results += 1;
       // Moved to the end, so that the first entry is the least recently used.
       known.delete(key);
@@ -50,8 +74,35 @@ export function createObservedResults(): ObservedResults {
         known.delete(oldest);
       }
     },
-    schema: (definition, tool) => known.get(keyOf(definition, tool))?.shape.toSchema(),
+    schema(definition, tool) {
+      const entry = known.get(keyOf(definition, tool));
+      const schema = entry?.shape.toSchema();
+      if (entry === undefined || schema === undefined) {
+        return undefined;
+      }
+      const formats = entry.formats.has(undefined) || entry.formats.size > MAX_FORMATS ? [] : [...entry.formats];
+      if (schema['type'] === 'string' && formats.length > 0) {
+        return { ...schema, description: formats.join('; or ') };
+      }
+      return entry.isQuery ? withoutRows(schema) : schema;
+    },
   };
+}
+
+/** The schema without the keys of objects in arrays: rows of a query, whose columns differ from query to query. */
+function withoutRows(schema: Schema): Schema {
+  const { items, properties } = schema;
+  if (isObject(items)) {
+    return { ...schema, items: isObject(items['properties']) ? { type: 'object' } : withoutRows(items) };
+  }
+  if (!isObject(properties)) {
+    return schema;
+  }
+  const members = Object.entries(properties).map(([key, member]) => [
+    key,
+    isObject(member) ? withoutRows(member) : member,
+  ]);
+  return { ...schema, properties: Object.fromEntries(members) };
 }
 
 /**
@@ -81,10 +132,10 @@ function withoutEnvelope(structured: Schema): unknown {
   return isEnvelope ? structured[keys[0] ?? ''] : structured;
 }
 
-/** Plain text becomes ''. Agents read the keys, so hidden characters in them are made visible. */
+/** Plain text stays text. Agents read the keys, so hidden characters in them are made visible. */
 function parsed(text: string): unknown {
   if (!/^[ \t\r\n]*[[{]/.test(text)) {
-    return '';
+    return text;
   }
   if (text.length > MAX_TEXT_CHARS) {
     return undefined;
@@ -92,6 +143,6 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(makeVisible(text)) as unknown;
   } catch {
-    return '';
+    return text;
   }
 }

@@ -124,7 +124,7 @@ export function createCallTool({
       elicit: elicitFor(server.name, context.asker, logger),
     });
     directory.noteUse(server);
-    observed.note(directory.definitionKey(server), tool, await answer);
+    observed.note(directory.definitionKey(server), tool, call.arguments, await answer);
     return answer;
   }
 

@@ -27,6 +27,8 @@ export interface ToolDocument {
   readonly types?: readonly string[];
   /** The server does not describe its result; the type was inferred from the results seen so far. */
   readonly resultObserved?: true;
+  /** What the text looked like that the tool returned. */
+  readonly resultText?: string;
   /** Only with detail `full`. */
   readonly inputSchema?: Readonly<Record<string, unknown>>;
   /** Whether the session can call it now. */
@@ -82,11 +84,12 @@ export function describeTool(
 }
 
 function fullDocument(tool: CatalogTool, observed: Schema | undefined): Partial<ToolDocument> {
-  const { signature, types, observed: isObserved } = toolSpec(tool, { observed });
+  const { signature, types, observed: isObserved, observed_text: text } = toolSpec(tool, { observed });
   return {
     signature,
     ...(types.length === 0 ? {} : { types }),
     ...(isObserved === undefined ? {} : { resultObserved: isObserved }),
+    ...(text === undefined ? {} : { resultText: text }),
     inputSchema: tool.inputSchema,
   };
 }

@@ -71,11 +71,11 @@ export class ObservedShape {
       return { type };
     }
     const keys = [...this.#keys];
-    return {
-      type,
-      properties: Object.fromEntries(keys.map(([key, { shape }]) => [key, shape.toSchema()])),
-      required: keys.filter(([, { count }]) => count === this.#objects).map(([key]) => key),
-    };
+    const required = keys.filter(([, { count }]) => count === this.#objects).map(([key]) => key);
+    if (this.#objects > 1 && required.length === 0) {
+      return { type }; // Without a common key, they say nothing about the next one.
+    }
+    return { type, properties: Object.fromEntries(keys.map(([key, { shape }]) => [key, shape.toSchema()])), required };
   }
 }
 

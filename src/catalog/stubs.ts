@@ -4,7 +4,7 @@ import type { Schema } from './json-schema.ts';
 import type { CatalogServer, CatalogTool } from './known.ts';
 import { pythonString } from './python-literal.ts';
 import { createTypeNames, createTypeScope, type TypeScope } from './python-types.ts';
-import { toolSpec } from './tool-spec.ts';
+import { observedComment, toolSpec } from './tool-spec.ts';
 import { firstSentence } from './visible.ts';
 
 export interface StubTool {
@@ -31,8 +31,8 @@ export function serverStub(server: CatalogServer, tools: readonly StubTool[]): s
 const IMPORTED = ['Any', 'Literal', 'NotRequired', 'TypedDict'];
 
 function toolLines(tool: CatalogTool, observed: Schema | undefined, scope: TypeScope): string[] {
-  const { types, signature, observed: isObserved } = toolSpec(tool, { observed, scope });
+  const spec = toolSpec(tool, { observed, scope });
   const sentence = firstSentence(tool.description);
   const body = sentence === '' ? '...' : pythonString(sentence);
-  return [...types, `async def ${signature}: ${body}${isObserved ? '  # result as observed' : ''}`];
+  return [...spec.types, `async def ${spec.signature}: ${body}${observedComment(spec)}`];
 }

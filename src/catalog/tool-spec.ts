@@ -26,6 +26,8 @@ export interface ToolSpec {
   readonly returns?: string;
   /** The type of the result was inferred from results, not declared by the server. */
   readonly observed?: true;
+  /** What the text looked like that the tool returned, if the server does not describe it. */
+  readonly observed_text?: string;
   /** Definitions of the types in the annotations, one line each. */
   readonly types: readonly string[];
   /** `alias(name: type, …) -> type` */
@@ -72,12 +74,24 @@ export function toolSpec(
     parameters,
     open: isOpen,
     ...(returns === undefined ? {} : { returns }),
-    ...(returns === undefined || tool.outputSchema !== undefined ? {} : { observed: true as const }),
+    ...(returns === undefined || tool.outputSchema !== undefined
+      ? {}
+      : { observed: true as const, ...textOf(observed) }),
     types: scope.definitions,
     signature: signatureText(tool.alias, parameters, isOpen, returns),
     // A schema with texts that were made visible differs from the server's own, so only the server can check the arguments.
     input_schema: tool.hiddenTexts === undefined ? tool.inputSchema : {},
   };
+}
+
+function textOf(observed: Schema | undefined): Pick<ToolSpec, 'observed_text'> {
+  const format = observed?.['description'];
+  return typeof format === 'string' ? { observed_text: `text: ${format}` } : {};
+}
+
+/** How the type of a result became known, as a comment; empty if the server declares it. */
+export function observedComment({ observed, observed_text: text }: ToolSpec): string {
+  return observed === undefined ? '' : `  # result as observed so far${text === undefined ? '' : `: ${text}`}`;
 }
 
 /** The signature of a tool in one short line: objects become `dict`, and optional parameters that do not fit become `...`. */
@@ -109,7 +123,7 @@ export function signatureLine(tool: CatalogTool): string {
 export function specText(spec: ToolSpec): string {
   const parameters = spec.parameters.map(parameterLine);
   return [
-    `${spec.signature}${spec.observed ? '  # result as observed so far' : ''}`,
+    `${spec.signature}${observedComment(spec)}`,
     ...(spec.description === '' ? [] : ['', spec.description]),
     ...(parameters.length === 0 ? [] : ['', 'Parameters:', ...parameters]),
     ...(spec.types.length === 0 ? [] : ['', 'Types:', ...spec.types.map((line) => `  ${line}`)]),

@@ -6,7 +6,7 @@ const TOOL = { name: 'tool' };
 function schemaAfter(...results: unknown[]) {
   const observed = createObservedResults();
   for (const result of results) {
-    observed.note('key', TOOL, result);
+    observed.note('key', TOOL, {}, result);
   }
   return observed.schema('key', TOOL);
 }
@@ -41,7 +41,7 @@ test('hidden characters in keys are made visible', () => {
 test('the least recently used tools are forgotten; another definition means other tools', () => {
   const observed = createObservedResults();
   for (let index = 0; index <= 1_000; index += 1) {
-    observed.note('key', { name: `tool${index}` }, text('x'));
+    observed.note('key', { name: `tool${index}` }, {}, text('x'));
   }
   expect(observed.schema('key', { name: 'tool0' })).toBeUndefined();
   expect(observed.schema('key', { name: 'tool1000' })).toBeDefined();
@@ -50,6 +50,26 @@ test('the least recently used tools are forgotten; another definition means othe
 
 test('results that the server describes are not read', () => {
   const observed = createObservedResults();
-  observed.note('key', { ...TOOL, outputSchema: {} }, text('x'));
+  observed.note('key', { ...TOOL, outputSchema: {} }, {}, text('x'));
   expect(observed.schema('key', TOOL)).toBeUndefined();
+});
+
+test('says what texts look like, as long as all are alike', () => {
+  const listing = text('[FILE] a.txt\n[DIR] src');
+  expect(schemaAfter(listing)).toEqual({
+    type: 'string',
+    description: 'lines `[DIR] …`, `[FILE] …`, for .lines()',
+  });
+  expect(schemaAfter(listing, text('No entries'))).toEqual({ type: 'string' });
+  expect(schemaAfter(text('# R\n```json\n[1]\n```\n'))?.['description']).toMatch(/^markdown with a JSON block/);
+});
+
+test('columns of rows are not part of the type, because they depend on the query', () => {
+  const observed = createObservedResults();
+  observed.note('key', TOOL, { sql: ' SELECT id FROM a' }, text('{"rows": [{"id": 1}], "count": 1}'));
+  expect(observed.schema('key', TOOL)).toEqual({
+    type: 'object',
+    properties: { rows: { type: 'array', items: { type: 'object' } }, count: { type: 'integer' } },
+    required: ['rows', 'count'],
+  });
 });

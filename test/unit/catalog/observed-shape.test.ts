@@ -38,6 +38,10 @@ describe('the shape of values', () => {
     expect(JSON.stringify(shapeOf([[[[[[1]]]]]])).length).toBeLessThan(150);
   });
 
+  test('does not name the keys of objects that have none in common', () => {
+    expect(shapeOf([{ id: 1 }], [{ total: 2 }])).toEqual({ type: 'array', items: { type: 'object' } });
+  });
+
   test('handles numbers that JavaScript cannot hold, and a key `__proto__`', () => {
     expect(shapeOf({ big: '12345678901234567890' })).toEqual({ type: 'integer' });
     expect(Object.keys(shapeOf(JSON.parse('{"__proto__": 1}'))['properties'] as object)).toEqual(['__proto__']);
