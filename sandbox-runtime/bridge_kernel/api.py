@@ -12,6 +12,7 @@ from bridge_kernel.progress import ProgressSender
 from bridge_kernel.proxies import Server, Servers, Tool, proxy_of
 from bridge_kernel.saved_tools import define_saved_tools
 from bridge_kernel.servers import Registry
+from bridge_kernel.text_result import TextResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class Api:
 
     def _is_proxy(self, name: str) -> bool:
         value = self._namespace.get(name)
-        return isinstance(value, (Server, Tool, Runtime, ServerModule)) or (
+        return isinstance(value, (Server, Tool, Runtime, ServerModule, TextResult)) or (
             type(value) is MethodType and isinstance(value.__self__, Runtime)
         )
 

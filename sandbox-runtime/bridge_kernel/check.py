@@ -13,6 +13,7 @@ import sys
 
 from bridge_kernel.check_arguments import explain_helper_call, explain_tool_call
 from bridge_kernel.check_expressions import CERTAIN, LIKELY, Finding, Mention
+from bridge_kernel.check_loops import text_loops
 from bridge_kernel.check_names import HelperRef, MissingServer, Names, ToolRef
 from bridge_kernel.check_walk import Walker
 from bridge_kernel.discovery import Runtime
@@ -71,7 +72,7 @@ async def check_cell(tree: ast.Module, code: str, namespace: dict[str, object], 
 async def _find(tree: ast.Module, code: str, namespace: dict[str, object], registry: Registry) -> list[Finding]:
     names = Names(tree, code, namespace, registry)
     if not names.hits:
-        return []
+        return text_loops(tree, names, namespace, lambda _: False)
     walker = Walker(names)
     walker.walk(tree)
     known = await _look_up(walker)
@@ -82,7 +83,13 @@ async def _find(tree: ast.Module, code: str, namespace: dict[str, object], regis
         known[state] = await _tools_of(state, list(known[state].specs), _LOOK_UP_SECONDS, fresh=True)
     if doubtful:
         findings = _judge(walker, names.words, registry, known)
+    findings += text_loops(tree, names, namespace, lambda ref: _returns_text(known.get(ref.state), ref.name))
     return [found for found in findings if found.state not in walker.opaque]
+
+
+def _returns_text(tools: _Tools | None, name: str) -> bool:
+    spec = None if tools is None else tools.specs.get(name)
+    return spec is not None and spec.returns_text
 
 
 class _Tools:

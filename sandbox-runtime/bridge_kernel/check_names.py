@@ -124,7 +124,7 @@ class Names:
 
     def bind(self, name: str, value: object) -> bool:
         """Records that the top level binds the name to a known value. False if this is not its only binding."""
-        if value is None or self._bindings().get(name) != 1:
+        if value is None or not self.binds_once(name):
             return False
         self._aliases[name] = value
         self._mark(name)
@@ -137,6 +137,10 @@ class Names:
     def is_bound(self, name: str) -> bool:
         """Whether the cell binds the name at all."""
         return name in self._bindings()
+
+    def binds_once(self, name: str) -> bool:
+        """Whether the cell binds the name exactly once."""
+        return self._bindings().get(name) == 1
 
     def _bindings(self) -> dict[str, int]:
         """How many times the cell binds each name, in any way and in any scope."""

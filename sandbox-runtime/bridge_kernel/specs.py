@@ -66,6 +66,7 @@ class ToolSpec:
         self.parameters: list[ParameterFacts] = as_list(facts.get("parameters"))
         self._by_name = {parameter.get("name", ""): parameter for parameter in self.parameters}
         self._returns = facts.get("returns")
+        self.returns_text: bool = self._returns == "str"
         self._schema: dict[str, object] = as_dict(facts.get("input_schema"))
         self._checker = Checker(self._schema)
         self._required = [name for name, parameter in self._by_name.items() if parameter.get("required")]

@@ -12,6 +12,7 @@ from fake_host import FILES, GIT, OPEN_SPEC, READ_FILE_SPEC, ApiTestCase
 
 from bridge_kernel.errors import CheckError, MCPError, PolicyError
 from bridge_kernel.repl import Repl
+from bridge_kernel.text_result import TextResult
 
 ISSUES: Any = {"name": "issues", "alias": "issues"}
 CREATE_ISSUE: dict[str, object] = {
@@ -176,3 +177,34 @@ class Running(CheckTestCase):
         await self.check("await mcp_files.list()")
         files: Any = self.namespace["mcp_files"]
         self.assertEqual(await files.made_meanwhile(), "done")
+
+
+TEXT_SPEC: dict[str, object] = {**OPEN_SPEC, "name": "tree", "alias": "tree", "returns": "str"}
+
+
+class TextLoops(CheckTestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        SPECS["files"].append(TEXT_SPEC)
+        self.addCleanup(SPECS["files"].remove, TEXT_SPEC)
+        self.namespace["listing"] = TextResult("[FILE] a")
+
+    async def test_a_loop_over_text_gets_a_warning_and_the_cell_runs(self) -> None:
+        for code in (
+            "r = await mcp_files.tree()\nfor name in r: print(name)",
+            "names = [x for x in await mcp_files.tree()]",
+            "for name in listing: print(name)",
+        ):
+            said, is_stopped = await self.check(code)
+            self.assertIn("the result is text, so this loop goes over its characters", said, code)
+            self.assertFalse(is_stopped)
+
+    async def test_other_loops_do_not(self) -> None:
+        for code in (
+            "r = await mcp_files.tree()\nfor name in r.lines(): print(name)",
+            "r = await mcp_files.list()\nfor name in r: print(name)",
+            "r = await mcp_files.tree()\nr = r.split()\nfor name in r: print(name)",
+            "listing = ['a']\nfor name in listing: print(name)",
+            "for char in listing: print(char)",
+        ):
+            self.assertEqual(await self.check(code), ("", False), code)
