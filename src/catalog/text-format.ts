@@ -27,7 +27,7 @@ function lineFormat(lines: readonly string[]): string | undefined {
   const tags = new Set(lines.map((line) => TAGGED.exec(line)?.[1]));
   if (!tags.has(undefined) && tags.size <= MAX_TAGS) {
     return `lines ${[...tags]
-      .toSorted()
+      .toSorted((one, other) => String(one).localeCompare(String(other)))
       .map((tag) => `\`[${tag}] …\``)
       .join(', ')}, for .lines()`;
   }
