@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from bridge_kernel import importer
+from bridge_kernel import importer, unavailable
 from bridge_kernel.frames import PROTOCOL_VERSION, Frame
 from bridge_kernel.output_store import OutputStore
 
@@ -120,6 +120,7 @@ class Kernel:
             "platform": self._platform_name,
         })  # fmt: skip
         # Only after `ready`: the host accepts no code pack from then on, so user code cannot forge one.
+        unavailable.install(os.getcwd())
         self.api.define_saved_tools(self._saved_tools)  # pyright: ignore[reportArgumentType]
         self.repl.mark_own()
         self.channel.start(self._on_frame)

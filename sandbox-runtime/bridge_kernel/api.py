@@ -32,6 +32,7 @@ class Api:
         self._bound: dict[str, object] = {}
         self._constants: dict[str, object] = {}
         self._progress = ProgressSender(host.send)
+        self._runtime: Runtime | None = None
 
     def install(self, capability_summary: str = "", display: Callable[..., None] = print,
                 output: Callable[[int, str], object] | None = None, autoload: bool = False) -> None:  # fmt: skip
@@ -45,6 +46,7 @@ class Api:
         """
         self._registry.autoload = autoload
         runtime = Runtime(self._registry, self._namespace, capability_summary, self._progress, output)
+        self._runtime = runtime
         install_package(self._registry, runtime)
         self._constants = {
             "runtime": runtime,
@@ -66,23 +68,42 @@ class Api:
         after = set(self._registry.all())
         for state in before - after:
             self._unbind(f"mcp_{state.alias}")
-            sys.modules.pop(module_name(state), None)
+            for module in (module_name(state), f"mcp_{state.alias}"):
+                sys.modules.pop(module, None)
         for state in after - before:
             sys.modules[module_name(state)] = ServerModule(state)
+            # `import mcp_x` is not needed, but harmless.
+            sys.modules[f"mcp_{state.alias}"] = proxy_of(state)  # pyright: ignore[reportArgumentType]
         for state in self._registry.all() if after != before else self._registry.loaded():
             self._bind(f"mcp_{state.alias}", proxy_of(state))
         self._bind("LOADED_MCP_SERVERS", tuple(state.name for state in self._registry.loaded()))
 
-    def check(self, tree: Module, code: str, used: tuple[str, ...]) -> Awaitable[None] | None:
+    def check(self, tree: Module, code: str, used: set[str]) -> Awaitable[None] | None:
         """Returns a check for calls that would fail, to await before the cell runs; it raises `CheckError`.
 
-        `used` are the names used at the top level. None if the cell cannot call anything; this must be cheap to decide.
+        `used` are the names used in the code. Those that it uses as in other tools are bound first.
+        None if the cell cannot call anything; this must be cheap to decide.
         """
+        if self._runtime is not None:
+            self._bind_habits(tree, used, self._runtime)
         if "mcp" not in code and "runtime" not in code and not any(map(self._is_proxy, used)):
             return None
         from bridge_kernel.check import check_cell
 
         return check_cell(tree, code, self._namespace, self._registry)
+
+    def _bind_habits(self, tree: Module, used: set[str], runtime: Runtime) -> None:
+        maybe = [
+            name
+            for name in used
+            if name not in self._namespace
+            and (name.startswith("mcp") or name in runtime.__all__ or name.casefold() in self._registry.words)
+        ]
+        if maybe:
+            from bridge_kernel.habits import names_to_bind
+
+            for name, value in names_to_bind(tree, maybe, self._namespace, self._registry, runtime).items():
+                self._bind(name, value)
 
     def _is_proxy(self, name: str) -> bool:
         value = self._namespace.get(name)

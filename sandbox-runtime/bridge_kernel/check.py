@@ -16,6 +16,7 @@ from bridge_kernel.check_expressions import CERTAIN, LIKELY, Finding, Mention
 from bridge_kernel.check_loops import text_loops
 from bridge_kernel.check_names import HelperRef, MissingServer, Names, ToolRef
 from bridge_kernel.check_walk import Walker
+from bridge_kernel.counted import counted
 from bridge_kernel.discovery import Runtime
 from bridge_kernel.errors import CheckError, MCPError
 from bridge_kernel.near import close_names
@@ -219,8 +220,8 @@ def _line(finding: Finding) -> int:
 def _counted(findings: list[Finding]) -> str:
     certain = sum(found.level == CERTAIN for found in findings)
     likely = len(findings) - certain
-    parts = [f"{certain} mistake{'s' * (certain != 1)}"] if certain else []
-    parts += [f"{likely} probable mistake{'s' * (likely != 1)}"] if likely else []
+    parts = [counted(certain, "mistake")] if certain else []
+    parts += [counted(likely, "probable mistake")] if likely else []
     return " and ".join(parts) + "."
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from bridge_kernel.counted import counted
 from bridge_kernel.discovery import Runtime
 from bridge_kernel.errors import ArgumentError
 from bridge_kernel.json_schema import UNKNOWN
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 
     from bridge_kernel.specs import ToolSpec
 
-_VARIADIC = 0x04 | 0x08  # inspect.CO_VARARGS and CO_VARKEYWORDS, without importing inspect.
+# As in inspect, without importing it.
+_CO_VARARGS, _CO_VARKEYWORDS = 0x04, 0x08
 
 
 class _Shape:
@@ -74,17 +76,17 @@ def _value(node: ast.expr) -> object:
 def explain_helper_call(name: str, call: ast.Call) -> str | None:
     """The same as `explain_tool_call`, for a helper of `runtime`."""
     code: CodeType | None = getattr(getattr(Runtime, name), "__code__", None)
-    if code is None or code.co_flags & _VARIADIC:
+    if code is None or code.co_flags & _CO_VARARGS:
         return None
     shape = _Shape(call)
     function = getattr(Runtime, name)
     positional = code.co_varnames[1 : code.co_argcount]
     accepted = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
     unknown = next((keyword for keyword in shape.keywords if keyword not in accepted), None)
-    if unknown is not None:
+    if unknown is not None and not code.co_flags & _CO_VARKEYWORDS:
         return f"runtime.{name} has no parameter {unknown!r}.{close_names(unknown, list(accepted))}"
     if shape.positional > len(positional):
-        return f"runtime.{name} takes at most {len(positional)} positional arguments."
+        return f"runtime.{name} takes at most {counted(len(positional), 'positional argument')}."
     required = positional[: len(positional) - len(function.__defaults__ or ())]
     missing = [word for word in required[shape.positional :] if word not in shape.keywords]
     if missing and not shape.hides_some:

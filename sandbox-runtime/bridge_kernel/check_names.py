@@ -15,7 +15,7 @@ from bisect import bisect_left, insort
 from types import MethodType
 
 from bridge_kernel.discovery import Runtime
-from bridge_kernel.mcp_package import SERVERS_PREFIX, ServerModule, ServersModule, state_of_module
+from bridge_kernel.mcp_package import SERVERS_PREFIX, Package, ServerModule, ServersModule, state_of_module
 from bridge_kernel.proxies import Server, Servers, Tool, place_of, proxy_of, state_of
 from bridge_kernel.surface import METHODS
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _IDENTIFIER = re.compile(r"(?<![\w.])([^\W\d]\w*)([.\[(]?)")
 _DEFINES = re.compile(r"(?:def|class)\s+\Z")
-_PROXIES = (Server, Tool, Runtime, Servers, ServerModule, ServersModule)
+_PROXIES = (Server, Tool, Runtime, Servers, ServerModule, ServersModule, Package)
 
 
 class ToolRef:
@@ -147,7 +147,7 @@ class Names:
         if self._bound is None:
             self._bound = {}
             for node in ast.walk(self._tree):
-                for name in _bound_by(node):
+                for name in bound_by(node):
                     self._bound[name] = self._bound.get(name, 0) + 1
         return self._bound
 
@@ -172,8 +172,10 @@ class Names:
         if name in self._unsure and self.is_bound(name):
             return None
         if name not in self._namespace:
-            is_missing = name.startswith("mcp_") and name != "mcp_" and not hasattr(builtins, name)
-            return MissingServer(name.removeprefix("mcp_")) if is_missing else None
+            # Also `mcp__server__tool`, as other tools call it.
+            server = name.removeprefix("mcp_").lstrip("_").partition("__")[0]
+            is_missing = name.startswith("mcp_") and server and not hasattr(builtins, name)
+            return MissingServer(server) if is_missing else None
         value = self._namespace[name]
         if isinstance(value, Tool):
             return ToolRef(*place_of(value))
@@ -198,7 +200,13 @@ class Names:
             return None if name in vars(base) else HelperRef(name)
         if isinstance(base, ServersModule):
             return self.server_module(name)
-        return vars(base).get(name) if base is sys.modules.get("mcp") else None
+        return self._in_package(base, name) if isinstance(base, Package) else None
+
+    def _in_package(self, package: Package, name: str) -> object:
+        value = package.find(name)
+        if type(value) is MethodType:
+            return HelperRef(value.__name__)
+        return value if isinstance(value, _PROXIES) else None
 
     def _item(self, base: object, key: str) -> object:
         if isinstance(base, Server):
@@ -207,6 +215,11 @@ class Names:
             state = self._registry.find(key)
             return MissingServer(key) if state is None or not state.is_callable else proxy_of(state)
         return None
+
+    def lacks(self, name: str) -> bool:
+        """Whether the `mcp` package has no such name."""
+        package = sys.modules.get("mcp")
+        return isinstance(package, Package) and package.find(name) is None
 
     def server_module(self, alias: str) -> object:
         """The module `mcp.servers.<alias>`, or a `MissingServer`."""
@@ -217,17 +230,17 @@ class Names:
         """The module that `import module` returns, for the `mcp` package and its submodules; None for any other."""
         if module in ("mcp", "mcp.runtime", "mcp.servers"):
             return sys.modules.get(module)
+        if module.startswith("mcp_"):
+            state = self._registry.find(module.removeprefix("mcp_"))
+            return None if state is None else proxy_of(state)
         return self.server_module(module.removeprefix(SERVERS_PREFIX)) if module.startswith(SERVERS_PREFIX) else None
 
     def member(self, module: str, name: str) -> object:
         """The same for `from module import name`."""
-        base = self.imported(module)
-        if base is sys.modules.get("mcp"):
-            return vars(base).get(name) if base is not None else None
-        return self._attribute(base, name)
+        return self._attribute(self.imported(module), name)
 
 
-def _bound_by(node: ast.AST) -> tuple[str, ...]:
+def bound_by(node: ast.AST) -> tuple[str, ...]:
     """The names that a node binds directly."""
     if isinstance(node, ast.Name):
         return () if isinstance(node.ctx, ast.Load) else (node.id,)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import ast
 import sys
 
-from bridge_kernel.check_expressions import CERTAIN, DROPPED, KEPT, LIKELY, Expressions, Mention
+from bridge_kernel.check_expressions import CERTAIN, DROPPED, KEPT, LIKELY, Expressions, Finding, Mention
 from bridge_kernel.check_names import HelperRef, MissingServer, ToolRef
-from bridge_kernel.mcp_package import SERVERS_PREFIX
+from bridge_kernel.mcp_package import NOT_THE_SDK, SERVERS_PREFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -165,6 +165,9 @@ class Walker(Expressions):
             if alias.name == "*":
                 continue
             value = self.names.member(module, alias.name)
+            if module == "mcp" and value is None and self.names.lacks(alias.name):
+                text = f"mcp has no {alias.name!r}: {NOT_THE_SDK}."
+                self.findings.append(Finding(statement, level, text))
             if isinstance(value, MissingServer):
                 self.missing(statement, level, value)
                 continue

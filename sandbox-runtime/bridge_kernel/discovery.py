@@ -16,6 +16,7 @@ from bridge_kernel.near import close_names
 from bridge_kernel.pending import Pending, calling_line
 from bridge_kernel.proxies import arguments_of
 from bridge_kernel.servers import NO_SERVER
+from bridge_kernel.surface import tool_list
 from bridge_kernel.text_result import TextResult
 
 TYPE_CHECKING = False
@@ -165,13 +166,13 @@ class Runtime(ModuleType):
         params: dict[str, object] = {"server": self._name(server)}
 
         async def run() -> object:
-            return _tools(await self._host.call("list_tools", params))
+            return tool_list(await self._host.call("list_tools", params))
 
         return self._pending("list_tools", run)
 
     def list_tools_sync(self, server: str) -> list[Any]:
         """Like `list_tools`, without await."""
-        return _tools(self._host.call_sync("list_tools", {"server": self._name(server)}))
+        return tool_list(self._host.call_sync("list_tools", {"server": self._name(server)}))
 
     def query_tool_docs(self, server: str, tool: str | None = None, detail: str = "summary") -> Pending:
         """Documentation of a server's tools, or only of `tool` (await); `detail="full"` adds `inputSchema`."""
@@ -209,21 +210,24 @@ class Runtime(ModuleType):
 
     # Calls
 
-    def call_tool(self, server: str, tool: str, arguments: dict[str, object] | None = None) -> Pending:
-        """Calls a tool by name (await) and returns its result as a Python value."""
-        params = self._call_params(server, tool, arguments)
+    def call_tool(self, server: str, tool: str | None = None, arguments: dict[str, object] | None = None,
+                  **named: object) -> Pending:  # fmt: skip
+        """Calls a tool by name (await) and returns its result; arguments as a dict, as keywords, or both."""
+        params = self._call_params(server, tool, arguments, named)
         state = self._registry.find(str(params["server"]))
+        name = str(params["tool"])
 
         async def run() -> object:
             if state is not None:
-                params["arguments"] = await arguments_of(state, tool, (), arguments or {})
-            return values.to_value(await self._host.call("call_tool", params), str(params["server"]), tool)
+                params["arguments"] = await arguments_of(state, name, (), values.as_dict(params["arguments"]))
+            return values.to_value(await self._host.call("call_tool", params), str(params["server"]), name)
 
         return self._pending("call_tool", run)
 
-    def call_tool_raw(self, server: str, tool: str, arguments: dict[str, object] | None = None) -> Pending:
+    def call_tool_raw(self, server: str, tool: str | None = None, arguments: dict[str, object] | None = None,
+                      **named: object) -> Pending:  # fmt: skip
         """Calls a tool with unchecked arguments (await); returns the raw `CallToolResult`, even with `isError`."""
-        params = self._call_params(server, tool, arguments)
+        params = self._call_params(server, tool, arguments, named)
 
         async def run() -> object:
             return await self._host.call("call_tool", params)
@@ -350,11 +354,14 @@ class Runtime(ModuleType):
         params: dict[str, object] = {"server": self._name(server), "detail": _checked_detail(detail)}
         return params if tool is None else {**params, "tool": tool}
 
-    def _call_params(self, server: str, tool: str, arguments: dict[str, object] | None) -> dict[str, object]:
-        if arguments is not None and not isinstance(arguments, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"arguments must be a dict of names and values, not {type(arguments).__name__}")
+    def _call_params(self, server: str, tool: object, arguments: object, named: dict[str, object]) -> dict[str, object]:
         line = calling_line(3)
-        params: dict[str, object] = {"server": self._name(server), "tool": tool, "arguments": arguments or {}}
+        if isinstance(tool, str) and not named and (arguments is None or isinstance(arguments, dict)):
+            params: dict[str, object] = {"server": self._name(server), "tool": tool, "arguments": arguments or {}}
+        else:
+            from bridge_kernel.by_name import call_params
+
+            params = call_params(self._registry, self._name(server), tool, arguments, named)
         return params if line is None else {**params, "line": line}
 
     def _found(self, answer: object) -> list[Any]:
@@ -420,11 +427,3 @@ def _checked_detail(detail: str) -> str:
 def _as_list(value: object) -> list[Any]:
     """A list from the host with attribute access to its dicts; an empty list for anything else."""
     return values.as_list(attribute_access(value))
-
-
-def _tools(value: object) -> list[Any]:
-    """Tools with their schema under both names: `inputSchema` as in MCP, and `input_schema`."""
-    tools = _as_list(value)
-    for tool in tools:
-        tool["inputSchema"] = tool.get("input_schema", {})
-    return tools

@@ -21,6 +21,13 @@ SERVERS_PREFIX = "mcp.servers."
 """The prefix of a server's module name, before the alias."""
 
 
+NOT_THE_SDK = (
+    "this is not the MCP SDK, because the bridge is connected to the servers already; "
+    "call a tool with 'await mcp_<server>.<tool>(...)'"
+)
+"""Says what to write instead of a client of one's own."""
+
+
 class ServerModule(ModuleType):
     """`mcp.servers.<alias>`: the tools of a server as names, `TOOLS` (dicts) and `TOOL_MAP` (name to tool)."""
 
@@ -52,6 +59,32 @@ def state_of_module(module: ServerModule) -> ServerState:
     return module._state  # pyright: ignore[reportPrivateUsage] # noqa: SLF001
 
 
+class Package(ModuleType):
+    """`mcp`: `runtime` and `servers`; also each server and helper by its own name, as in `mcp.github`."""
+
+    def __init__(self, registry: Registry, runtime: ModuleType, servers: ServersModule) -> None:
+        super().__init__("mcp", "The MCP servers of this session: mcp.runtime and mcp.servers.")
+        self.__path__ = []
+        self.runtime = runtime
+        self.servers = servers
+        self._registry = registry
+
+    def find(self, name: str) -> object:
+        """What `mcp.<name>` is; None if there is nothing of that name."""
+        if name in ("runtime", "servers"):
+            return vars(self)[name]
+        state = self._registry.find(name)
+        if state is not None:
+            return proxy_of(state)
+        return getattr(self.runtime, name) if name in self.runtime.__all__ else None
+
+    def __getattr__(self, name: str) -> object:
+        found = None if name.startswith("_") else self.find(name)
+        if found is None:
+            raise AttributeError(f"mcp has no {name!r}: {NOT_THE_SDK}" if not name.startswith("_") else name)
+        return found
+
+
 class ServersModule(ModuleType):
     """`mcp.servers`: one module for each configured server."""
 
@@ -74,14 +107,16 @@ class ServersModule(ModuleType):
 
 
 class MissingServerFinder:
-    """Lists the configured servers in the error for an unknown `mcp.servers.<alias>`."""
+    """Lists the configured servers in the error for an unknown `mcp.servers.<alias>`, and explains other modules."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        if not name.startswith(SERVERS_PREFIX):
+        if not name.startswith("mcp."):
             return
+        if not name.startswith(SERVERS_PREFIX):
+            raise ModuleNotFoundError(f"No module named {name!r}: {NOT_THE_SDK}", name=name)
         wanted = name.removeprefix(SERVERS_PREFIX)
         state = self._registry.find(wanted)
         if state is None:
@@ -92,8 +127,7 @@ class MissingServerFinder:
 def install_package(registry: Registry, runtime: ModuleType) -> None:
     """Adds the package to `sys.modules`; modules of servers follow once the servers are known."""
     servers = ServersModule(registry)
-    package = ModuleType("mcp", "The MCP servers of this session: mcp.runtime and mcp.servers.")
-    package.__dict__.update(__path__=[], runtime=runtime, servers=servers)
+    package = Package(registry, runtime, servers)
     for module in (package, runtime, servers):
         # Libraries look for optional packages with `importlib.util.find_spec`, which fails on a module without a spec.
         module.__spec__ = ModuleSpec(module.__name__, None, is_package=module is not runtime)

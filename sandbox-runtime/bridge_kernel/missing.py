@@ -11,20 +11,21 @@ import os
 import signal
 import sys
 
+from bridge_kernel.unavailable import WAY_OUT, LastFinder, why_missing
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
-    from typing import Any, NoReturn
+    from typing import NoReturn
 
-_WAY_OUT = "needs a container engine: install Podman or Docker, or choose an installed one with MCP_BRIDGE_RUNTIME"
 _THREADS = (
     "threads are not available in the embedded sandbox; use asyncio.gather for parallel tool calls. "
-    f"Code that uses threads {_WAY_OUT}"
+    f"Code that uses threads {WAY_OUT}"
 )
-_PROCESSES = f"the embedded sandbox cannot start processes; that {_WAY_OUT}"
+_PROCESSES = f"the embedded sandbox cannot start processes; that {WAY_OUT}"
 _SOCKETS = (
     "sockets are not available in the embedded sandbox, and no sandbox has a network: call a tool of an MCP server "
-    f"that fetches for you. A socket within the sandbox {_WAY_OUT}"
+    f"that fetches for you. A socket within the sandbox {WAY_OUT}"
 )
 
 _OF_PROCESSES = """
@@ -47,7 +48,7 @@ def install() -> None:
     _refuse_threads()
     _refuse_processes()
     _refuse_sockets()
-    sys.meta_path.append(MissingModuleFinder())
+    sys.meta_path.append(LastFinder(_why_missing))
 
 
 def refuse_thread(*_: object, **__: object) -> NoReturn:
@@ -80,7 +81,7 @@ def _refuse_processes() -> None:
 
     subprocess.Popen.__init__ = refuse_process
     explain_attributes(os, _OF_PROCESSES, _PROCESSES)
-    explain_attributes(signal, _OF_SIGNALS, f"the embedded sandbox does not have these signals; that {_WAY_OUT}")
+    explain_attributes(signal, _OF_SIGNALS, f"the embedded sandbox does not have these signals; that {WAY_OUT}")
 
 
 def _refuse_sockets() -> None:
@@ -116,22 +117,9 @@ def explain_attributes(module: ModuleType, words: str, reason: str) -> None:
     module.__dict__["__getattr__"] = explain
 
 
-class MissingModuleFinder:
-    """The last finder: explains why a module is missing."""
-
-    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        """Raises ModuleNotFoundError for a top-level module; `importlib.util.find_spec` just finds nothing."""
-        asker: Any = sys._getframe(2).f_globals.get("__name__")  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
-        if path is None and "." not in name and asker != "importlib.util":
-            raise ModuleNotFoundError(f"No module named {name!r}: {_why_missing(name)}", name=name)
-
-
 def _why_missing(name: str) -> str:
     if name in _SOCKET_MODULES:
         return _SOCKETS
     if name in sys.stdlib_module_names:
-        return f"{name.lstrip('_')} is not available in the embedded sandbox; that {_WAY_OUT}"
-    return (
-        "the embedded sandbox has the standard library but no packages; a package "
-        f"{_WAY_OUT}, and set MCP_BRIDGE_IMAGE to an image that has it"
-    )
+        return f"{name.lstrip('_')} is not available in the embedded sandbox; that {WAY_OUT}"
+    return why_missing(name)

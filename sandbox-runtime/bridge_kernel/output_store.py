@@ -6,6 +6,8 @@ reports what is missing.
 
 from __future__ import annotations
 
+from bridge_kernel.counted import counted
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,8 +106,7 @@ class CellOutput:
         return text in self.text
 
     def __repr__(self) -> str:
-        gone = f", the first {self.dropped_bytes:,} bytes were dropped" if self.dropped_bytes else ""
-        return (
-            f"<{self.stream} of cell {self.cell}: {len(self):,} lines, {len(self.text):,} characters{gone}; "
-            ".head(n) .tail(n) .lines(a, b) .grep(pattern), str()>"
-        )
+        were = "was" if self.dropped_bytes == 1 else "were"
+        gone = f", the first {counted(self.dropped_bytes, 'byte')} {were} dropped" if self.dropped_bytes else ""
+        size = f"{counted(len(self), 'line')}, {counted(len(self.text), 'character')}{gone}"
+        return f"<{self.stream} of cell {self.cell}: {size}; .head(n) .tail(n) .lines(a, b) .grep(pattern), str()>"

@@ -39,6 +39,8 @@ class Server:
         self._made: dict[str, Tool] = {}
 
     def __getattr__(self, name: str) -> Tool:
+        if name == "__all__":
+            return dir(self)  # pyright: ignore[reportReturnType] For `from mcp_x import *`.
         # Python and libraries (copy, pickle, inspect) probe for dunder names; no tool has one.
         if name.startswith("__") or name == "_state":
             raise AttributeError(name)
@@ -185,7 +187,7 @@ class MethodOrTool(Tool):
 
     def _tool_or_method(self, tools: list[ToolInfo]) -> Tool | Method:
         is_tool = any(self._name in (tool.get("name"), tool.get("alias")) for tool in tools)
-        return Tool(self._server, self._name, self._options) if is_tool else Method(self._server, self._name, "")
+        return Tool(self._server, self._name, self._options) if is_tool else _method(self._server, self._name, "")
 
     @property
     def __doc__(self) -> str:
@@ -204,7 +206,7 @@ class Surface(Tool):  # `mcp_x.server`: always the methods of `surface.METHODS`.
 
     def __getattr__(self, name: str) -> Method:
         if name in METHODS:
-            return Method(self._server, name, ".server")
+            return _method(self._server, name, ".server")
         raise AttributeError(f"{self.__qualname__} has no {name!r}; it has {', '.join(METHODS)}")
 
     def __dir__(self) -> list[str]:
@@ -212,6 +214,31 @@ class Surface(Tool):  # `mcp_x.server`: always the methods of `surface.METHODS`.
 
     def __repr__(self) -> str:
         return f"<{self.__qualname__}: {', '.join(METHODS)}>"
+
+
+class CallTool(Method):
+    """`mcp_x.call_tool("tool", {...})`, as in the MCP SDK; also with the arguments as keywords."""
+
+    __module__ = "mcp.servers"
+
+    def __call__(self, /, *args: object, **kwargs: object) -> Pending:
+        tool, arguments = self._tool(args, kwargs)
+        return tool(**arguments)
+
+    def sync(self, /, *args: object, **kwargs: object) -> object:
+        """The same without await; blocks the event loop."""
+        tool, arguments = self._tool(args, kwargs)
+        return tool.sync(**arguments)
+
+    def _tool(self, args: tuple[object, ...], kwargs: dict[str, object]) -> tuple[Tool, dict[str, object]]:
+        from bridge_kernel.by_name import take_tool
+
+        name, arguments = take_tool(self.__qualname__, args, kwargs)
+        return Tool(self._state, name), arguments
+
+
+def _method(state: ServerState, name: str, prefix: str) -> Method:
+    return (CallTool if name == "call_tool" else Method)(state, name, prefix)
 
 
 def place_of(tool: Tool) -> tuple[ServerState, str]:

@@ -13,6 +13,7 @@ import linecache
 import sys
 import types
 
+from bridge_kernel.counted import counted
 from bridge_kernel.pending import begin_cell
 from bridge_kernel.shorten import short_repr
 from bridge_kernel.tables import table_text
@@ -20,8 +21,11 @@ from bridge_kernel.tables import table_text
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from typing import TypeVar
 
-    Check = Callable[[ast.Module, str, tuple[str, ...]], Awaitable[None] | None]
+    T = TypeVar("T")
+    _Compiled = tuple[types.CodeType | None, types.CodeType | None]
+    Check = Callable[[ast.Module, str, set[str]], Awaitable[None] | None]
 
 
 def _future_flags() -> int:
@@ -37,6 +41,14 @@ _MAX_NAME_CHARS = 64
 # Characters that are encoded at once to count their bytes: memory may be short.
 _COUNTED_CHARS = 1 << 16
 _CO_COROUTINE = 0x80  # inspect.CO_COROUTINE, without importing inspect.
+
+
+class _CellReturn(BaseException):
+    """A `return` at the top level of a cell. Not an Exception, so `except Exception` does not catch it."""
+
+    def __init__(self, value: object = None) -> None:
+        super().__init__()
+        self.value = value
 
 
 def cell_file(cell: int) -> str:
@@ -68,42 +80,65 @@ class Repl:
     async def run(self, cell: int, code: str, check: Check | None = None) -> object:
         """Runs a cell and returns the value of its last expression, or None. Raises whatever the code raises.
 
-        `check` gets the syntax tree and the names used at the top level before anything runs; its result is awaited.
+        `check` gets the syntax tree and the names used in it before anything runs; its result is awaited.
         """
         self.has_begun = False
         begin_cell(cell_file(cell))
-        tree, body, last = self._compile(cell, code)
+        code, tree, body, last = self._compile(cell, code)
         if check is not None:
-            used = (*(body.co_names if body else ()), *(last.co_names if last else ()))
-            checking = check(tree, code, used)
+            checking = check(tree, code, _names_in(body) | _names_in(last))
             if checking is not None:
                 await checking
         self.has_begun = True
-        if body is not None:
-            await self._evaluate(body)
-        return await self._evaluate(last) if last is not None else None
+        try:
+            if body is not None:
+                await self._evaluate(body)
+            return await self._evaluate(last) if last is not None else None
+        except _CellReturn as ended:
+            return ended.value
 
     async def _evaluate(self, code: types.CodeType) -> object:
         result = eval(code, self.namespace)
         return await result if code.co_flags & _CO_COROUTINE else result
 
-    def _compile(self, cell: int, code: str) -> tuple[ast.Module, types.CodeType | None, types.CodeType | None]:
+    def _compile(self, cell: int, code: str) -> tuple[str, ast.Module, types.CodeType | None, types.CodeType | None]:
+        """The code, with slips repaired; its tree; its statements without the last expression; that expression."""
         file = cell_file(cell)
-        # Lines as the tokenizer counts them; str.splitlines would also split at a form feed or U+2028.
-        lines = [f"{line}\n" for line in code.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
-        linecache.cache[file] = (len(code), None, lines, file)
+        _keep_lines(file, code)
         flags = self._flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        tree = compile(code, file, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
+
+        def parse(text: str) -> ast.Module:
+            return compile(text, file, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
+
+        tree = _tried(lambda: parse(code))
+        if isinstance(tree, SyntaxError):
+            from bridge_kernel.slips import parse_repaired
+
+            code, tree = parse_repaired(code, tree, parse)
+            _keep_lines(file, code)
+        compiled = _tried(lambda: self._compile_tree(tree, file, flags))
+        if isinstance(compiled, SyntaxError):
+            if compiled.msg != "'return' outside function":
+                raise compiled
+            from bridge_kernel.slips import RETURN, replace_returns
+
+            replace_returns(tree, file)
+            builtins.__dict__[RETURN] = _CellReturn
+            compiled = self._compile_tree(tree, file, flags)
+        body, last = compiled
+        if body is not None:
+            # `from __future__ import …` applies to later cells too, as at the interpreter's prompt.
+            self._flags |= body.co_flags & _FUTURE_FLAGS
+        return code, tree, body, last
+
+    @staticmethod
+    def _compile_tree(tree: ast.Module, file: str, flags: int) -> _Compiled:
         last, statements = None, tree.body
         if statements and isinstance(statements[-1], ast.Expr):
             last = compile(ast.Expression(statements[-1].value), file, "eval", flags, dont_inherit=True)
             statements = statements[:-1]
         module = ast.Module(statements, tree.type_ignores)
-        body = compile(module, file, "exec", flags, dont_inherit=True) if statements else None
-        if body is not None:
-            # `from __future__ import …` applies to later cells too, as at the interpreter's prompt.
-            self._flags |= body.co_flags & _FUTURE_FLAGS
-        return tree, body, last
+        return compile(module, file, "exec", flags, dont_inherit=True) if statements else None, last
 
     def remember(self, value: object) -> None:
         """Binds `_` to the value of the last expression."""
@@ -146,6 +181,28 @@ class Repl:
         return report
 
 
+def _tried(compiler: Callable[[], T]) -> T | SyntaxError:
+    """The result, or the syntax error. Returned, because an error raised while it is handled would show it, too."""
+    try:
+        return compiler()
+    except SyntaxError as error:
+        return error
+
+
+def _names_in(code: types.CodeType | None) -> set[str]:
+    """The global names and attributes that code uses, including its functions."""
+    if code is None:
+        return set()
+    return set(code.co_names).union(*(_names_in(part) for part in code.co_consts if isinstance(part, types.CodeType)))
+
+
+def _keep_lines(file: str, code: str) -> None:
+    """Keeps the source of a cell for tracebacks."""
+    # Lines as the tokenizer counts them; str.splitlines would also split at a form feed or U+2028.
+    lines = [f"{line}\n" for line in code.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
+    linecache.cache[file] = (len(code), None, lines, file)
+
+
 def shortened(text: str, limit: int) -> str:
     """A text of more than `limit` characters, cut in the middle. The host finds the cut by its words."""
     if len(text) <= limit:
@@ -156,8 +213,8 @@ def shortened(text: str, limit: int) -> str:
     for start in range(half, end, _COUNTED_CHARS):
         omitted += len(text[start : min(end, start + _COUNTED_CHARS)].encode("utf-8", "surrogatepass"))
     line_count = text.count("\n", half, end)
-    lines = f" ({line_count:,} {'line' if line_count == 1 else 'lines'})" if line_count else ""
-    return f"{text[:half]}\n[{omitted:,} bytes{lines} omitted here.]\n{text[end:]}"
+    lines = f" ({counted(line_count, 'line')})" if line_count else ""
+    return f"{text[:half]}\n[{counted(omitted, 'byte')}{lines} omitted here.]\n{text[end:]}"
 
 
 def _text_of(value: object) -> str:

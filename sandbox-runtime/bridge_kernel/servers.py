@@ -124,16 +124,19 @@ class Registry:
         self.host = host
         self.autoload = False
         self._servers: dict[str, ServerState] = {}
+        self.words: frozenset[str] = frozenset()
+        """Names and aliases of the servers, without case: tells fast that a word names none of them."""
 
     def update(self, loaded: list[ServerRef], discovered: list[ServerRef] | None) -> None:
         """Applies the lists of an `execute` frame; `discovered` is None if it did not change."""
         if discovered is not None:
             kept = self._servers
             self._servers = {ref["name"]: self._updated(kept.get(ref["name"]), ref) for ref in discovered}
-        for reference in loaded:
-            if reference["name"] not in self._servers:
-                self._servers[reference["name"]] = ServerState(self.host, reference)
+        missing = [reference for reference in loaded if reference["name"] not in self._servers]
+        self._servers.update((reference["name"], ServerState(self.host, reference)) for reference in missing)
         names = {reference["name"] for reference in loaded}
+        if discovered is not None or missing:
+            self.words = frozenset(word.casefold() for one in self.all() for word in (one.name, one.alias))
         for server in self._servers.values():
             server.is_loaded = server.name in names
             server.may_load = self.autoload
@@ -156,6 +159,8 @@ class Registry:
     def find(self, name: str) -> ServerState | None:
         """The server with this name or alias; an exact match first, then ignoring case."""
         folded = name.casefold()
+        if folded not in self.words:
+            return None
         for server in self._servers.values():
             if name in (server.name, server.alias):
                 return server

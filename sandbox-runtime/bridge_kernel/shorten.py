@@ -6,6 +6,8 @@ all of it would be cut again.
 
 from __future__ import annotations
 
+from bridge_kernel.counted import counted
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -53,11 +55,11 @@ def _is_large(value: object) -> bool:
 def _describe(value: object) -> str:
     name = type(value).__name__
     if isinstance(value, str):
-        return f"{name}, {len(value):,} characters"
+        return f"{name}, {counted(len(value), 'character')}"
     if isinstance(value, (bytes, bytearray)):
-        return f"{name}, {len(value):,} bytes"
+        return f"{name}, {counted(len(value), 'byte')}"
     if _is_collection(value) or _is_mapping(value):
-        return f"{name}, {len(value):,} {'item' if len(value) == 1 else 'items'}"
+        return f"{name}, {counted(len(value), 'item')}"
     return name
 
 

@@ -7,6 +7,7 @@ Python objects, on demand.
 from __future__ import annotations
 
 from bridge_kernel.arguments import NotJsonError, to_json
+from bridge_kernel.counted import counted
 from bridge_kernel.errors import ArgumentError
 from bridge_kernel.json_schema import Checker
 from bridge_kernel.near import close_names
@@ -121,7 +122,11 @@ class ToolSpec:
         names = list(self._by_name)
         if len(args) > len(names):
             aliases = ", ".join(self._alias(name) for name in names)
-            takes = f"takes at most {len(names)} arguments ({aliases})" if names else "takes no positional arguments"
+            takes = (
+                f"takes at most {counted(len(names), 'argument')} ({aliases})"
+                if names
+                else "takes no positional arguments"
+            )
             raise self._refusal("", f"{takes}, but {len(args)} {'was' if len(args) == 1 else 'were'} given")
         given = dict(zip(names, args, strict=False))
         for key, value in kwargs.items():

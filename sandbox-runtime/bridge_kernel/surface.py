@@ -15,9 +15,13 @@ from bridge_kernel.values import as_dict, as_list, to_prompt, to_resource
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from bridge_kernel.servers import ServerState
 
 METHODS: dict[str, str] = {
+    "list_tools": "() The server's tools (await): dicts with `name`, `alias`, `description`, `inputSchema`.",
+    "call_tool": "(name, arguments) Calls a tool by name (await).",
     "list_resources": "() The server's resources (await): dicts with `uri`, `name`, `description`, `mimeType`.",
     "list_resource_templates": "() The server's resource URI templates (await): dicts with `uriTemplate`, `name`, …",
     "read_resource": "(uri) One resource (await): parsed JSON, `str` or `bytes`, or a list if there are several parts.",
@@ -53,8 +57,18 @@ def _as_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
+def tool_list(answer: object) -> list[Any]:
+    """Tools with their schema under both names: `inputSchema` as in MCP, and `input_schema`."""
+    tools = as_list(attribute_access(answer))
+    for tool in tools:
+        tool["inputSchema"] = tool.get("input_schema", {})
+    return tools
+
+
 def result(label: str, method: str, answer: object) -> object:
     """The Python value of the host's answer; omissions from a list are reported on stderr."""
+    if method == "list_tools":
+        return tool_list(answer)
     if method == "read_resource":
         return to_resource(answer)
     if method == "get_prompt":

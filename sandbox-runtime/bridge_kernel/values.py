@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 
 from bridge_kernel.attr_dict import AttrDict, attribute_access
+from bridge_kernel.counted import counted
 from bridge_kernel.errors import ToolError
 from bridge_kernel.text_result import TextResult
 
@@ -72,7 +73,7 @@ class _BinaryContent(_Content):
     def __repr__(self) -> str:
         # Computed without decoding: four characters are three bytes, minus one for each padding character.
         count = len(self._base64) * 3 // 4 - self._base64[-2:].count("=")
-        return f"<{type(self).__name__} {self.mime_type or 'of unknown type'}, {count:,} bytes>"
+        return f"<{type(self).__name__} {self.mime_type or 'of unknown type'}, {counted(count, 'byte')}>"
 
 
 class ImageContent(_BinaryContent):
@@ -180,7 +181,7 @@ class ResourceBytes(bytes):
         return str(path)
 
     def __repr__(self) -> str:
-        return f"<ResourceBytes {self.mime_type or 'of unknown type'}, {len(self):,} bytes>"
+        return f"<ResourceBytes {self.mime_type or 'of unknown type'}, {counted(len(self), 'byte')}>"
 
 
 def to_resource(raw: object) -> object:

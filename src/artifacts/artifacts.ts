@@ -35,7 +35,7 @@ export interface ArtifactPiece {
   readonly isLast: boolean;
 }
 
-/** Every rejection is a `BridgeError` with `CALL_REFUSED`, `LIMIT_ARTIFACT` or `STATE_WRITE_FAILED`. */
+/** Every rejection is a `BridgeError` with `ARTIFACT_UNKNOWN`, `CALL_REFUSED`, `LIMIT_ARTIFACT` or `STATE_WRITE_FAILED`. */
 export interface Artifacts {
   /** Stores a piece. Resolves with the artifact after the last one; it then replaces an artifact of the same name. */
   write(piece: ArtifactPiece): Promise<Artifact | undefined>;
@@ -116,8 +116,8 @@ class ArtifactFolder implements Artifacts {
       const artifact = await describe(this.#root, session, name);
       return { data: await readPart(join(this.#root, session, name), offset, length), artifact };
     } catch (error) {
-      throw new BridgeError('CALL_REFUSED', `there is no artifact '${name}' of session '${session}'`, {
-        hint: 'runtime.list_artifacts() lists all artifacts.',
+      throw new BridgeError('ARTIFACT_UNKNOWN', `session '${session}' has saved no artifact '${name}'`, {
+        hint: 'runtime.list_artifacts() lists the artifacts of all sessions.',
         cause: error,
       });
     }
@@ -323,9 +323,9 @@ function checkRoom(folder: string, name: string, files: readonly { readonly name
 
 function checkNames(session: string, name: string): void {
   if (!SESSION_NAME_PATTERN.test(session) || !isName(name)) {
-    const shown = JSON.stringify(name.slice(0, 80));
-    throw new BridgeError('CALL_REFUSED', `an artifact cannot have the name ${shown}`, {
-      hint: 'Use up to 120 letters, digits and "_.-", such as report.csv, without folders and without a dot at the start or end.',
+    const shown = JSON.stringify(name.slice(0, 80)).slice(1, -1).replaceAll('\\"', '"');
+    throw new BridgeError('CALL_REFUSED', `an artifact cannot have the name '${shown}'`, {
+      hint: "Use up to 120 letters, digits and '_.-', such as report.csv, without folders and without a dot at the start or end.",
     });
   }
 }

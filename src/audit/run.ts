@@ -1,6 +1,8 @@
 /** `audit`: shows, follows and counts the record of cells and calls. Starts and changes nothing. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { escapeControls } from '../base/log.ts';
+import { counted } from '../base/units.ts';
 import type { CommandContext } from '../terminal/command.ts';
 import { joinRecords, matches } from './entries.ts';
 import { auditDirectory } from './files.ts';
@@ -117,7 +119,7 @@ async function count(command: AuditCommand, reader: AuditReader, options: WithNo
 function reportDamage(reader: AuditReader, writeError: (text: string) => void): void {
   if (reader.badLines > 0) {
     writeError(
-      `${reader.badLines} lines were skipped because they are not valid records: damaged, incomplete or from a later version.\n`,
+      `Skipped ${counted(reader.badLines, 'line')} with no valid record: damaged, incomplete or from a later version.\n`,
     );
   }
   for (const reason of reader.unreadable) {

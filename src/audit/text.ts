@@ -1,6 +1,7 @@
 /** What `audit` prints for people: plain lines, no colors. Control characters of code and names are escaped. */
 
 import { escapeControls } from '../base/log.ts';
+import { counted } from '../base/units.ts';
 import { renderTable } from '../terminal/text-table.ts';
 import type { AuditEntry, CellEntry } from './entries.ts';
 import type { AuditRecord, RecordOf } from './records.ts';
@@ -17,13 +18,13 @@ function renderCell({ id, started, ended, calls, callsLeftOut }: CellEntry, with
   const servers =
     started === undefined || started.servers.length === 0 ? '' : `  servers ${started.servers.join(', ')}`;
   const code = withCode && started !== undefined ? renderCode(started) : '';
-  const further = callsLeftOut === 0 ? '' : line(`    … and ${callsLeftOut} more calls`);
+  const further = callsLeftOut === 0 ? '' : line(`    … and ${counted(callsLeftOut, 'more call')}`);
   return `${line(`${timeOf(at)}  ${id}  ${outcome}${servers}`)}${code}${calls.map((call) => line(`    ${renderCall(call)}`)).join('')}${further}`;
 }
 
 function renderCode({ code, code_bytes, code_sha256 }: RecordOf<'cell_started'>): string {
   const lines = code.split('\n').map((text) => line(`  | ${text}`));
-  return `${line(`  code: ${code_bytes} bytes, SHA-256 ${code_sha256}`)}${lines.join('')}`;
+  return `${line(`  code: ${counted(code_bytes, 'byte')}, SHA-256 ${code_sha256}`)}${lines.join('')}`;
 }
 
 /** One record in one line. */
@@ -35,7 +36,7 @@ export function renderRecord(record: AuditRecord): string {
     case 'session_ended':
       return `${at}  session ${record.session}/${record.generation} ended: ${record.reason}`;
     case 'cell_started':
-      return `${at}  ${record.id}  started: ${record.code_bytes} bytes of code`;
+      return `${at}  ${record.id}  started: ${counted(record.code_bytes, 'byte')} of code`;
     case 'cell_ended':
       return `${at}  ${record.id}  ${outcomeOf(record)}`;
     case 'cell_refused':
@@ -44,15 +45,15 @@ export function renderRecord(record: AuditRecord): string {
       return `${at}  ${record.cell}  ${record.job === undefined ? '' : `job ${record.job}  `}${renderCall(record)}`;
     case 'tool_saved': {
       const how = `${record.replaced === undefined ? '' : ', replacing another'}${record.asked ? ', allowed by the user' : ''}`;
-      return `${at}  ${record.cell}  saved the function ${record.name}: ${record.bytes} bytes, SHA-256 ${record.sha256}${how}`;
+      return `${at}  ${record.cell}  saved the function ${record.name}: ${counted(record.bytes, 'byte')}, SHA-256 ${record.sha256}${how}`;
     }
     case 'calls_refused': {
       const what = record.server === undefined ? 'various tools' : `${record.server}.${record.tool ?? ''}`;
-      return `${at}  ${record.cell}  ${record.calls} more calls of ${what} refused: ${record.error_code}`;
+      return `${at}  ${record.cell}  ${counted(record.calls, 'more call')} of ${what} refused: ${record.error_code}`;
     }
     case 'lost': {
       const of = record.session === undefined ? '' : ` of session ${record.session}`;
-      return `${at}  ${record.records} records${of} are missing here: ${record.reason}`;
+      return `${at}  ${counted(record.records, 'record')}${of} ${record.records === 1 ? 'is' : 'are'} missing here: ${record.reason}`;
     }
   }
 }
@@ -60,7 +61,7 @@ export function renderRecord(record: AuditRecord): string {
 function outcomeOf(ended: RecordOf<'cell_ended'>): string {
   const why = ended.error_code ?? ended.exception;
   const outputBytes = ended.stdout_bytes + ended.stderr_bytes + ended.value_bytes + ended.error_bytes;
-  return `${ended.status}${why === undefined ? '' : ` ${why}`}  ${milliseconds(ended.duration_ms)}  ${outputBytes} bytes of output`;
+  return `${ended.status}${why === undefined ? '' : ` ${why}`}  ${milliseconds(ended.duration_ms)}  ${counted(outputBytes, 'byte')} of output`;
 }
 
 function renderCall(call: RecordOf<'call'>): string {
@@ -72,7 +73,7 @@ function renderCall(call: RecordOf<'call'>): string {
     ...(call.decision === 'allowed' ? [] : [call.answer === undefined ? call.decision : renderAnswer(call)]),
     ...(call.rule === undefined ? [] : [`(${call.rule})`]),
     milliseconds(call.duration_ms),
-    ...(call.result_bytes === undefined ? [] : [`${call.result_bytes} bytes`]),
+    ...(call.result_bytes === undefined ? [] : [counted(call.result_bytes, 'byte')]),
   ];
   return parts.join('  ');
 }
@@ -90,11 +91,12 @@ export function renderStatistics(statistics: AuditStatistics, nothing: string): 
   }
   const states = Object.entries(cells).map(([status, count]) => `${count} ${status}`);
   const times = `p50 ${milliseconds(statistics.cell_p50_ms)}, p95 ${milliseconds(statistics.cell_p95_ms)}`;
+  const sandboxes = sessions === 1 ? '1 sandbox' : `${sessions} sandboxes`;
   const header = ['tool', 'calls', 'failed', 'refused', 'p50', 'p95', 'result bytes'];
   return [
-    line(`${timeOf(from)} to ${timeOf(to)}: ${bridges} bridges, ${sessions} sandboxes`),
-    line(`cells: ${states.join(', ') || 'none'}; ${times}; ${statistics.output_bytes} bytes of output`),
-    ...(lost === 0 ? [] : [line(`${lost} records are missing`)]),
+    line(`${timeOf(from)} to ${timeOf(to)}: ${counted(bridges, 'bridge')}, ${sandboxes}`),
+    line(`cells: ${states.join(', ') || 'none'}; ${times}; ${counted(statistics.output_bytes, 'byte')} of output`),
+    ...(lost === 0 ? [] : [line(`${counted(lost, 'record')} ${lost === 1 ? 'is' : 'are'} missing`)]),
     tools.length === 0 ? line('no tool calls') : renderTable([header, ...tools.map(toRow)], ''),
   ].join('');
 }

@@ -3,11 +3,13 @@
  * turned into lines later, so nothing waits for the log, except a cell whose record is required: it waits until its start
  * is in the file.
  */
+
 import { createHash } from 'node:crypto';
 import type { CellAnswer, CellRequest, EngineReport, OutputText } from '../base/cell.ts';
 import { BridgeError, type ErrorCode, messageOf } from '../base/errors.ts';
 import { AUDIT_FILES, AUDIT_WAIT_MS } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
+import { counted } from '../base/units.ts';
 import type { Decision } from '../calls/contract.ts';
 import { renderCellError } from '../render/cell-error.ts';
 import type { RecordedCell, SessionRecorder, SessionRun } from '../session/recorder.ts';
@@ -248,7 +250,7 @@ export class AuditTrail implements SessionRecorder {
     const reason = failure ?? 'they arrived faster than they could be written';
     const gaps = [
       ...(unwritten === undefined ? [] : [unwritten]),
-      ...(lost === 0 ? [] : [`${lost.toLocaleString('en-US')} records were lost, because ${reason}`]),
+      ...(lost === 0 ? [] : [`${counted(lost, 'record')} ${lost === 1 ? 'was' : 'were'} lost, because ${reason}`]),
     ];
     if (gaps.length > 0) {
       return [`The audit record of this cell is incomplete: ${gaps.join('; ')}.`];

@@ -4,10 +4,12 @@
  * each session has its share; beyond that they are dropped and counted, and a `lost` record marks the gap. On disk, too, a
  * session that has used its share of a day goes on in files of its own.
  */
+
 import type { FileHandle } from 'node:fs/promises';
 import { messageOf } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { createPause } from '../base/slices.ts';
+import { counted } from '../base/units.ts';
 import {
   type AuditFile,
   dayOf,
@@ -165,7 +167,7 @@ export class AuditWriter {
     const left = lost + made + this.#queue.length;
     if (left > 0) {
       this.#options.logger.warning(
-        `The last ${left} records are missing from the audit log: ${this.#failure ?? 'it was closed'}.`,
+        `The last ${left === 1 ? 'record is' : `${counted(left, 'record')} are`} missing from the audit log: ${this.#failure ?? 'it was closed'}.`,
       );
     }
     this.#wakeWaiting();

@@ -62,6 +62,7 @@ export const ERROR_CODES = {
   TOOL_ARGUMENT_INVALID: { meaning: 'an argument does not match the tool; nothing was sent', fixedBy: 'model', retry: false, exitCode: 70 },
   TOOL_CHANGED: { meaning: 'the tool definition differs from the accepted one; nothing was sent', fixedBy: 'user', retry: false, exitCode: 77 },
   TOOL_FAILED: { meaning: 'the tool reported an error', fixedBy: 'model', retry: false, exitCode: 70 },
+  ARTIFACT_UNKNOWN: { meaning: 'no artifact with that name is saved', fixedBy: 'model', retry: false, exitCode: 70 },
   POLICY_DENIED: { meaning: 'a policy denies the call; nothing was sent', fixedBy: 'user', retry: false, exitCode: 77 },
   POLICY_LIMIT: { meaning: 'the call exceeds a limit of a policy', fixedBy: 'user', retry: true, exitCode: 77 },
   APPROVAL_DENIED: { meaning: 'the person denied the call', fixedBy: 'user', retry: false, exitCode: 77 },

@@ -1,4 +1,4 @@
-/** Durations and sizes as people write them in settings and files. */
+/** Durations and sizes as people write them in settings and files, and counts as messages show them. */
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 const UNIT_BYTES: Readonly<Record<string, number>> = { b: 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3, t: 1024 ** 4 };
@@ -13,4 +13,9 @@ export function parseDurationMs(text: string): number {
 export function parseSizeBytes(text: string): number {
   const [, amount, unit = 'b'] = /^(\d+(?:\.\d+)?)\s*(?:([bkmgt])|([kmgt])i?b)?$/i.exec(text)?.filter(Boolean) ?? [];
   return Math.floor(Number(amount) * (UNIT_BYTES[unit.toLowerCase()] ?? Number.NaN));
+}
+
+/** `1 byte`, `1,024 bytes`. */
+export function counted(count: number, noun: string): string {
+  return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;
 }

@@ -10,6 +10,7 @@ import { toBridgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { PACKAGE_ROOT } from '../base/package.ts';
 import { createHostCalls } from '../calls/host-calls.ts';
+import { resolveName } from '../catalog/names.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
 import { detectEngine } from '../engines/detect.ts';
 import type { Engine } from '../engines/engine.ts';
@@ -118,16 +119,21 @@ async function closeServers({ pool, known }: ConfiguredServers): Promise<void> {
 }
 
 function listServers(servers: ConfiguredServers): ServerNames {
-  const names = servers.refresh().map(({ name }) => name);
+  const callable = servers.refresh();
   const errors = servers.issues().filter(({ level }) => level === 'error');
-  return { names, fileProblems: errors.map(renderIssue), whyDisabled: (name) => servers.known.whyDisabled(name) };
+  return {
+    names: callable.map(({ name }) => name),
+    fileProblems: errors.map(renderIssue),
+    resolve: (wanted) => resolveName(callable, wanted)?.name,
+    whyDisabled: (name) => servers.known.whyDisabled(name),
+  };
 }
 
 /** Removes sandboxes that bridges left behind. */
 async function sweep(engine: Engine, logger: Logger): Promise<void> {
   const count = await engine.sweep();
   if (count > 0) {
-    logger.info(`Removed ${count} sandboxes that earlier bridges left behind.`);
+    logger.info(`Removed ${count === 1 ? '1 sandbox' : `${count} sandboxes`} that earlier bridges left behind.`);
   }
 }
 

@@ -1,9 +1,11 @@
 /** `doctor`: checks everything that a cell needs, reports problems with their fixes, and applies the safe fixes with `--fix`. */
+
 import { arch, platform } from 'node:os';
 import { styleText } from 'node:util';
 import { ERROR_CODES } from '../base/errors.ts';
 import { escapeControls, escapeInJson, escapeInLines, silentLogger } from '../base/log.ts';
 import { VERSION } from '../base/package.ts';
+import { counted } from '../base/units.ts';
 import { StartTimes } from '../directory/server-test.ts';
 import type { EngineName } from '../engines/engine.ts';
 import type { CommandHost } from '../terminal/command.ts';
@@ -92,10 +94,6 @@ function render({ engines, findings, requested, runs, version }: Diagnosis, hasC
     renderFindings(findings, hasColors),
     `${verdict} ${counted(count('problem'), 'problem')}, ${counted(count('warning'), 'warning')}.\n`,
   ].join('\n');
-}
-
-function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
 const COLORS = { ok: 'green', warning: 'yellow', problem: 'red' } as const;

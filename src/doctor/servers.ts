@@ -8,6 +8,7 @@ import type { ConfiguredServers } from '../directory/configured-servers.ts';
 import { askEach, type StartTimes, testServer } from '../directory/server-test.ts';
 import { type Finding, findingOfIssue } from '../terminal/finding.ts';
 import type { Progress } from '../terminal/progress-line.ts';
+import { countOf } from '../terminal/text-table.ts';
 
 /** With `isStarting`, starts every server; otherwise reports what is cached about it. The caller closes `configured`. */
 export async function examineServers(
@@ -61,7 +62,7 @@ async function start(server: CatalogServer, configured: ConfiguredServers, times
     const text = `${name}: ${error.message.replace(`server '${name}' `, '')}`;
     return { section: 'servers', level: 'problem', text, hint: error.hint ?? `The server is defined in ${file}.` };
   }
-  const text = `${name}: ${tools} tools in ${(ms / 1000).toFixed(1)} s`;
+  const text = `${name}: ${countOf(tools ?? 0)} in ${(ms / 1000).toFixed(1)} s`;
   return notices.length === 0
     ? { section: 'servers', level: 'ok', text }
     : {
@@ -87,6 +88,6 @@ async function recall(server: CatalogServer, { known, definitions, failures }: C
     };
   }
   const count = known.metadata(server)?.tools.length;
-  const text = count === undefined ? 'not started yet' : `${count} tools when it last ran`;
+  const text = count === undefined ? 'not started yet' : `${countOf(count)} when it last ran`;
   return { section: 'servers', level: 'ok', text: `${name}: ${text}` };
 }

@@ -1,8 +1,10 @@
 /** Prints the result of a tool (`CallToolResult` of MCP): its text on stdout, and binary content in files. */
+
 import { writeFile } from 'node:fs/promises';
 import { BridgeError, messageOf } from '../base/errors.ts';
 import { isObject, type JsonObject } from '../base/is-object.ts';
 import { escapeInLines } from '../base/log.ts';
+import { counted } from '../base/units.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 
 /** An image, a sound, or a file. */
@@ -117,7 +119,7 @@ export async function showResult(
 
 /** Writes one binary part, and returns one line about it. */
 async function showPart({ kind, mimeType, bytes }: BinaryPart, file: string | undefined): Promise<string> {
-  const what = escapeInLines(`${kind}, ${mimeType}, ${bytes.length.toLocaleString('en-US')} bytes`);
+  const what = escapeInLines(`${kind}, ${mimeType}, ${counted(bytes.length, 'byte')}`);
   if (file === undefined) {
     return `${what}: not shown; to save it, add --output FILE.\n`;
   }

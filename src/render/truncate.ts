@@ -4,6 +4,7 @@
  */
 
 import { MAX_VALUE_CHARS } from '../base/limits.ts';
+import { counted } from '../base/units.ts';
 
 /** The cut is made at a line end only if that loses at most this share of what may be kept. */
 const MAX_LOST_SHARE = 0.5;
@@ -68,11 +69,11 @@ export function shareOut(total: number, needs: readonly number[]): number[] {
 
 /** The line that replaces the missing part. `whole` is the Python expression for the complete text. */
 export function describeGap(gap: { readonly bytes: number; readonly lines: number }, whole?: string): string {
-  const lines = gap.lines === 0 ? '' : ` (${gap.lines.toLocaleString('en')} ${gap.lines === 1 ? 'line' : 'lines'})`;
-  return `[${gap.bytes.toLocaleString('en')} bytes${lines} omitted here${whole === undefined ? '' : `; ${whole} has all of it`}.]`;
+  const lines = gap.lines === 0 ? '' : ` (${counted(gap.lines, 'line')})`;
+  return `[${counted(gap.bytes, 'byte')}${lines} omitted here${whole === undefined ? '' : `; ${whole} has all of it`}.]`;
 }
 
-const GAP = /^\[([\d,]{1,15}) bytes(?: \(([\d,]{1,15}) lines?\))? omitted here\.\]$/gm;
+const GAP = /^\[([\d,]{1,15}) bytes?(?: \(([\d,]{1,15}) lines?\))? omitted here\.\]$/gm;
 
 /**
  * The parts of a text that the sandbox has cut in its middle because it was longer than `MAX_VALUE_CHARS`, and what is missing

@@ -1,9 +1,9 @@
 /**
  * Checks the arguments of `run_python`. Written by hand, because a model that must fix its call reads the message: each one
- * names the argument, its value and what is allowed.
+ * names the argument, its value and what is allowed, and its hint is one next step.
  *
- * A value of the wrong type is accepted if it can mean only one thing: models write `timeout: "5"`, `servers: "github"`,
- * `servers: "[\"github\"]"` and `session: 5`, and each refusal costs them a turn.
+ * A value is accepted if it can mean only one thing: models write `timeout: "5"`, `servers: "github"`, `servers: "['github']"`,
+ * `servers: ["mcp_GitHub"]` and `session: 5`, and each refusal costs them a turn.
  */
 
 import { DEFAULT_SESSION } from '../base/cell.ts';
@@ -24,6 +24,9 @@ const ARGUMENT_NAMES = ['code', 'servers', 'timeout', 'session'];
 const MAX_SHOWN_VALUE_CHARS = 60;
 const MAX_SHOWN_NAMES = 40;
 const MAX_SHOWN_PROBLEMS = 3;
+
+const SEND_CODE = 'Send the Python source as the string `code`.';
+const EXAMPLE_LIST = "Write a list such as ['github'], or leave the argument out.";
 
 export interface CellArguments {
   readonly code: string;
@@ -46,13 +49,16 @@ export interface ArgumentRules {
  */
 export async function checkRunArguments(given: unknown, rules: ArgumentRules): Promise<CellArguments> {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
-    throw refusal(`The arguments are ${shown(given)}; an object with \`code\` is needed.`);
+    throw refusal(`The arguments are ${shown(given)}; an object with \`code\` is needed.`, SEND_CODE);
   }
   const named = given as Record<string, unknown>;
   const unknown = Object.keys(named).find((name) => !ARGUMENT_NAMES.includes(name));
   if (unknown !== undefined) {
-    const guess = await didYouMean(unknown, ARGUMENT_NAMES);
-    throw refusal(`There is no argument ${quoted(unknown)}; allowed are ${listed(ARGUMENT_NAMES)}.${guess}`);
+    const guess = (await didYouMean(unknown, ARGUMENT_NAMES)).trim();
+    throw refusal(
+      `There is no argument ${quoted(unknown)}; allowed are ${listed(ARGUMENT_NAMES)}.`,
+      guess === '' ? 'Leave it out.' : guess,
+    );
   }
   return {
     code: checkCode(named.code),
@@ -64,13 +70,13 @@ export async function checkRunArguments(given: unknown, rules: ArgumentRules): P
 
 function checkCode(code: unknown): string {
   if (code === undefined) {
-    throw refusal('`code` is missing; it is the Python source to run, a string.');
+    throw refusal('`code` is missing; it is the Python source to run, a string.', SEND_CODE);
   }
   if (typeof code !== 'string') {
-    throw refusal(`\`code\` is ${shown(code)}; it must be a string of Python source.`);
+    throw refusal(`\`code\` is ${shown(code)}; it must be a string of Python source.`, SEND_CODE);
   }
   if (code.trim() === '') {
-    throw refusal('`code` is blank; it must hold Python source.');
+    throw refusal('`code` is blank; it must hold Python source.', SEND_CODE);
   }
   const bytes = Buffer.byteLength(code);
   if (bytes > MAX_CODE_BYTES) {
@@ -85,7 +91,13 @@ function checkCode(code: unknown): string {
 function checkTimeout(timeout: unknown, maxSeconds: number): number {
   const seconds = typeof timeout === 'string' && DECIMAL.test(timeout.trim()) ? Number(timeout) : timeout;
   if (typeof seconds !== 'number' || !Number.isInteger(seconds) || seconds < 1 || seconds > maxSeconds) {
-    throw refusal(`\`timeout\` is ${shown(timeout)}; it must be a whole number of seconds from 1 to ${maxSeconds}.`);
+    const isTooLong = typeof seconds === 'number' && seconds > maxSeconds;
+    throw refusal(
+      `\`timeout\` is ${shown(timeout)}; it must be a whole number of seconds from 1 to ${maxSeconds}.`,
+      isTooLong
+        ? `Use ${maxSeconds}, and do the rest in the next cell. The user can allow more with MCP_BRIDGE_MAX_TIMEOUT.`
+        : 'Write only the number of seconds, without a unit or fraction.',
+    );
   }
   return seconds;
 }
@@ -95,56 +107,70 @@ function checkSession(given: unknown): string {
   const session = Number.isSafeInteger(given) ? String(given) : given;
   if (typeof session !== 'string' || !SESSION_NAME_PATTERN.test(session)) {
     throw refusal(
-      `\`session\` is ${shown(given)}; it must be a string of 1 to 64 letters, digits, "_", "." or "-" that begins ` +
+      `\`session\` is ${shown(given)}; it must be a string of 1 to 64 letters, digits, '_', '.' or '-' that begins ` +
         'with a letter or digit.',
+      'Use a short name such as default, or leave the argument out.',
     );
   }
   return session;
 }
 
 async function checkServers(given: unknown, rules: ArgumentRules): Promise<readonly string[]> {
-  if (typeof given === 'string' && given.trim() !== '') {
+  if (Array.isArray(given) ? given.length === 0 : typeof given === 'string' && given.trim() === '') {
+    return [];
+  }
+  if (typeof given === 'string') {
     const configured = await rules.listServers();
-    return refuseMissing(namesIn(readServers(given, configured.names)), configured);
+    return resolveAll(textsIn(readServers(given, configured.names)), configured);
   }
   if (!Array.isArray(given)) {
     throw notAList(given);
   }
-  const names = namesIn(given);
-  return names.length === 0 ? names : refuseMissing(names, await rules.listServers());
+  const names = textsIn(given);
+  return resolveAll(names, await rules.listServers());
 }
 
-/** Each name once. */
-function namesIn(servers: readonly unknown[]): readonly string[] {
+function textsIn(servers: readonly unknown[]): readonly string[] {
   const notText = servers.findIndex((name) => typeof name !== 'string');
   if (notText !== -1) {
-    throw refusal(`\`servers[${notText}]\` is ${shown(servers[notText])}; it must be the name of a server, a string.`);
+    throw refusal(
+      `\`servers[${notText}]\` is ${shown(servers[notText])}; it must be the name of a server, a string.`,
+      EXAMPLE_LIST,
+    );
   }
-  return [...new Set(servers as readonly string[])];
+  return servers as readonly string[];
 }
 
-async function refuseMissing(wanted: readonly string[], configured: ServerNames): Promise<readonly string[]> {
-  const missing = wanted.find((name) => !configured.names.includes(name));
-  if (missing !== undefined) {
-    throw configured.whyDisabled(missing) ?? (await notConfigured(missing, configured));
+/** The configured name of each server, once. */
+async function resolveAll(wanted: readonly string[], configured: ServerNames): Promise<readonly string[]> {
+  const found = new Set<string>();
+  const exact = new Set(configured.names);
+  for (const name of wanted) {
+    // As in Python, `mcp_github`, or in the tool names of other clients, `mcp__github`.
+    const bare = name.replace(/^mcp_+/i, '');
+    const server = exact.has(name) ? name : (configured.resolve(name) ?? configured.resolve(bare));
+    if (server === undefined) {
+      const disabled = configured.whyDisabled(name) ?? configured.whyDisabled(bare);
+      throw disabled ?? (await notConfigured(name, configured));
+    }
+    found.add(server);
   }
-  return wanted;
+  return [...found];
 }
 
 function notAList(given: unknown): BridgeError {
-  return refusal(`\`servers\` is ${shown(given)}; it must be a list of server names, for example ["github"].`);
+  return refusal(`\`servers\` is ${shown(given)}; it must be a list of server names.`, EXAMPLE_LIST);
 }
 
-/**
- * Reads a string given instead of a list: the server of exactly that name, a list as JSON, or one name. Refuses any other:
- * "a, b" could be one server or two.
- */
+/** Reads a string given instead of a list: the server of exactly that name, a list as JSON or Python, or names with commas. */
 function readServers(text: string, known: readonly string[]): readonly unknown[] {
   if (known.includes(text)) {
     return [text];
   }
-  const isJson = text.trimStart().startsWith('[');
-  const servers = isJson ? parseList(text) : text.includes(',') ? undefined : [text];
+  if (!text.trimStart().startsWith('[')) {
+    return text.split(',').map((name) => name.trim());
+  }
+  const servers = parseList(text) ?? parseList(text.replaceAll("'", '"'));
   if (servers === undefined) {
     throw notAList(text);
   }
@@ -162,10 +188,14 @@ function parseList(text: string): unknown[] | undefined {
 }
 
 async function notConfigured(name: string, { names, fileProblems }: ServerNames): Promise<BridgeError> {
-  const hint = hintOf(name, fileProblems);
-  return names.length === 0
-    ? refusal(`\`servers\` names ${quoted(name)}, but no server is configured.`, hint ?? howToAddServers())
-    : refusal(await unknownServer(name, names), hint);
+  const problems = hintOf(name, fileProblems);
+  if (names.length === 0) {
+    const message = `\`servers\` names ${quoted(name)}, but no server is configured.`;
+    return refusal(message, problems ?? howToAddServers());
+  }
+  const guess = (await didYouMean(name.slice(0, MAX_SHOWN_VALUE_CHARS), names)).trim();
+  const hint = `${guess} Configured: ${listed(names)}. ${problems ?? ''}`.trim();
+  return refusal(`\`servers\` names ${quoted(name)}, which is not configured.`, hint);
 }
 
 /** The server may be in a file that could not be read. Problems that name it come first. */
@@ -178,22 +208,22 @@ function hintOf(server: string, problems: readonly string[]): string | undefined
   return problems.length === 0 ? undefined : `The user must fix these problems in server files: ${shownProblems}.`;
 }
 
-async function unknownServer(name: string, known: readonly string[]): Promise<string> {
-  const guess = await didYouMean(name.slice(0, MAX_SHOWN_VALUE_CHARS), known);
-  return `\`servers\` names ${quoted(name)}, which is not configured; configured are ${listed(known)}.${guess}`;
-}
-
-function refusal(message: string, hint?: string): BridgeError {
+function refusal(message: string, hint: string): BridgeError {
   return new BridgeError('ARGUMENT_INVALID', message, { hint });
 }
 
-/** A value as JSON, cut to a readable length. */
+/** A value, cut to a readable length. */
 function shown(value: unknown): string {
-  return cutEnd(JSON.stringify(value) ?? String(value), MAX_SHOWN_VALUE_CHARS);
+  if (typeof value === 'string') {
+    return quoted(value);
+  }
+  // Single quotes, as around every other text.
+  return cutEnd((JSON.stringify(value) ?? String(value)).replaceAll('"', "'"), MAX_SHOWN_VALUE_CHARS);
 }
 
-function quoted(name: string): string {
-  return `'${cutEnd(name, MAX_SHOWN_VALUE_CHARS)}'`;
+/** A text in single quotes, on one line. */
+function quoted(text: string): string {
+  return `'${JSON.stringify(cutEnd(text, MAX_SHOWN_VALUE_CHARS)).slice(1, -1).replaceAll('\\"', '"')}'`;
 }
 
 function listed(names: readonly string[]): string {

@@ -24,6 +24,8 @@ export interface ServerNames {
   readonly names: readonly string[];
   /** Problems in the files that configure servers, one line each, as `doctor` reports them. */
   readonly fileProblems: readonly string[];
+  /** The name of the server with this name or alias, in any case; undefined if there is none, or more than one. */
+  resolve(wanted: string): string | undefined;
   /** `SERVER_NOT_AVAILABLE` for the name or alias of a disabled server. */
   whyDisabled(name: string): BridgeError | undefined;
 }

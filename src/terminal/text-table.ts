@@ -1,5 +1,7 @@
 /** Tables for people: plain aligned columns without colors. Control characters are escaped, because names come from server files. */
+
 import { escapeControls } from '../base/log.ts';
+import { counted } from '../base/units.ts';
 
 const MAX_COLUMN_CHARS = 60;
 
@@ -20,5 +22,5 @@ export function renderTable(rows: readonly (readonly string[])[], empty: string)
 
 /** `1 tool`, `1,200 tools`. */
 export function countOf(tools: number): string {
-  return tools === 1 ? '1 tool' : `${tools.toLocaleString('en-US')} tools`;
+  return counted(tools, 'tool');
 }

@@ -2,9 +2,11 @@
  * Parses, bounds and masks the messages of a server, and matches responses with the requests in flight. All transports share
  * it. Whatever a server sends, the worst outcome is that the calls in flight fail.
  */
+
 import { isObject, type JsonObject } from '../base/is-object.ts';
 import { MAX_JSON_DEPTH, MAX_RESULT_BYTES, MAX_RESULT_LONG_NUMBERS, MAX_RESULT_VALUES } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
+import { counted } from '../base/units.ts';
 import { isDeeperThan } from '../protocol/codec.ts';
 import { parseExact } from '../protocol/exact-json.ts';
 import { hasMoreValues } from '../protocol/json-extent.ts';
@@ -120,7 +122,7 @@ export class MessageIntake {
   failDropped({ bytes, id, isMessage, endsAsMessage }: DroppedLine): void {
     const reason = isMessage
       ? `a message of ${bytes} bytes; the limit is ${MAX_RESULT_BYTES} bytes`
-      : `${bytes} bytes on stdout that are not a message and do not end with a newline`;
+      : `${counted(bytes, 'byte')} on stdout without a newline, which is not a message`;
     this.#failTooLong(id, isMessage || endsAsMessage, isMessage ? LINE_TOO_LONG : ANSWER_BROKEN, reason);
   }
 

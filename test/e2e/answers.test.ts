@@ -39,7 +39,7 @@ runtime.save_artifact("report.csv", "report.csv").mime_type, saved.size`;
 
     it('refuse names that are paths, with a hint', async () => {
       const { text } = await bridge.runPython('runtime.save_artifact("../x", b"")');
-      expect(text).toMatch(/an artifact cannot have the name "\.\.\/x"/);
+      expect(text).toMatch(/an artifact cannot have the name '\.\.\/x'/);
       await expect(bridge.client.readResource({ uri: 'artifact:///default/..%2fservers.json' })).rejects.toMatchObject({
         code: -32602,
       });

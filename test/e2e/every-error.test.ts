@@ -158,8 +158,8 @@ const PROVOKED: Readonly<Partial<Record<ErrorCode, Provocation>>> = {
   },
   PROTOCOL_VIOLATION: { provoke: () => cell(BAD_FRAME), names: /hello: missing .*protocol_version/ },
   CALL_REFUSED: {
-    provoke: () => cell("runtime.load_artifact('none.txt')"),
-    names: /no artifact 'none\.txt' of session 'default'/,
+    provoke: () => cell("runtime.save_artifact('a/b', b'x')"),
+    names: /an artifact cannot have the name 'a\/b'/,
   },
   CALL_TIMEOUT: {
     provoke: () => cell('await mcp_slow.hang()', ['slow']),
@@ -212,6 +212,10 @@ const PROVOKED: Readonly<Partial<Record<ErrorCode, Provocation>>> = {
   TOOL_FAILED: {
     provoke: () => cell("await mcp_echo.fails(text='no more ink')", ['echo']),
     names: /echo\.fails: no more ink/,
+  },
+  ARTIFACT_UNKNOWN: {
+    provoke: () => cell("runtime.load_artifact('none.txt')"),
+    names: /session 'default' has saved no artifact 'none\.txt'/,
   },
   POLICY_DENIED: {
     provoke: () => cell("await runtime.call_tool_raw('echo', 'process')", ['echo']),

@@ -64,7 +64,9 @@ describe('exec', () => {
       ['--timeout', '500', '-c', '1'],
       {
         stdout: '',
-        stderr: 'ARGUMENT_INVALID: `timeout` is 500; it must be a whole number of seconds from 1 to 120.\n',
+        stderr:
+          'ARGUMENT_INVALID: `timeout` is 500; it must be a whole number of seconds from 1 to 120.\n' +
+          'Hint: Use 120, and do the rest in the next cell. The user can allow more with MCP_BRIDGE_MAX_TIMEOUT.\n',
         exitCode: 64,
       },
     ],
@@ -74,8 +76,8 @@ describe('exec', () => {
       {
         stdout: '',
         stderr:
-          "ARGUMENT_INVALID: `servers` names 'githob', which is not configured; configured are 'github', 'filesystem', " +
-          "'memory'. Did you mean 'github'?\n",
+          "ARGUMENT_INVALID: `servers` names 'githob', which is not configured.\n" +
+          "Hint: Did you mean 'github'? Configured: 'github', 'filesystem', 'memory'.\n",
         exitCode: 64,
       },
     ],

@@ -151,7 +151,9 @@ describe.each(clients)('%s', (_name, version, connect) => {
     expect(await client.call('run_python', { code: 'x', timeout: '5s' })).toMatchObject({
       structuredContent: {
         status: 'validation_error',
-        error: 'ARGUMENT_INVALID: `timeout` is "5s"; it must be a whole number of seconds from 1 to 120.',
+        error:
+          "ARGUMENT_INVALID: `timeout` is '5s'; it must be a whole number of seconds from 1 to 120.\n" +
+          'Hint: Write only the number of seconds, without a unit or fraction.',
       },
       isError: true,
     });

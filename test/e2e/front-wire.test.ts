@@ -82,7 +82,7 @@ describe('what a client may send', () => {
 
   test.each([
     ['no arguments', undefined, '`code` is missing'],
-    ['arguments that are not an object', 'x', 'The arguments are "x"'],
+    ['arguments that are not an object', 'x', "The arguments are 'x'"],
     ['an empty object', {}, '`code` is missing'],
     ['a prototype in disguise', JSON.parse('{"__proto__":{"code":"x"}}'), "There is no argument '__proto__'"],
   ])('%s: a result with our message', async (_name, args, sentence) => {

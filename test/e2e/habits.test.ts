@@ -104,6 +104,85 @@ image.mime_type, image.data[:4]`;
       expect((await run(code)).structured['result']).toBe(String.raw`('image/png', b'\x89PNG')`);
     });
 
+    describe('of other tools', () => {
+      it.each([
+        ['discovered_servers()', "('filesystem', 'memory', 'everything')"],
+        ['mcp.runtime.discovered_servers()', "('filesystem', 'memory', 'everything')"],
+        ['(await search_tool_docs("read the knowledge graph", limit=1))[0].tool', "'read_graph'"],
+        ['await call_tool("everything", "echo", {"message": "hi"})', "'Echo: hi'"],
+        ['await call_tool("everything", "echo", message="hi")', "'Echo: hi'"],
+        ['await call_tool("everything.echo", {"message": "hi"})', "'Echo: hi'"],
+        ['await runtime.call_tool("mcp__everything__echo", message="hi")', "'Echo: hi'"],
+        ['await runtime.call_tool("everything", "echo", \'{"message": "hi"}\')', "'Echo: hi'"],
+        ['await mcp__everything__echo(message="hi")', "'Echo: hi'"],
+        ['await mcp_everything_echo(message="hi")', "'Echo: hi'"],
+        ['await everything.echo(message="hi")', "'Echo: hi'"],
+        ['await mcp.everything.echo(message="hi")', "'Echo: hi'"],
+        ['await mcp_everything.call_tool("echo", {"message": "hi"})', "'Echo: hi'"],
+        ['await mcp_everything.call_tool("echo", arguments={"message": "hi"})', "'Echo: hi'"],
+        ['import mcp_everything\nawait mcp_everything.echo(message="hi")', "'Echo: hi'"],
+        ['"read_graph" in [tool.name for tool in await mcp_memory.list_tools()]', 'True'],
+        ['async def main():\n    return await mcp__everything__echo(message="hi")\nreturn await main()', "'Echo: hi'"],
+        ['```python\n1 + 1\n```', '2'],
+        ['\uFEFF1 + 1', '2'],
+        ['%matplotlib inline\n1 + 1', '2'],
+        ['found = await everything.echo(message="hi")\nif found:\n    return found\n0', "'Echo: hi'"],
+      ])('%j works', async (code, result) => {
+        const answer = await run(code);
+        expect(answer.text).toBe(result);
+      });
+
+      it.each([
+        ['alias', ['MCP_Memory'], "('memory',)"],
+        ['python', "['memory']", "('memory',)"],
+        ['commas', 'Memory, everything', "('memory', 'everything')"],
+      ])('servers may be given as %s: %j', async (session, given, loaded) => {
+        const answer = await bridge.runPython('LOADED_MCP_SERVERS', { servers: given, session, timeout: '20' });
+        expect(answer.text).toBe(loaded);
+      });
+
+      it.each([
+        [
+          '!ls',
+          engine.lacks.includes('child processes')
+            ? /the embedded sandbox has no shell/
+            : /write: import subprocess; subprocess.run\('ls', shell=True\)/,
+        ],
+        ['%pip install pyyaml', /packages cannot be installed from code: /],
+        ['import no_such_package', /No module named 'no_such_package': /],
+        ['input("Name? ")', /no one can type here. Ask the user in your answer/],
+        [
+          'runtime.load_artifact("none.txt")',
+          /ARTIFACT_UNKNOWN: session 'default' has saved no artifact 'none.txt'\nHint: runtime.list_artifacts/,
+        ],
+        ['with open("/dev/null"):\n    return 1', /here, in 'with' or 'try', put the code into a function/],
+        ['await call_tool("read_graph")', /write await runtime.call_tool\('SERVER', 'read_graph', \{...\}\)/],
+        [
+          'await mcp__nowhere__tool()',
+          /no server 'nowhere' is configured\n +Hint: Configured: filesystem, memory, everything/,
+        ],
+        [
+          'from mcp import ClientSession',
+          /this is not the MCP SDK.* call a tool with 'await mcp_<server>.<tool>\(...\)'/,
+        ],
+      ])('%j gets a next step', async (code, hint) => {
+        const answer = await run(code);
+        expect(answer.isError).toBe(true);
+        expect(answer.text).toMatch(hint);
+      });
+
+      it('a question mark shows the documentation of a tool', async () => {
+        expect((await run('mcp_everything.echo?')).text).toContain('echo(message: str)');
+      });
+
+      it('a module that a cell writes can be imported, also in the same cell', async () => {
+        await run('open("/workspace/helpers.py", "w").write("def twice(n):\\n    return 2 * n\\n")');
+        expect((await run('from helpers import twice\ntwice(21)')).text).toBe('42');
+        const code = 'open("/workspace/later.py", "w").write("x = 7")\nimport later\nlater.x';
+        expect((await run(code)).text).toBe('7');
+      });
+    });
+
     it('a saved tool is available in another session', async () => {
       await run('def double(n):\n    """Twice n."""\n    return 2 * n\nruntime.save_tool(double)');
       const answer = await bridge.runPython('double(21)', { session: 'later' });

@@ -67,7 +67,7 @@ class CheckTestCase(ApiTestCase):
     async def check(self, code: str) -> tuple[str, bool]:
         """The check's output for a cell, and whether it stopped the cell."""
         tree = ast.parse(code)
-        used = compile(code, "<cell>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT).co_names
+        used = set(compile(code, "<cell>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT).co_names)
         said = io.StringIO()
         with contextlib.redirect_stderr(said):
             try:

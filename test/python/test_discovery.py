@@ -183,7 +183,7 @@ class Self(RuntimeTestCase):
             "query_tool_docs_sync": ["server", "tool", "detail"],
             "search_tool_docs": ["query", "limit", "detail"],
             "search_tool_docs_sync": ["query", "limit", "detail"],
-            "call_tool": ["server", "tool", "arguments"],
+            "call_tool": ["server", "tool", "arguments", "named"],
             "discovered_servers": ["detailed"],
             "list_tools": ["server"],
             "describe_server": ["name"],

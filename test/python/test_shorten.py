@@ -80,7 +80,7 @@ class Texts(unittest.TestCase):
     # The host reads the counts and adds what it cuts itself, so the words must be those of src/render/truncate.ts.
     def test_what_is_cut_is_counted_in_bytes_and_lines(self) -> None:
         self.assertEqual(shortened("ab12345678yz", 4), "ab\n[8 bytes omitted here.]\nyz")
-        self.assertEqual(shortened("ab\nyz", 4), "ab\n[1 bytes (1 line) omitted here.]\nyz")
+        self.assertEqual(shortened("ab\nyz", 4), "ab\n[1 byte (1 line) omitted here.]\nyz")
         self.assertEqual(
             shortened("ab" + "€\n\ud800" * 1000 + "yz", 4), "ab\n[7,000 bytes (1,000 lines) omitted here.]\nyz"
         )

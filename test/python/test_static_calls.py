@@ -45,6 +45,25 @@ await runtime.call_tool_raw(server="files", tool="list", arguments={"a": {"b": 1
         )
         self.assertEqual(unknown, [])
 
+    def test_calls_are_found_as_other_tools_write_them(self) -> None:
+        for code in (
+            "await runtime.call_tool('files', 'list', {'a': 1})",
+            "await runtime.call_tool('files', 'list', a=1)",
+            "await runtime.call_tool('files.list', {'a': 1})",
+            "await call_tool('mcp__files__list', a=1)",
+            "await mcp_files.call_tool('list', {'a': 1})",
+            "await mcp_files.call_tool(name='list', arguments={'a': 1})",
+            "await mcp_files.call_tool('list', a=1)",
+            "await mcp__files__list(a=1)",
+            "await files.list(a=1)",
+            "```python\nawait mcp.files.list(a=1)\n```",
+            "import mcp_files\nawait mcp_files.list(a=1)",
+        ):
+            with self.subTest(code):
+                calls, unknown = self.read(code)
+                self.assertEqual([call[1:] for call in calls], [("files", "list", {"a": 1})])
+                self.assertEqual(unknown, [])
+
     def test_computed_arguments_are_unknown(self) -> None:
         for given in ("path=p", "'a'", "**p", "path=b'a'", "path={1, 2}", "path=1e999"):
             with self.subTest(given):
@@ -56,6 +75,8 @@ await runtime.call_tool_raw(server="files", tool="list", arguments={"a": {"b": 1
             ("await mcp_servers[name].list()", "line 1: the name in the brackets is computed"),
             ("await mcp_files[name]()", "line 1: the name in the brackets is computed"),
             ("await runtime.call_tool(server, 'list')", "line 1: runtime.call_tool gets computed names"),
+            ("await mcp_files.call_tool(tool)", "line 1: mcp_files.call_tool gets computed names"),
+            ("await call_tool(name)", "line 1: runtime.call_tool gets computed names"),
             ("exec(text)", "the code can rebind any name"),
             ("await mcp_nowhere.list()", "line 1: no server 'nowhere' is configured"),
         ):

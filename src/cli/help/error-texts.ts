@@ -129,7 +129,7 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   },
   CALL_REFUSED: {
     cause:
-      'The code asked for something that is not allowed: an unknown name or artifact, a call between cells outside of a background job, or parameters that no proxy sends.',
+      'The code asked for something that is not allowed: an invalid name, a call between cells outside of a background job, or parameters that no proxy sends.',
     remedy:
       'Use the functions of `runtime` and the proxies of the servers; `print(runtime.capability_summary())` explains them.',
     hasHint: false,
@@ -223,6 +223,12 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     cause: "The tool could not do what the code asked for. The message is the server's.",
     remedy: 'Fix what the message complains about. In code, catch `ToolError`; its `result` is the original answer.',
     hasHint: false,
+  },
+  ARTIFACT_UNKNOWN: {
+    cause: 'No file with that name was saved in that session, or it was deleted.',
+    remedy:
+      '`runtime.list_artifacts()` lists all files with their sessions. `load_artifact(name, session)` loads one of another session.',
+    hasHint: true,
   },
   POLICY_DENIED: {
     cause: "A rule of the person's policy denies this call, or the policy cannot be read.",

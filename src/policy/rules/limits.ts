@@ -2,7 +2,9 @@
  * The limits of one policy. Each entry is one budget that all matching calls share. Its counts survive a change of the file
  * as long as the entry itself stays the same.
  */
+
 import { BridgeError } from '../../base/errors.ts';
+import { counted } from '../../base/units.ts';
 import { type Caller, CallsOfCell, CallsOfMinute, InFlight } from './counters.ts';
 import { type Limit, type Policy, type PolicyPlace, placed } from './schema.ts';
 import type { Selector } from './selectors.ts';
@@ -72,12 +74,12 @@ function exceeded(limit: CompiledLimit, caller: Caller, nowMs: number): BridgeEr
   const { counts, callsPerCell, callsPerMinute, place } = limit;
   if (callsPerCell !== undefined && counts.ofCell.count(caller) >= callsPerCell) {
     const hint = 'Make fewer calls, or continue in another cell.';
-    return overLimit(`${place} allows ${counted(callsPerCell)} per cell`, hint);
+    return overLimit(`${place} allows ${counted(callsPerCell, 'call')} per cell`, hint);
   }
   const waitMs = callsPerMinute === undefined ? 0 : counts.ofMinute.waitMs(nowMs);
   if (callsPerMinute !== undefined && waitMs > 0) {
     const seconds = Math.ceil(waitMs / 1_000);
-    return overLimit(`${place} allows ${counted(callsPerMinute)} per minute`, `Try again in ${seconds} s.`);
+    return overLimit(`${place} allows ${counted(callsPerMinute, 'call')} per minute`, `Try again in ${seconds} s.`);
   }
   return undefined;
 }
@@ -88,8 +90,4 @@ export function overLimit(clause: string, hint: string, wasMade = false): Bridge
     hint,
     data: { was_made: wasMade },
   });
-}
-
-function counted(calls: number): string {
-  return calls === 1 ? '1 call' : `${calls.toLocaleString('en-US')} calls`;
 }

@@ -160,5 +160,5 @@ it('the answer of a session reports a lost record of a saved function', async ()
   const before = await trail.takeNotices('default');
   trail.toolSaved(RUN, { name: 'f', sha256: '0', bytes: 1, asked: false });
   expect(before[0]).toMatch(/records were lost/);
-  expect((await trail.takeNotices('default'))[0]).toMatch(/1 records were lost/);
+  expect((await trail.takeNotices('default'))[0]).toMatch(/1 record was lost/);
 });

@@ -339,7 +339,7 @@ describe('when nothing can be written', () => {
     const writer = createWriter();
     writer.add(ended('1'));
     await writer.close();
-    expect(log.at(-1)).toMatch(/The last 1 records are missing/);
+    expect(log.at(-1)).toMatch(/The last record is missing/);
   });
 
   it('a folder that was moved is created again', async () => {

@@ -49,6 +49,7 @@ describe('error codes', () => {
       TOOL_ARGUMENT_INVALID: 70,
       TOOL_CHANGED: 77,
       TOOL_FAILED: 70,
+      ARTIFACT_UNKNOWN: 70,
       POLICY_DENIED: 77,
       POLICY_LIMIT: 77,
       APPROVAL_DENIED: 77,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseDurationMs, parseSizeBytes } from '../../../src/base/units.ts';
+import { counted, parseDurationMs, parseSizeBytes } from '../../../src/base/units.ts';
 
 test.each([
   ['30', 30_000],
@@ -36,4 +36,13 @@ test.each([
 
 test.each(['', 'm', '-1m', '512m --privileged', '512x', '1mm', '1ib', '1e9'])('rejects the size %j', (text) => {
   expect(parseSizeBytes(text)).toBeNaN();
+});
+
+test.each([
+  [0, '0 bytes'],
+  [1, '1 byte'],
+  [2, '2 bytes'],
+  [1_024, '1,024 bytes'],
+])('counts %d', (count, text) => {
+  expect(counted(count, 'byte')).toBe(text);
 });

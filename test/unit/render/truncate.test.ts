@@ -63,6 +63,7 @@ test.each([
   [{ bytes: 1_234_567, lines: 12_345 }, '[1,234,567 bytes (12,345 lines) omitted here.]'],
   [{ bytes: 10, lines: 1 }, '[10 bytes (1 line) omitted here.]'],
   [{ bytes: 10, lines: 0 }, '[10 bytes omitted here.]'],
+  [{ bytes: 1, lines: 0 }, '[1 byte omitted here.]'],
 ])('describes the gap %j', (gap, sentence) => {
   expect(describeGap(gap)).toBe(sentence);
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { BridgeError } from '../../../src/base/errors.ts';
 import { MAX_CODE_BYTES } from '../../../src/base/limits.ts';
+import { assignServerAliases, resolveName } from '../../../src/catalog/names.ts';
 import { checkRunArguments } from '../../../src/server/arguments.ts';
 import type { ServerNames } from '../../../src/server/lazy-bridge.ts';
 
@@ -11,18 +12,34 @@ const rules = {
 };
 
 function configured(servers: Partial<ServerNames>) {
-  const all = { names: ['github', 'filesystem'], fileProblems: [], whyDisabled: () => undefined, ...servers };
+  const names = servers.names ?? ['github', 'filesystem'];
+  const aliases = assignServerAliases(names);
+  const candidates = names.map((name, index) => ({ name, alias: aliases[index] ?? name }));
+  const all = {
+    names,
+    fileProblems: [],
+    resolve: (wanted: string) => resolveName(candidates, wanted)?.name,
+    whyDisabled: () => undefined,
+    ...servers,
+  };
   return { listServers: async (): Promise<ServerNames> => all };
 }
 
+/** The message of the refusal; each must have a hint. */
 async function refusal(given: unknown, names?: readonly string[]): Promise<string> {
+  const { message, hint } = await refused(given, names);
+  expect(hint).toMatch(/^[A-Z].{10}/);
+  return message;
+}
+
+async function refused(given: unknown, names?: readonly string[]): Promise<BridgeError> {
   const thrown = await checkRunArguments(given, { ...rules, ...(names && configured({ names })) }).then(
     () => new Error('was accepted'),
     (error: unknown) => error,
   );
   expect(thrown).toBeInstanceOf(BridgeError);
   expect(thrown).toMatchObject({ code: 'ARGUMENT_INVALID' });
-  return (thrown as BridgeError).message;
+  return thrown as BridgeError;
 }
 
 describe('accepted arguments', () => {
@@ -61,8 +78,31 @@ describe('accepted arguments', () => {
     ['["filesystem", "github", "filesystem"]', ['filesystem', 'github']],
     [' ["github"]\n', ['github']],
     ['[]', []],
+    ['', []],
+    [' ', []],
+    ["['github', 'filesystem']", ['github', 'filesystem']],
+    ['github, filesystem', ['github', 'filesystem']],
+    ['GitHub', ['github']],
   ])('may give the servers as the string %j', async (servers, names) => {
     expect((await checkRunArguments({ code: 'x', servers }, rules)).servers).toEqual(names);
+  });
+
+  test.each([
+    ['GITHUB', 'github'],
+    ['MCP_github', 'github'],
+    ['mcp__github', 'github'],
+    ['mcp_GitHub', 'github'],
+    ['my_server', 'My-Server'],
+    ['mcp_my_server', 'My-Server'],
+    ['mcp_tools', 'mcp_tools'],
+    ['tools', 'tools'],
+  ])('may name a server as in Python or in another case: %j', async (given, name) => {
+    const names = ['github', 'My-Server', 'mcp_tools', 'tools'];
+    const checked = await checkRunArguments(
+      { code: 'x', servers: [given, name] },
+      { ...rules, ...configured({ names }) },
+    );
+    expect(checked.servers).toEqual([name]);
   });
 
   // A server name may have any character except control characters.
@@ -98,9 +138,26 @@ describe('accepted arguments', () => {
 
 describe('refused arguments', () => {
   test.each([
+    [{ code: 'x', time_out: 3 }, "Did you mean 'timeout'?"],
+    [{ code: 'x', zzz: 3 }, 'Leave it out.'],
+    [{ code: 'x', timeout: 500 }, /^Use 120, and do the rest in the next cell/],
+    [{ code: 'x', timeout: '5s' }, 'Write only the number of seconds, without a unit or fraction.'],
+    [{ code: 'x', servers: ['githb'] }, "Did you mean 'github'? Configured: 'github', 'filesystem'."],
+    [{ code: 'x', servers: ['__proto__'] }, "Configured: 'github', 'filesystem'."],
+    [{ code: 'x', servers: 5 }, "Write a list such as ['github'], or leave the argument out."],
+    [{}, 'Send the Python source as the string `code`.'],
+  ])('%j say what to do', async (given, hint) => {
+    expect((await refused(given)).hint).toMatch(hint);
+  });
+
+  test('two servers that differ only in case', async () => {
+    expect(await refusal({ code: 'x', servers: ['GIT'] }, ['Git', 'git'])).toContain("'GIT', which is not configured");
+  });
+
+  test.each([
     [undefined, 'The arguments are undefined; an object with `code` is needed.'],
-    ['print(1)', 'The arguments are "print(1)"; an object with `code` is needed.'],
-    [['print(1)'], 'The arguments are ["print(1)"]; an object with `code` is needed.'],
+    ['print(1)', "The arguments are 'print(1)'; an object with `code` is needed."],
+    [['print(1)'], "The arguments are ['print(1)']; an object with `code` is needed."],
     [{}, '`code` is missing; it is the Python source to run, a string.'],
     [{ code: null }, '`code` is null; it must be a string of Python source.'],
     [{ code: 7 }, '`code` is 7; it must be a string of Python source.'],
@@ -110,47 +167,28 @@ describe('refused arguments', () => {
     [{ code: 'x', timeout: 121 }, '`timeout` is 121; it must be a whole number of seconds from 1 to 120.'],
     [{ code: 'x', timeout: 1.5 }, '`timeout` is 1.5; it must be a whole number of seconds from 1 to 120.'],
     [{ code: 'x', timeout: 1e12 }, '`timeout` is 1000000000000; it must be a whole number of seconds from 1 to 120.'],
-    [{ code: 'x', timeout: '0' }, '`timeout` is "0"; it must be a whole number of seconds from 1 to 120.'],
-    [{ code: 'x', timeout: '1.5' }, '`timeout` is "1.5"; it must be a whole number of seconds from 1 to 120.'],
+    [{ code: 'x', timeout: '0' }, "`timeout` is '0'; it must be a whole number of seconds from 1 to 120."],
+    [{ code: 'x', timeout: '1.5' }, "`timeout` is '1.5'; it must be a whole number of seconds from 1 to 120."],
     [{ code: 'x', timeout: true }, '`timeout` is true; it must be a whole number of seconds from 1 to 120.'],
-    [{ code: 'x', timeout: ['5'] }, '`timeout` is ["5"]; it must be a whole number of seconds from 1 to 120.'],
-    [{ code: ['x', 'y'] }, '`code` is ["x","y"]; it must be a string of Python source.'],
+    [{ code: 'x', timeout: ['5'] }, "`timeout` is ['5']; it must be a whole number of seconds from 1 to 120."],
+    [{ code: ['x', 'y'] }, "`code` is ['x','y']; it must be a string of Python source."],
     [
       { code: 'x', session: '../x' },
-      '`session` is "../x"; it must be a string of 1 to 64 letters, digits, "_", "." or "-" that begins with a letter or digit.',
+      "`session` is '../x'; it must be a string of 1 to 64 letters, digits, '_', '.' or '-' that begins with a letter or digit.",
     ],
-    [
-      { code: 'x', servers: 'github, filesystem' },
-      '`servers` is "github, filesystem"; it must be a list of server names, for example ["github"].',
-    ],
-    [{ code: 'x', servers: '' }, '`servers` is ""; it must be a list of server names, for example ["github"].'],
-    [{ code: 'x', servers: ' ' }, '`servers` is " "; it must be a list of server names, for example ["github"].'],
-    [
-      { code: 'x', servers: '["github"' },
-      '`servers` is "[\\"github\\""; it must be a list of server names, for example ["github"].',
-    ],
-    [{ code: 'x', servers: 5 }, '`servers` is 5; it must be a list of server names, for example ["github"].'],
-    [
-      { code: 'x', servers: { github: {} } },
-      '`servers` is {"github":{}}; it must be a list of server names, for example ["github"].',
-    ],
+    [{ code: 'x', servers: '["github"' }, '`servers` is \'["github"\'; it must be a list of server names.'],
+    [{ code: 'x', servers: "['a\n" }, "`servers` is '['a\\n'; it must be a list of server names."],
+    [{ code: 'x', servers: 5 }, '`servers` is 5; it must be a list of server names.'],
+    [{ code: 'x', servers: { github: {} } }, "`servers` is {'github':{}}; it must be a list of server names."],
+    [{ code: 'x', servers: 'github, slack' }, "`servers` names 'slack', which is not configured."],
     [{ code: 'x', servers: '["github", 3]' }, '`servers[1]` is 3; it must be the name of a server, a string.'],
-    [
-      { code: 'x', servers: 'githb' },
-      "`servers` names 'githb', which is not configured; configured are 'github', 'filesystem'. Did you mean 'github'?",
-    ],
+    [{ code: 'x', servers: 'githb' }, "`servers` names 'githb', which is not configured."],
     [{ code: 'x', servers: ['github', 3] }, '`servers[1]` is 3; it must be the name of a server, a string.'],
-    [
-      { code: 'x', servers: ['githb'] },
-      "`servers` names 'githb', which is not configured; configured are 'github', 'filesystem'. Did you mean 'github'?",
-    ],
-    [
-      { code: 'x', servers: ['__proto__'] },
-      "`servers` names '__proto__', which is not configured; configured are 'github', 'filesystem'.",
-    ],
+    [{ code: 'x', servers: ['githb'] }, "`servers` names 'githb', which is not configured."],
+    [{ code: 'x', servers: ['__proto__'] }, "`servers` names '__proto__', which is not configured."],
     [
       { code: 'x', time_out: 3 },
-      "There is no argument 'time_out'; allowed are 'code', 'servers', 'timeout', 'session'. Did you mean 'timeout'?",
+      "There is no argument 'time_out'; allowed are 'code', 'servers', 'timeout', 'session'.",
     ],
   ])('%j', async (given, sentence) => {
     expect(await refusal(given)).toBe(sentence);
@@ -178,7 +216,8 @@ describe('refused arguments', () => {
   });
 
   test.each([-1, 1.5, 1e21, 2 ** 53, '', ' a', true, ['a']])('%j as a session', async (session) => {
-    expect(await refusal({ code: 'x', session })).toContain(`\`session\` is ${JSON.stringify(session)}; it must be`);
+    const shown = JSON.stringify(session).replaceAll('"', "'");
+    expect(await refusal({ code: 'x', session })).toContain(`\`session\` is ${shown}; it must be`);
   });
 
   test('code that is too long, counted in bytes', async () => {
@@ -203,7 +242,9 @@ describe('refused arguments', () => {
     const fileProblems = ['/1.json: bad', '/2.json: bad', '/3.json: bad', '/4.json: mcpServers.slack: bad'];
     const asked = checkRunArguments({ code: 'x', servers: ['slack'] }, { ...rules, ...configured({ fileProblems }) });
     await expect(asked).rejects.toMatchObject({
-      hint: 'The user must fix these problems in server files: /4.json: mcpServers.slack: bad; /1.json: bad; /2.json: bad.',
+      hint:
+        "Configured: 'github', 'filesystem'. The user must fix these problems in server files: " +
+        '/4.json: mcpServers.slack: bad; /1.json: bad; /2.json: bad.',
     });
   });
 
@@ -226,6 +267,6 @@ describe('refused arguments', () => {
 
   test('a server, with a long list of configured servers cut', async () => {
     const many = Array.from({ length: 500 }, (_, index) => `server-${index}`);
-    expect(await refusal({ code: 'x', servers: ['zzzz'] }, many)).toContain('and 460 more');
+    expect((await refused({ code: 'x', servers: ['zzzz'] }, many)).hint).toContain('and 460 more');
   });
 });

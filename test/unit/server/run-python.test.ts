@@ -5,7 +5,12 @@ import { createLogger } from '../../../src/base/log.ts';
 import { type Bridge, LazyBridge, type ServerNames } from '../../../src/server/lazy-bridge.ts';
 import { answerCell, callRunPython, type RunPythonOptions } from '../../../src/server/run-python.ts';
 
-const SERVERS: ServerNames = { names: ['github'], fileProblems: [], whyDisabled: () => undefined };
+const SERVERS: ServerNames = {
+  names: ['github'],
+  fileProblems: [],
+  resolve: () => undefined,
+  whyDisabled: () => undefined,
+};
 
 function front(runCell: Bridge['runCell'], servers = SERVERS): RunPythonOptions & { readonly logged: string[] } {
   const logged: string[] = [];

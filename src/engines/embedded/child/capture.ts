@@ -2,6 +2,7 @@
  * Buffers what the program writes to descriptor 1 or 2 until the kernel reads it. There is only one thread, so the kernel cannot
  * read while the program writes. The buffer is therefore bounded: it keeps the start and the end, with a notice between them.
  */
+import { counted } from '../../../base/units.ts';
 import { LastBytes } from './last-bytes.ts';
 import type { Device } from './wasi/descriptors.ts';
 
@@ -79,9 +80,8 @@ export class Capture {
     }
     this.#last = undefined;
     if (last.droppedBytes > 0) {
-      const bytes = last.droppedBytes.toLocaleString('en-US');
-      const lines = last.droppedLines.toLocaleString('en-US');
-      const notice = `\n[${bytes} bytes (${lines} lines) written to ${this.#name} are left out here]\n`;
+      const size = `${counted(last.droppedBytes, 'byte')} (${counted(last.droppedLines, 'line')})`;
+      const notice = `\n[${size} written to ${this.#name} left out here]\n`;
       this.#append(Buffer.from(notice));
     }
     this.#append(last.bytes());

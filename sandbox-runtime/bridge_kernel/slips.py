@@ -1,0 +1,152 @@
+"""Repairs slips in the text of a cell, and explains those that cannot be repaired.
+
+Only code that Python refuses is changed, only if it can mean one thing, and every line keeps its number.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+
+from bridge_kernel.unavailable import how_to_get
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+RETURN = "return"
+"""The builtin that a replaced `return` raises. As a keyword, it can be no name in the user's code."""
+_MAX_REPAIRS = 20
+"""Each repair parses the whole cell again. Chosen."""
+_FENCE = re.compile(r"\s*(?:```+|~~~+)[ \t]*[\w+-]*[ \t]*")
+_MAGIC_WITHOUT_EFFECT = re.compile(r"\s*%(?:matplotlib|load_ext|autoreload|config)\b.*")
+_QUESTION = re.compile(r"(\s*)(?:\?{1,2}[ \t]*([\w.]+)|([\w.]+)[ \t]*\?{1,2})[ \t]*")
+_INVISIBLE = str.maketrans({"\ufeff": None, "\u200b": None, "\u2060": None, "\u00a0": " ", "\u202f": " "})
+_PIP = re.compile(r"\s*[!%]?\s*(?:python3? -m |uv )?(?:pip3?|conda|mamba) install\s*(?:-\S+\s+)*([\w.-]*)")
+_SHELL = re.compile(r"\s*(?:[\w, ]+=\s*)?!\s*(.*?)\s*")
+_MAGIC = re.compile(r"\s*(?:[\w, ]+=\s*)?(%%?[a-zA-Z_]\w*).*")
+_JAVASCRIPT = re.compile(r"\s*(?:export\s+)?(?:const|let|var|function|async\s+function)\s+[\w${\[].*")
+
+
+def parse_repaired(code: str, error: SyntaxError, parse: Callable[[str], ast.Module]) -> tuple[str, ast.Module]:
+    """Repairs code that `parse` refused with `error`. Returns its new text and its tree.
+
+    Raises:
+        SyntaxError: the slip cannot be repaired; its message has a next step if the slip is a known one.
+    """
+    for _ in range(_MAX_REPAIRS):
+        repaired = _repaired(code, error)
+        if repaired is None or repaired == code:
+            break
+        code = repaired
+        try:
+            return code, parse(code)
+        except SyntaxError as again:
+            error = again
+    hint = _hint(_line_of(code, error)) or _text_around(code, error)
+    if hint is not None:
+        error.msg = hint
+    raise error
+
+
+def _line_of(code: str, error: SyntaxError) -> str:
+    lines = code.split("\n")
+    return lines[error.lineno - 1] if error.lineno and error.lineno <= len(lines) else ""
+
+
+def _text_around(code: str, error: SyntaxError) -> str | None:
+    """The hint for prose before a Markdown block."""
+    before = code.split("\n")[: error.lineno]
+    is_prose = sum(bool(line.strip()) for line in before) == 1
+    return _ONE_BLOCK if is_prose and any(map(_FENCE.fullmatch, code.split("\n")[len(before) :])) else None
+
+
+def _repaired(code: str, error: SyntaxError) -> str | None:
+    if code.startswith("\ufeff"):
+        return code[1:]
+    lines = code.split("\n")
+    filled = [index for index, line in enumerate(lines) if line.strip()]
+    # Before its first and after its last statement, code has no string that could contain a fence.
+    fences = [index for index in {filled[0], filled[-1]} if _FENCE.fullmatch(lines[index])]
+    if fences:
+        return "\n".join("" if index in fences else line for index, line in enumerate(lines))
+    if isinstance(error, IndentationError) and error.lineno == filled[0] + 1:
+        import textwrap
+
+        return textwrap.dedent(code)
+    at = (error.lineno or 0) - 1
+    if not 0 <= at < len(lines):
+        return None
+    lines[at] = _repaired_line(lines[at])
+    return "\n".join(lines)
+
+
+def _repaired_line(line: str) -> str:
+    if _MAGIC_WITHOUT_EFFECT.fullmatch(line):
+        return ""
+    question = _QUESTION.fullmatch(line)
+    if question is not None:
+        return f"{question[1]}help({question[2] or question[3]})"
+    return line.translate(_INVISIBLE)
+
+
+def _hint(line: str) -> str | None:
+    """What to write instead of a line that Python does not understand."""
+    pip = _PIP.match(line)
+    if pip is not None:
+        return f"packages cannot be installed from code: {how_to_get(pip[1] or 'NAME')}"
+    shell = _SHELL.fullmatch(line)
+    if shell is not None:
+        if sys.platform == "wasi":
+            return "'!' runs no shell command, and the embedded sandbox has no shell: use os, pathlib and shutil"
+        return f"'!' runs no shell command here; write: import subprocess; subprocess.run({shell[1]!r}, shell=True)"
+    magic = _MAGIC.fullmatch(line)
+    if magic is not None:
+        return f"there are no IPython magics such as {magic[1]} here: write it in Python"
+    if _FENCE.fullmatch(line):
+        return _ONE_BLOCK
+    if _JAVASCRIPT.fullmatch(line):
+        return "this is not Python: run_python runs Python only"
+    return None
+
+
+_ONE_BLOCK = "the code is not only Python: send what is in one Markdown block, without the text around it"
+_GUARDED_RETURN = (
+    "'return' outside function: here, in 'with' or 'try', put the code into a function: "
+    "'async def main():', and at the end 'await main()'"
+)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_PLAIN_BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Match)
+
+
+def replace_returns(tree: ast.Module, file: str) -> None:
+    """Replaces each `return` outside a function by `raise`, of the exception that a cell ends with.
+
+    Raises:
+        SyntaxError: a `return` is in a `with` or `try`, which would see that exception.
+    """
+    last = tree.body[-1]
+    if isinstance(last, ast.Return):
+        tree.body[-1] = ast.copy_location(ast.Expr(last.value or ast.Constant(None)), last)
+    _replace_returns(tree.body, file, is_guarded=False)
+    ast.fix_missing_locations(tree)
+
+
+def _replace_returns(statements: list[ast.stmt], file: str, is_guarded: bool) -> None:
+    for index, statement in enumerate(statements):
+        if isinstance(statement, ast.Return):
+            if is_guarded:
+                raise SyntaxError(_GUARDED_RETURN, (file, statement.lineno, statement.col_offset + 1, None))
+            value = [] if statement.value is None else [statement.value]
+            raised = ast.Raise(ast.Call(ast.Name(RETURN, ast.Load()), value, []))
+            statements[index] = ast.copy_location(raised, statement)
+        elif not isinstance(statement, _SCOPES):
+            guards = is_guarded or not isinstance(statement, _PLAIN_BLOCKS)
+            for block in _blocks(statement):
+                _replace_returns(block, file, guards)
+
+
+def _blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
+    parts = [statement, *getattr(statement, "handlers", ()), *getattr(statement, "cases", ())]
+    return [getattr(part, field) for part in parts for field in ("body", "orelse", "finalbody") if hasattr(part, field)]

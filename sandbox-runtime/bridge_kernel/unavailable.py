@@ -1,0 +1,115 @@
+"""What no sandbox has: packages that its image lacks, and someone at a keyboard. Each error names a next step.
+
+Also finds modules that code has just written to the working folder. `missing.py` explains what only the embedded engine
+lacks.
+"""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from _frozen_importlib_external import PathFinder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from importlib.machinery import ModuleSpec
+    from typing import Any
+
+WAY_OUT = "needs a container engine: install Podman or Docker, or choose an installed one with MCP_BRIDGE_RUNTIME"
+"""What the user can do about anything that only the embedded engine lacks."""
+_NO_INPUT = (
+    "EOF when reading a line: no one can type here. Ask the user in your answer, and write what they say into the code "
+    "of the next cell"
+)
+_NETWORK_PACKAGES = frozenset(
+    {"aiohttp", "boto3", "httpx", "paramiko", "requests", "selenium", "urllib3", "websockets"}
+)
+"""Packages that are of little use without a network. Chosen: those that agents import most."""
+_NO_NETWORK = "no sandbox has a network; call a tool of an MCP server that fetches for you. If that is not enough: "
+_DISTRIBUTIONS = {
+    "PIL": "pillow", "bs4": "beautifulsoup4", "cv2": "opencv-python-headless", "dateutil": "python-dateutil",
+    "docx": "python-docx", "dotenv": "python-dotenv", "fitz": "pymupdf", "pptx": "python-pptx",
+    "sklearn": "scikit-learn", "yaml": "pyyaml",
+}  # fmt: skip
+"""Packages whose name on PyPI differs from that of their module. Chosen: those that agents import most."""
+
+
+def install(folder: str) -> None:
+    """Makes modules in `folder` importable, and missing ones and `input()` explain themselves.
+
+    Modules of Python and of the image come first, so a file such as `types.py` in the folder breaks nothing.
+    """
+    finder = next((finder for finder in sys.meta_path if isinstance(finder, LastFinder)), None)
+    if finder is None:
+        finder = LastFinder(why_missing)
+        sys.meta_path.append(finder)
+    finder.folder = folder
+    sys.path.append(folder)
+    _explain_input()
+
+
+class LastFinder:
+    """The last finder: looks again for a module that was just written, then explains why it is missing."""
+
+    def __init__(self, explain: Callable[[str], str]) -> None:
+        self._explain = explain
+        self.folder: str | None = None
+
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: object = None) -> ModuleSpec | None:
+        """Raises ModuleNotFoundError for a top-level module; `importlib.util.find_spec` just finds nothing."""
+        asker: Any = sys._getframe(2).f_globals.get("__name__")  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+        spec = self._just_written(name, path)
+        if spec is None and path is None and "." not in name and asker != "importlib.util":
+            raise ModuleNotFoundError(f"No module named {name!r}: {self._explain(name)}", name=name)
+        return spec
+
+    def _just_written(self, name: str, path: Sequence[str] | None) -> ModuleSpec | None:
+        """Looks in the working folder with fresh caches: they depend on times that are exact to a few ms only."""
+        work = self.folder
+        if work is None or work not in sys.path:
+            return None
+        folders = [work] if path is None else [folder for folder in path if folder.startswith(f"{work}/")]
+        for folder in folders:
+            finder: Any = sys.path_importer_cache.get(folder)
+            if hasattr(finder, "invalidate_caches"):
+                finder.invalidate_caches()
+        return PathFinder.find_spec(name, folders) if folders else None
+
+
+def why_missing(name: str) -> str:
+    """Why a top-level module is missing from a sandbox, with a next step."""
+    if name in sys.stdlib_module_names:
+        return "the Python of this sandbox does not have this part of the standard library"
+    if name.startswith("mcp_"):
+        return "no server has this name in Python; runtime.discovered_servers() lists them, and they need no import"
+    return _NO_NETWORK * (name in _NETWORK_PACKAGES) + how_to_get(name)
+
+
+def how_to_get(package: str) -> str:
+    """How code gets a package that the sandbox lacks."""
+    if sys.platform == "wasi":
+        return (
+            "the embedded sandbox has the standard library but no packages; a package "
+            f"{WAY_OUT}, and set MCP_BRIDGE_IMAGE to an image that has it"
+        )
+    name = _DISTRIBUTIONS.get(package, package)
+    return (
+        "use the standard library, or ask the user for a sandbox image with the package: "
+        f"mcp-server-code-execution-mode image build --packages {name}"
+    )
+
+
+def _explain_input() -> None:
+    read = builtins.input
+
+    def input(prompt: object = "", /) -> str:  # noqa: A001 Replaces the builtin.
+        """Reads a line from `sys.stdin`, which is empty in a sandbox."""
+        try:
+            return read(prompt)
+        except EOFError:
+            if sys.stdin is sys.__stdin__:
+                raise EOFError(_NO_INPUT) from None
+            raise
+
+    builtins.input = input

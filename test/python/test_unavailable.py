@@ -1,0 +1,84 @@
+"""Modules written to the working folder, and explanations of missing ones and of `input()`."""
+
+from __future__ import annotations
+
+import builtins
+import importlib.util
+import io
+import sys
+import tempfile
+import unittest
+from contextlib import redirect_stdout
+from pathlib import Path
+
+from bridge_kernel import unavailable
+
+
+class UnavailableTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        before = (list(sys.meta_path), list(sys.path), set(sys.modules), builtins.input)
+
+        def restore() -> None:
+            sys.meta_path[:], sys.path[:], modules, builtins.input = before
+            for name in set(sys.modules) - modules:
+                del sys.modules[name]
+
+        self.addCleanup(restore)
+        unavailable.install(folder.name)
+
+    def test_a_module_can_be_imported_as_soon_as_it_is_written(self) -> None:
+        for number in range(20):
+            (self.folder / f"written_{number}.py").write_text(f"x = {number}")
+            self.assertEqual(__import__(f"written_{number}").x, number)
+
+    def test_a_module_of_a_package_can_be_written_after_its_package_was_imported(self) -> None:
+        (self.folder / "parts").mkdir()
+        (self.folder / "parts" / "__init__.py").write_text("")
+        __import__("parts")
+        for number in range(20):
+            (self.folder / "parts" / f"part_{number}.py").write_text(f"x = {number}")
+            self.assertEqual(importlib.import_module(f"parts.part_{number}").x, number)
+
+    def test_modules_of_python_come_first(self) -> None:
+        (self.folder / "colorsys.py").write_text("x = 1")
+        self.assertFalse(hasattr(__import__("colorsys"), "x"))
+
+    def test_a_missing_package_is_named_with_a_next_step(self) -> None:
+        for name, expected in (
+            ("no_such_package", "^No module named 'no_such_package': use the standard.* --packages no_such_package$"),
+            ("sklearn_missing", "--packages sklearn_missing$"),
+        ):
+            with self.assertRaisesRegex(ModuleNotFoundError, expected) as caught:
+                __import__(name)
+            self.assertEqual(caught.exception.name, name)
+        self.assertIn("--packages scikit-learn", unavailable.why_missing("sklearn"))
+        self.assertIn("no sandbox has a network", unavailable.why_missing("requests"))
+
+    def test_find_spec_finds_nothing_but_what_was_written(self) -> None:
+        self.assertIsNone(importlib.util.find_spec("no_such_package"))
+        (self.folder / "written.py").write_text("")
+        self.assertIsNotNone(importlib.util.find_spec("written"))
+
+    def test_a_module_of_a_package_is_left_to_python(self) -> None:
+        with self.assertRaises(ModuleNotFoundError) as caught:
+            __import__("json.nothing")
+        self.assertEqual(str(caught.exception), "No module named 'json.nothing'")
+
+    def test_input_says_what_to_do_instead(self) -> None:
+        stdin = sys.stdin
+        self.addCleanup(setattr, sys, "stdin", stdin)
+        self.addCleanup(setattr, sys, "__stdin__", sys.__stdin__)
+        sys.stdin = sys.__stdin__ = io.StringIO()
+        with redirect_stdout(io.StringIO()), self.assertRaisesRegex(EOFError, "no one can type here. Ask the user"):
+            input("Name? ")
+        sys.stdin = io.StringIO("Ada")
+        self.assertEqual(input(), "Ada")
+        with self.assertRaisesRegex(EOFError, "^EOF when reading a line$"):
+            input()
+
+
+if __name__ == "__main__":
+    unittest.main()
