@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 
+from bridge_kernel import unavailable
 from bridge_kernel.unavailable import WAY_OUT, LastFinder, why_missing
 
 TYPE_CHECKING = False
@@ -45,6 +46,7 @@ _SOCKET_MODULES = ("_socket", "socket", "_ssl", "ssl")
 
 def install() -> None:
     """Installs the explanations. They cannot be removed again."""
+    unavailable.is_embedded = True
     _refuse_threads()
     _refuse_processes()
     _refuse_sockets()

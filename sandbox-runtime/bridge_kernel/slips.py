@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 
-from bridge_kernel.unavailable import how_to_get
+from bridge_kernel import unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,10 +94,10 @@ def _hint(line: str) -> str | None:
     """What to write instead of a line that Python does not understand."""
     pip = _PIP.match(line)
     if pip is not None:
-        return f"packages cannot be installed from code: {how_to_get(pip[1] or 'NAME')}"
+        return f"packages cannot be installed from code: {unavailable.how_to_get(pip[1] or 'NAME')}"
     shell = _SHELL.fullmatch(line)
     if shell is not None:
-        if sys.platform == "wasi":
+        if unavailable.is_embedded:
             return "'!' runs no shell command, and the embedded sandbox has no shell: use os, pathlib and shutil"
         return f"'!' runs no shell command here; write: import subprocess; subprocess.run({shell[1]!r}, shell=True)"
     magic = _MAGIC.fullmatch(line)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from typing import Any
 
+is_embedded = False
+"""Whether this is the embedded engine; `missing.install` sets it."""
 WAY_OUT = "needs a container engine: install Podman or Docker, or choose an installed one with MCP_BRIDGE_RUNTIME"
 """What the user can do about anything that only the embedded engine lacks."""
 _NO_INPUT = (
@@ -88,7 +90,7 @@ def why_missing(name: str) -> str:
 
 def how_to_get(package: str) -> str:
     """How code gets a package that the sandbox lacks."""
-    if sys.platform == "wasi":
+    if is_embedded:
         return (
             "the embedded sandbox has the standard library but no packages; a package "
             f"{WAY_OUT}, and set MCP_BRIDGE_IMAGE to an image that has it"
