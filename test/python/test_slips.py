@@ -79,7 +79,8 @@ class Slips(unittest.IsolatedAsyncioTestCase):
         try:
             await self.repl.run(1, "```python\nx = 0\n1 / x\n```")
         except ZeroDivisionError as error:
-            self.assertIn('File "<cell 1>", line 3, in <module>\n    1 / x', traceback_texts(error, 1, only_own=False)[0])
+            shown, _ = traceback_texts(error, 1, only_own=False)
+            self.assertIn('File "<cell 1>", line 3, in <module>\n    1 / x', shown)
         else:
             self.fail("nothing was raised")
 
