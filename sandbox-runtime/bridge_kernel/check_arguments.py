@@ -53,7 +53,7 @@ def _explain_shown(spec: ToolSpec, shape: _Shape) -> str | None:
     if unknown is None or spec.is_open:
         return None
     message = f"{spec.server}.{spec.name}: {unknown} is not a parameter of this tool"
-    return f"{message}\nThe signature is {spec.signature_text}."
+    return f"{message}\n{spec.signature_hint}"
 
 
 def _value(node: ast.expr) -> object:

@@ -12,6 +12,7 @@ from types import ModuleType
 from bridge_kernel import values
 from bridge_kernel.attr_dict import AttrDict, attribute_access
 from bridge_kernel.errors import ArgumentError, MCPError, PolicyError, ServerNotAvailableError, ToolError
+from bridge_kernel.found import Hits, ServerHit, ToolHit
 from bridge_kernel.near import close_names
 from bridge_kernel.pending import Pending, calling_line
 from bridge_kernel.proxies import arguments_of
@@ -21,7 +22,7 @@ from bridge_kernel.text_result import TextResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine, Sequence
     from typing import Any
 
     from bridge_kernel.jobs import Jobs
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 _DETAILS = ("summary", "full")
 _MAX_LIMIT = 20
 _MAX_PROGRESS_CHARS = 500
+_MAX_NAMED = 20
+"""Names of servers in one line."""
 _HELPERS = (
     "discovered_servers",
     "list_servers",
@@ -77,18 +80,9 @@ _CLASSES = (
     "ResourceContent",
     "ResourceLink",
     "ToolHit",
+    "ServerHit",
+    "Hits",
 )
-
-
-class ToolHit(AttrDict):
-    """One search hit. Prints in few tokens: keys that follow from the others exist but are not shown."""
-
-    __module__ = "mcp.runtime"
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        implied = {"serverAlias": self.get("server"), "toolAlias": self.get("tool"), "loaded": "load" not in self}
-        return repr({key: value for key, value in self.items() if key not in implied or value != implied[key]})
 
 
 class Runtime(ModuleType):
@@ -106,6 +100,8 @@ class Runtime(ModuleType):
     ResourceContent = values.ResourceContent
     ResourceLink = values.ResourceLink
     ToolHit = ToolHit
+    ServerHit = ServerHit
+    Hits = Hits
 
     def __init__(self, registry: Registry, namespace: dict[str, object], capability_summary: str,
                  progress: ProgressSender, output: Callable[[int, str], object] | None = None) -> None:  # fmt: skip
@@ -118,23 +114,25 @@ class Runtime(ModuleType):
         self._output = output
         self._jobs: Jobs | None = None
         self._progress = progress
-        self._said: set[str] = set()
+        self._said: set[object] = set()
 
     # Servers
 
-    def discovered_servers(self, detailed: bool = False) -> tuple[Any, ...]:
-        """Names of all configured servers; with `detailed`, dicts that add `description`, `tool_count` …"""
+    def discovered_servers(self, detailed: bool = False) -> Sequence[Any]:
+        """Names of all configured servers; with `detailed`, dicts with `server`, `description`, `tool_count` …"""
         self._mention_no_server()
         if not detailed:
             return tuple(server.name for server in self._registry.all())
-        return tuple(_as_list(self._host.call_sync("discovered_servers", {})))
+        return _servers(self._host.call_sync("discovered_servers", {}))
 
     def list_servers_sync(self) -> tuple[str, ...]:
-        """Names of the loaded servers."""
+        """Names of the loaded servers; `discovered_servers()` names all."""
+        if not self._registry.loaded():
+            self._mention_unloaded()
         return tuple(server.name for server in self._registry.loaded())
 
     def list_servers(self) -> Pending:
-        """Names of the loaded servers (await)."""
+        """Names of the loaded servers (await); `discovered_servers()` names all."""
 
         async def run() -> object:
             return self.list_servers_sync()
@@ -147,22 +145,22 @@ class Runtime(ModuleType):
 
         async def run() -> object:
             self._mention_no_server()
-            return _as_list(await self._host.call("find_servers", params))
+            return _servers(await self._host.call("find_servers", params))
 
         return self._pending("find_servers", run)
 
     def describe_server(self, name: str) -> Any:
-        """One loaded server: `name`, `alias`, `tools`, `cwd`, `instructions`, `capabilities`, `protocol_version` …"""
-        return attribute_access(self._host.call_sync("describe_server", {"server": self._name(name)}))
+        """One server: `server`, `description`, `loaded`, `cwd`; if it is loaded, also `tools`, `instructions` …"""
+        return _servers([self._host.call_sync("describe_server", {"server": self._name(name)})])[0]
 
-    def list_loaded_server_metadata(self) -> tuple[Any, ...]:
+    def list_loaded_server_metadata(self) -> Sequence[Any]:
         """`describe_server` for every loaded server; one that does not answer has an `error` and no tools."""
-        return tuple(_as_list(self._host.call_sync("describe_server", {})))
+        return _servers(self._host.call_sync("describe_server", {}))
 
     # Documents
 
     def list_tools(self, server: str) -> Pending:
-        """The tools of a server (await): dicts with `name`, `alias`, `description`, `inputSchema`, `input_schema`."""
+        """The tools of a server (await): documents with `inputSchema`, and `name` and `alias` of each."""
         params: dict[str, object] = {"server": self._name(server)}
 
         async def run() -> object:
@@ -170,7 +168,7 @@ class Runtime(ModuleType):
 
         return self._pending("list_tools", run)
 
-    def list_tools_sync(self, server: str) -> list[Any]:
+    def list_tools_sync(self, server: str) -> Hits:
         """Like `list_tools`, without await."""
         return tool_list(self._host.call_sync("list_tools", {"server": self._name(server)}))
 
@@ -184,7 +182,7 @@ class Runtime(ModuleType):
 
         return self._pending("query_tool_docs", run)
 
-    def query_tool_docs_sync(self, server: str, tool: str | None = None, detail: str = "summary") -> list[Any]:
+    def query_tool_docs_sync(self, server: str, tool: str | None = None, detail: str = "summary") -> Hits:
         """Like `query_tool_docs`, without await; always returns a list."""
         return self._found(self._host.call_sync("query_tool_docs", self._docs_params(server, tool, detail)))
 
@@ -193,19 +191,23 @@ class Runtime(ModuleType):
         params = _search_params(query, limit, detail)
 
         async def run() -> object:
-            return self._hits(await self._host.call("search_tool_docs", params))
+            return self._searched(await self._host.call("search_tool_docs", params))
 
         return self._pending("search_tool_docs", run)
 
-    def search_tool_docs_sync(self, query: str, *, limit: int = 5, detail: str = "summary") -> list[Any]:
+    def search_tool_docs_sync(self, query: str, *, limit: int = 5, detail: str = "summary") -> Hits:
         """Like `search_tool_docs`, without await."""
-        return self._hits(self._host.call_sync("search_tool_docs", _search_params(query, limit, detail)))
+        return self._searched(self._host.call_sync("search_tool_docs", _search_params(query, limit, detail)))
 
-    def stubs(self, server: str, tools: list[str] | None = None) -> str:
-        """Signatures and types of a server's tools, or of the given ones, as a compact `.pyi` to print."""
+    def stubs(self, server: str, *only: str | list[str], tools: str | list[str] | None = None,
+              max_tokens: int | None = None) -> str:  # fmt: skip
+        """Signatures and types of a server's tools, to print; `only` is names, or words of names and descriptions."""
         params: dict[str, object] = {"server": self._name(server)}
-        if tools is not None:
-            params["tools"] = [tools] if isinstance(tools, str) else list(tools)
+        wanted = [text for given in (*only, tools or []) for text in ([given] if isinstance(given, str) else given)]
+        if wanted:
+            params["tools"] = wanted
+        if max_tokens is not None:
+            params["max_tokens"] = max_tokens
         return _Text(self._host.call_sync("stubs", params))
 
     # Calls
@@ -321,7 +323,7 @@ class Runtime(ModuleType):
             helper = getattr(self, name)
             signature = inspect.signature(helper).replace(return_annotation=inspect.Signature.empty)
             print(f"  runtime.{name}{signature}: {helper.__doc__}")
-        print(f"Loaded servers: {', '.join(self.list_servers_sync()) or 'none'}")
+        print(f"Loaded servers: {', '.join(server.name for server in self._registry.loaded()) or 'none'}")
 
     def __getattr__(self, name: str) -> object:
         # The import system and libraries probe modules for dunder names.
@@ -364,30 +366,40 @@ class Runtime(ModuleType):
             params = call_params(self._registry, self._name(server), tool, arguments, named)
         return params if line is None else {**params, "line": line}
 
-    def _found(self, answer: object) -> list[Any]:
+    def _found(self, answer: object) -> Hits:
         """The documents of an answer. Prints to stderr what was not found and, once each, what the answer lacks."""
         found = values.as_dict(answer)
         for entry in found.get("not_searched", []):
-            self._say_once(f"not searched: {entry['server']} ({entry['reason']})")
+            # By server, because the reason changes with each attempt to start it.
+            text = f"not searched: {entry['server']} ({' '.join(entry['reason'].split())})"
+            self._say_once(text, ("not searched", entry["server"], entry.get("late")))
         for entry in found.get("notices", []):
             self._say_once(f"server {entry['server']}: {entry['notice']}")
         unmatched = "; ".join(_unmatched_word(entry) for entry in found.get("unmatched", []))
         if unmatched:
             print(f"no close match: no tool mentions {unmatched}", file=sys.stderr)
-        return _as_list(found.get("documents"))
+        return Hits(ToolHit(document) for document in _as_list(found.get("documents")))
 
-    def _hits(self, answer: object) -> list[Any]:
+    def _searched(self, answer: object) -> Hits:
         self._mention_no_server()
-        return [ToolHit(document) for document in self._found(answer)]
+        return self._found(answer)
 
     def _mention_no_server(self) -> None:
         if not self._registry.all():
             self._say_once(NO_SERVER)
 
-    def _say_once(self, missing: str) -> None:
-        if missing not in self._said:
-            self._said.add(missing)
-            print(missing, file=sys.stderr)
+    def _mention_unloaded(self) -> None:
+        self._mention_no_server()
+        names = [server.name for server in self._registry.all()]
+        if names:
+            more = f", … ({len(names)} in all)" if len(names) > _MAX_NAMED else ""
+            load = "the first call loads one" if self._registry.autoload else f"load with servers=[{names[0]!r}]"
+            self._say_once(f"No server is loaded. Configured: {', '.join(names[:_MAX_NAMED])}{more}; {load}.")
+
+    def _say_once(self, text: str, key: object = None) -> None:
+        if (key or text) not in self._said:
+            self._said.add(key or text)
+            print(text, file=sys.stderr)
 
 
 def _unmatched_word(entry: dict[str, Any]) -> str:
@@ -427,3 +439,12 @@ def _checked_detail(detail: str) -> str:
 def _as_list(value: object) -> list[Any]:
     """A list from the host with attribute access to its dicts; an empty list for anything else."""
     return values.as_list(attribute_access(value))
+
+
+def _servers(value: object) -> Hits:
+    """Servers with attribute access; their tools have the schema under both names."""
+    servers = _as_list(value)
+    for server in servers:
+        if "tools" in server:
+            server["tools"] = tool_list(server["tools"])
+    return Hits(ServerHit(server) for server in servers)

@@ -31,9 +31,6 @@ if TYPE_CHECKING:
         description: str
 
 
-_MAX_SIGNATURE_CHARS = 600
-
-
 class Shown:
     """A default or annotation shown as a given text: `...`, or the name of a type that does not exist in Python."""
 
@@ -61,7 +58,8 @@ class ToolSpec:
         self.alias = str(facts.get("alias", ""))
         self.text: str = str(facts.get("text", ""))
         """The text that `help()` shows."""
-        self.signature_text: str = str(facts.get("signature", ""))
+        self.signature_hint: str = str(facts.get("hint", ""))
+        """The signature with its types, for the hint of a refused call."""
         self.is_open: bool = facts.get("open") is not False
         """Whether the tool accepts arguments beyond its parameters."""
         self.parameters: list[ParameterFacts] = as_list(facts.get("parameters"))
@@ -160,11 +158,8 @@ class ToolSpec:
         return name if parameter is None else parameter.get("alias", name)
 
     def _refusal(self, place: str, text: str) -> ArgumentError:
-        signature = self.signature_text
-        if len(signature) > _MAX_SIGNATURE_CHARS:
-            signature = f"{signature[:_MAX_SIGNATURE_CHARS]}… (help() shows all of it)"
         said = f"{self.server}.{self.name}: {f'{place} {text}'.strip()}"
-        return ArgumentError(said, "TOOL_ARGUMENT_INVALID", f"The signature is {signature}.", {"argument": place})
+        return ArgumentError(said, "TOOL_ARGUMENT_INVALID", self.signature_hint, {"argument": place})
 
 
 def _place(path: list[str | int], first: str) -> str:

@@ -10,13 +10,12 @@ import json
 import sys
 
 from bridge_kernel.attr_dict import attribute_access
+from bridge_kernel.found import Hits, ToolHit
 from bridge_kernel.pending import Pending
 from bridge_kernel.values import as_dict, as_list, to_prompt, to_resource
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from bridge_kernel.servers import ServerState
 
 METHODS: dict[str, str] = {
@@ -57,12 +56,12 @@ def _as_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def tool_list(answer: object) -> list[Any]:
+def tool_list(answer: object) -> Hits:
     """Tools with their schema under both names: `inputSchema` as in MCP, and `input_schema`."""
     tools = as_list(attribute_access(answer))
     for tool in tools:
         tool["inputSchema"] = tool.get("input_schema", {})
-    return tools
+    return Hits(ToolHit(tool) for tool in tools)
 
 
 def result(label: str, method: str, answer: object) -> object:

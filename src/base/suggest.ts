@@ -2,9 +2,15 @@
 import type { WorkBudget } from './work-budget.ts';
 
 const MIN_SCORE = 0.5;
-/** Half of a short name agrees with almost anything, so more of it must. */
-const MIN_SCORE_SHORT = 0.6;
+/**
+ * A part of any length of a long candidate agrees with almost every short name ('nope' with the end of 'open_nodes'). So a short
+ * name is compared with whole candidates and their words, and more of it must agree.
+ */
+const MIN_SCORE_SHORT = 0.65;
 const SHORT_CHARS = 7;
+/** Fragments up to this length are part of too many names. */
+const MIN_PART_CHARS = 3;
+const WORD_END = /[^\p{L}\p{N}]+|(?<=\p{Ll})(?=\p{Lu})/u;
 const MAX_SUGGESTIONS = 3;
 
 /** The candidates most similar to `name`, best first, at most three; empty if none is similar enough. */
@@ -16,8 +22,25 @@ async function closestNames(
 ): Promise<string[]> {
   // Loaded on demand: it is needed only after a mistake.
   const { search } = await import('fast-fuzzy');
-  const find = (): string[] => search(name, [...candidates], { threshold }).slice(0, MAX_SUGGESTIONS);
+  const find = (): string[] => {
+    if (name.length > SHORT_CHARS) {
+      return search(name, [...candidates], { threshold }).slice(0, MAX_SUGGESTIONS);
+    }
+    const keySelector = (candidate: string): string[] => [candidate, ...candidate.split(WORD_END)];
+    const near = search(name, [...candidates], {
+      keySelector,
+      useSellers: false,
+      threshold: Math.max(threshold, MIN_SCORE_SHORT),
+    });
+    return [...new Set([...near, ...longerNames(name, candidates)])].slice(0, MAX_SUGGESTIONS);
+  };
   return budget === undefined ? find() : (budget.spend(find) ?? []);
+}
+
+/** The candidates that contain `name`. */
+function longerNames(name: string, candidates: readonly string[]): string[] {
+  const part = name.toLowerCase();
+  return part.length < MIN_PART_CHARS ? [] : candidates.filter((candidate) => candidate.toLowerCase().includes(part));
 }
 
 /**
@@ -30,8 +53,7 @@ export async function didYouMean(
   minScore: number = MIN_SCORE,
   budget?: WorkBudget,
 ): Promise<string> {
-  const threshold = name.length <= SHORT_CHARS ? Math.max(minScore, MIN_SCORE_SHORT) : minScore;
-  const names = (await closestNames(name, candidates, threshold, budget)).map((candidate) => `'${candidate}'`);
+  const names = (await closestNames(name, candidates, minScore, budget)).map((candidate) => `'${candidate}'`);
   if (names.length === 0) {
     return '';
   }

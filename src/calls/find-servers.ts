@@ -1,6 +1,6 @@
 /** Finds configured servers by name, description and tools. Starts none. */
 import { z } from 'zod';
-import { howToLoad } from '../catalog/describe.ts';
+import { describeServer, howToLoad } from '../catalog/describe.ts';
 import type { CatalogServer } from '../catalog/known.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
 import { checked, type Method } from './method.ts';
@@ -33,10 +33,7 @@ export function findServersMethod(directory: ServerDirectory, autoload: boolean)
       .toSorted((left, right) => right.score - left.score)
       .slice(0, limit)
       .map(({ server }) => ({
-        server: server.name,
-        alias: server.alias,
-        description: server.description,
-        loaded: loaded.has(server.name),
+        ...describeServer(server, loaded),
         tool_count: directory.metadata(server)?.tools.length ?? null,
         matching_tools: (tools.get(server.name) ?? []).slice(0, SHOWN_TOOLS).map(({ alias }) => alias),
         ...(loaded.has(server.name) ? {} : { load: autoload ? LOADS_ITSELF : howToLoad(server.name) }),

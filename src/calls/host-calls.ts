@@ -6,7 +6,7 @@
 import { z } from 'zod';
 import { BridgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
-import { describeHit, describeTool, toolMetadata } from '../catalog/describe.ts';
+import { describeHit, describeServer, describeTool, toolMetadata } from '../catalog/describe.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
 import { createToolSearch } from '../directory/tool-search.ts';
 import { carriedAsText } from '../protocol/exact-json.ts';
@@ -15,7 +15,8 @@ import type { HandleCall } from '../session/dispatch.ts';
 import { findServersMethod } from './find-servers.ts';
 import { checked, checkParams, createFindCallable, type Method, nameParam } from './method.ts';
 import { createObservedResults, type ObservedResults } from './observed-results.ts';
-import { specMethods } from './spec-calls.ts';
+import { specMethod } from './spec-calls.ts';
+import { stubsMethod } from './stub-calls.ts';
 import { type SurfacePool, surfaceMethods } from './surface-calls.ts';
 import { type CallPipeline, createCallPipeline, type ToolCaller, toolMethods } from './tool-calls.ts';
 
@@ -61,7 +62,8 @@ export function createHostCalls(options: HostCallsOptions): HandleCall {
   const methods = new Map<string, Method>([
     ...toolMethods({ directory, findCallable, pool, observed, logger, calls }),
     ...documentMethods(directory, { ...options, observed }),
-    ...specMethods(directory, observed),
+    specMethod(directory, observed),
+    stubsMethod(directory, observed),
     ...surfaceMethods({ findCallable, pool, logger, calls }),
     findServersMethod(directory, autoload),
     ['discovered_servers', checked(z.strictObject({}), async (_, { loaded }) => serverStates(directory, loaded))],
@@ -87,7 +89,7 @@ function documentMethods(directory: ServerDirectory, { searchWaitMs, observed }:
     if (loaded.has(server.name)) {
       directory.noteUse(server);
     }
-    return tools.map(toolMetadata);
+    return tools.map((tool) => toolMetadata(server, tool, loaded.has(server.name)));
   });
 
   const queryToolDocs = checked(QueryToolDocsParams, async (params, { loaded, signal }) => {
@@ -126,10 +128,7 @@ function documentMethods(directory: ServerDirectory, { searchWaitMs, observed }:
 async function serverStates(directory: ServerDirectory, loaded: ReadonlySet<string>): Promise<unknown[]> {
   await directory.ready();
   return directory.servers().map((server) => ({
-    name: server.name,
-    description: server.description,
-    alias: server.alias,
-    loaded: loaded.has(server.name),
+    ...describeServer(server, loaded),
     tool_count: directory.metadata(server)?.tools.length ?? null,
     last_error: directory.lastError(server) ?? null,
   }));

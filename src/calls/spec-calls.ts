@@ -1,9 +1,8 @@
-/** Calls with which the sandbox learns how tools look in Python. They work for every configured server, loaded or not. */
+/** The call with which the sandbox learns how tools look in Python. It works for every configured server, loaded or not. */
 import { z } from 'zod';
 import type { BridgeError } from '../base/errors.ts';
 import { resolveName } from '../catalog/names.ts';
-import { serverStub } from '../catalog/stubs.ts';
-import { specText, type ToolSpec, toolSpec } from '../catalog/tool-spec.ts';
+import { signatureHint, specText, type ToolSpec, toolSpec } from '../catalog/tool-spec.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
 import { checked, type Method, nameParam, namesParam } from './method.ts';
 import type { ObservedResults } from './observed-results.ts';
@@ -18,14 +17,10 @@ const ToolSpecsParams = z.strictObject({
   fresh: z.boolean().default(false),
 });
 
-const StubsParams = z.strictObject({
-  server: nameParam,
-  tools: namesParam(MAX_TOOLS).optional(),
-});
-
-/** A spec with the text that `help()` shows. */
+/** A spec with its texts: for `help()`, and for the hint of a refused call. */
 interface DescribedSpec extends ToolSpec {
   readonly text: string;
+  readonly hint: string;
 }
 
 /** A tool that a policy hides, with the error of a call of it. */
@@ -33,7 +28,7 @@ interface RefusedSpec {
   readonly refused: Readonly<Record<string, unknown>>;
 }
 
-export function specMethods(directory: ServerDirectory, observed: ObservedResults): [string, Method][] {
+export function specMethod(directory: ServerDirectory, observed: ObservedResults): [string, Method] {
   /** One answer for each name, in order: null for a tool that the server does not list, the reason for a hidden one. */
   const toolSpecs = checked(ToolSpecsParams, async ({ server: wantedServer, tools, fresh }, { signal }) => {
     const server = await directory.find(wantedServer);
@@ -48,26 +43,12 @@ export function specMethods(directory: ServerDirectory, observed: ObservedResult
         return refusedSpec(directory.whyHidden(server, wanted));
       }
       const spec = toolSpec(tool, { observed: observed.schema(directory.definitionKey(server), tool) });
-      return { ...spec, text: specText(spec) };
+      const hint = signatureHint(spec, `help(mcp_${server.alias}.${tool.alias})`);
+      return { ...spec, text: specText(spec), hint };
     });
   });
 
-  /** Stubs of the named tools, in that order, or of all. Rejects with `TOOL_UNKNOWN`. */
-  const stubs = checked(StubsParams, async (params, { signal }) => {
-    const server = await directory.find(params.server);
-    const listed = await directory.tools(server, signal);
-    const wanted = params.tools?.map((name) => directory.findTool(server, name, signal));
-    const tools = wanted === undefined ? listed : await Promise.all(wanted);
-    return serverStub(
-      server,
-      tools.map((tool) => ({ tool, observed: observed.schema(directory.definitionKey(server), tool) })),
-    );
-  });
-
-  return [
-    ['tool_specs', toolSpecs],
-    ['stubs', stubs],
-  ];
+  return ['tool_specs', toolSpecs];
 }
 
 function refusedSpec(error: BridgeError | undefined): RefusedSpec | null {

@@ -7,7 +7,7 @@ import type { CancelSignal } from '../base/cancel.ts';
 import { renderError, toBridgeError } from '../base/errors.ts';
 import { isObject } from '../base/is-object.ts';
 import type { Logger } from '../base/log.ts';
-import { toolMetadata } from '../catalog/describe.ts';
+import { describeServer, howToLoad, toolMetadata } from '../catalog/describe.ts';
 import { restoreHidden } from '../catalog/intake.ts';
 import type { CatalogServer, CatalogTool, ServerMetadata } from '../catalog/known.ts';
 import { resolveArguments } from '../catalog/parameters.ts';
@@ -159,12 +159,15 @@ export function toolMethods(options: ToolCallOptions): [string, Method][] {
   });
 
   const describeServers = checked(DescribeServerParams, async (params, context) => {
-    const { loaded, signal } = context;
+    const { loaded } = context;
     if (params.server !== undefined) {
-      return describeServer(directory, await findCallable(params.server, context), signal);
+      const server = await directory.find(params.server);
+      return loaded.has(server.name)
+        ? describeLoaded(directory, server, context)
+        : describeUnloaded(directory, server, loaded);
     }
     const servers = directory.servers().filter((server) => loaded.has(server.name));
-    return Promise.all(servers.map((server) => describeOrSayWhyNot(directory, server, signal)));
+    return Promise.all(servers.map((server) => describeOrSayWhyNot(directory, server, context)));
   });
 
   return [
@@ -214,32 +217,55 @@ function exactArguments(tool: CatalogTool, given: WantedCall['arguments']): Reco
   return tool.hiddenTexts === undefined ? named : (restoreHidden(named, tool.hiddenTexts) as Record<string, unknown>);
 }
 
-function describeWithoutTools(directory: ServerDirectory, server: CatalogServer): Record<string, unknown> {
-  const { name, alias, description } = server;
-  return { name, alias, description, cwd: directory.workingDirectory(server) ?? null };
-}
-
-async function describeServer(
+function describeWithoutTools(
   directory: ServerDirectory,
   server: CatalogServer,
-  signal: CancelSignal,
+  loaded: ReadonlySet<string>,
+): Record<string, unknown> {
+  const cwd = directory.workingDirectory(server) ?? null;
+  return { ...describeServer(server, loaded), cwd };
+}
+
+/** Does not start the server, so its tools may be unknown. */
+function describeUnloaded(
+  directory: ServerDirectory,
+  server: CatalogServer,
+  loaded: ReadonlySet<string>,
+): Record<string, unknown> {
+  return {
+    ...describeWithoutTools(directory, server, loaded),
+    tool_count: directory.metadata(server)?.tools.length ?? null,
+    last_error: directory.lastError(server) ?? null,
+    load: howToLoad(server.name),
+  };
+}
+
+async function describeLoaded(
+  directory: ServerDirectory,
+  server: CatalogServer,
+  { loaded, signal }: CallContext,
 ): Promise<Record<string, unknown>> {
   const tools = await directory.tools(server, signal);
   directory.noteUse(server);
-  const words = wordsOf(directory.metadata(server));
-  return { ...describeWithoutTools(directory, server), ...words, tools: tools.map(toolMetadata) };
+  return {
+    ...describeWithoutTools(directory, server, loaded),
+    ...wordsOf(directory.metadata(server)),
+    tool_count: tools.length,
+    tools: tools.map((tool) => toolMetadata(server, tool, true)),
+  };
 }
 
 /** A server that fails must not hide the others. */
 async function describeOrSayWhyNot(
   directory: ServerDirectory,
   server: CatalogServer,
-  signal: CancelSignal,
+  context: CallContext,
 ): Promise<Record<string, unknown>> {
   try {
-    return await describeServer(directory, server, signal);
+    return await describeLoaded(directory, server, context);
   } catch (error) {
-    return { ...describeWithoutTools(directory, server), tools: [], error: renderError(toBridgeError(error)) };
+    const known = describeWithoutTools(directory, server, context.loaded);
+    return { ...known, tool_count: null, tools: [], error: renderError(toBridgeError(error)) };
   }
 }
 

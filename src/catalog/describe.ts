@@ -21,8 +21,8 @@ export interface ToolDocument {
   readonly tool: string;
   readonly toolAlias: string;
   readonly description?: string;
-  /** How to call it: `name(parameter: type, …) -> type`. Only with detail `full`. */
-  readonly signature?: string;
+  /** How to call it: `name(parameter: type, …) -> type`, in one short line; with detail `full`, in full. */
+  readonly signature: string;
   /** Definitions of the types in the signature. Only with detail `full`. */
   readonly types?: readonly string[];
   /** The server does not describe its result; the type was inferred from the results seen so far. */
@@ -39,8 +39,6 @@ export interface ToolDocument {
 
 /** One tool as `search_tool_docs` returns it: enough to choose it and, usually, to call it, in few tokens. */
 export interface ToolHit extends ToolDocument {
-  /** How to call it, in one short line; with detail `full`, in full. */
-  readonly signature: string;
   /** Higher is better. Comparable only within one answer. A whole number, because digits cost tokens. */
   readonly score: number;
 }
@@ -54,8 +52,8 @@ const MIN_SENTENCE_CHARS = 60;
 /** Scores are mostly below 20; in tenths, close ones still differ. */
 const SCORE_STEPS = 10;
 
-/** One tool as `describe_server` and `list_tools` return it. */
-export interface ToolMetadata {
+/** One tool as `describe_server` and `list_tools` return it: a summary, and what code for the Python bridge reads. */
+export interface ToolMetadata extends ToolDocument {
   readonly name: string;
   readonly alias: string;
   readonly description: string;
@@ -77,13 +75,16 @@ export function describeTool(
     tool: tool.name,
     toolAlias: tool.alias,
     ...(description === '' ? {} : { description }),
-    ...(isFull ? fullDocument(tool, options.observed) : {}),
+    ...(isFull ? fullDocument(tool, options.observed) : { signature: signatureLine(tool) }),
     loaded: options.isLoaded,
     ...(options.isLoaded ? {} : { load: howToLoad(server.name) }),
   };
 }
 
-function fullDocument(tool: CatalogTool, observed: Schema | undefined): Partial<ToolDocument> {
+function fullDocument(
+  tool: CatalogTool,
+  observed: Schema | undefined,
+): Pick<ToolDocument, 'signature' | 'types' | 'resultObserved' | 'resultText' | 'inputSchema'> {
   const { signature, types, observed: isObserved, observed_text: text } = toolSpec(tool, { observed });
   return {
     signature,
@@ -100,16 +101,19 @@ export function describeHit(
   options: { readonly detail: Detail; readonly isLoaded: boolean; readonly score: number },
 ): ToolHit {
   const document = describeTool(server, tool, options);
-  const signature = document.signature ?? signatureLine(tool);
-  const sentence = firstSentence(tool.description, Math.max(MIN_SENTENCE_CHARS, HIT_CHARS - signature.length));
-  const description = options.detail === 'full' ? document.description : sentence;
+  const maxChars = Math.max(MIN_SENTENCE_CHARS, HIT_CHARS - document.signature.length);
+  const isShort = options.detail === 'summary' && document.description !== undefined;
   return {
     ...document,
-    signature,
-    ...(description === undefined || description === '' ? {} : { description }),
+    ...(isShort ? { description: firstSentence(tool.description, maxChars) } : {}),
     ...(options.isLoaded ? {} : { load: `servers=['${server.name}']` }),
     score: Math.round(options.score * SCORE_STEPS),
   };
+}
+
+/** What every description of a server begins with. `name` and `alias` are what code for the Python bridge reads. */
+export function describeServer({ name, alias, description }: CatalogServer, loaded: ReadonlySet<string>) {
+  return { server: name, serverAlias: alias, name, alias, description, loaded: loaded.has(name) };
 }
 
 /** The step that makes the tools of a server callable. */
@@ -117,10 +121,11 @@ export function howToLoad(server: string): string {
   return `call run_python again with servers=['${server}']`;
 }
 
-export function toolMetadata(tool: CatalogTool): ToolMetadata {
+export function toolMetadata(server: CatalogServer, tool: CatalogTool, isLoaded: boolean): ToolMetadata {
   const { list } = parametersOf(tool.inputSchema);
   const renamed = list.filter(({ name, alias }) => name !== alias).map(({ name, alias }) => [name, alias]);
   return {
+    ...describeTool(server, tool, { detail: 'summary', isLoaded }),
     name: tool.name,
     alias: tool.alias,
     description: tool.description,

@@ -6,6 +6,7 @@
 import { isObject } from '../base/is-object.ts';
 import { follow, listOf, type ObjectShape, objectShape, type Schema } from './json-schema.ts';
 import { isPythonKeyword } from './names.ts';
+import { withLimits } from './python-limits.ts';
 import { pythonString } from './python-literal.ts';
 import { ANY, joinParts, literalParts, type Part, PYTHON_TYPES, simple } from './python-union.ts';
 
@@ -23,7 +24,7 @@ export interface TypeScope {
   readonly names: TypeNames;
   /** The names of all types of this tool begin with it. */
   readonly prefix: string;
-  /** For a one-line signature: objects become plain `dict`, and long literals their plain type. */
+  /** For a one-line signature: objects become plain `dict`, of long literals only some are shown, and limits only of parameters. */
   readonly isBrief: boolean;
 }
 
@@ -38,7 +39,7 @@ const MAX_DEPTH = 6;
 const MAX_DEFINITIONS = 24;
 const MAX_TYPE_NAME_CHARS = 40;
 
-const RESERVED = ['Any', 'Literal', 'NotRequired', 'TypedDict'];
+const RESERVED = ['Annotated', 'Any', 'Literal', 'NotRequired', 'TypedDict'];
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 export function createTypeNames(): TypeNames {
@@ -61,9 +62,13 @@ export function typeName(text: string): string {
   return /^[A-Za-z]/.test(name) ? name : `T${name}`;
 }
 
-/** Annotates schemas inside `root` and adds the definitions they need to `scope`. */
-export function createAnnotate(root: Schema, scope: TypeScope): Annotate {
-  const writer = new TypeWriter(root, scope);
+/** Annotates schemas inside `root` and adds the definitions they need to `scope`. Limits matter for arguments, not for results. */
+export function createAnnotate(
+  root: Schema,
+  scope: TypeScope,
+  { showsLimits = true }: { readonly showsLimits?: boolean } = {},
+): Annotate {
+  const writer = new TypeWriter(root, scope, showsLimits);
   return (schema, name) => joinParts(writer.partsOf(schema, name, MAX_DEPTH), scope.isBrief);
 }
 
@@ -71,13 +76,15 @@ export function createAnnotate(root: Schema, scope: TypeScope): Annotate {
 class TypeWriter {
   readonly #root: Schema;
   readonly #scope: TypeScope;
+  readonly #showsLimits: boolean;
   /** The results for referenced schemas. */
   readonly #references = new Map<unknown, readonly Part[]>();
   #visits = 0;
 
-  constructor(root: Schema, scope: TypeScope) {
+  constructor(root: Schema, scope: TypeScope, showsLimits: boolean) {
     this.#root = root;
     this.#scope = scope;
+    this.#showsLimits = showsLimits;
   }
 
   partsOf(schema: unknown, name: string, depth: number): readonly Part[] {
@@ -165,6 +172,13 @@ class TypeWriter {
   }
 
   #typeParts(type: string, schema: Schema, name: string, depth: number): readonly Part[] {
+    const parts = this.#unlimitedParts(type, schema, name, depth);
+    // A short line has room for the limits of parameters only.
+    const hasLimits = this.#showsLimits && (!this.#scope.isBrief || depth === MAX_DEPTH);
+    return hasLimits ? parts.map((part) => simple(withLimits(part.text, type, schema))) : parts;
+  }
+
+  #unlimitedParts(type: string, schema: Schema, name: string, depth: number): readonly Part[] {
     if (type === 'array') {
       const item = this.#itemType(schema, name, depth);
       return [simple(item === 'Any' ? 'list' : `list[${item}]`)];

@@ -5,6 +5,8 @@ import { pythonLiteral } from './python-literal.ts';
 const MAX_LITERALS = 30;
 const MAX_LITERAL_CHARS = 300;
 const MAX_BRIEF_LITERAL_CHARS = 60;
+/** Of a longer list of literals, as many as fit into this are shown: enough to see what they are like. Chosen. */
+const SAMPLE_CHARS = 40;
 /** Members of a union. Chosen: a longer one does not help a reader. */
 const MAX_UNION = 6;
 
@@ -52,18 +54,11 @@ function typeOfValue(value: unknown): string {
   return PYTHON_TYPES.get(type) ?? 'Any';
 }
 
-/** Joins alternatives: without duplicates, literals together, `None` last. Long literals become their type; too many types become `Any`. */
+/** Joins alternatives: without duplicates, literals together, `None` last. Too many types become `Any`. */
 export function joinParts(parts: readonly Part[], isBrief: boolean): string {
-  const maxLiteralChars = isBrief ? MAX_BRIEF_LITERAL_CHARS : MAX_LITERAL_CHARS;
   const literals = [...new Set(parts.filter((part) => part.isLiteral).map((part) => part.text))];
-  const literal = literals.join(', ');
-  const isShort = literals.length <= MAX_LITERALS && literal.length <= maxLiteralChars;
-  const types = parts.map((part) => {
-    if (!part.isLiteral) {
-      return part.text;
-    }
-    return isShort ? `Literal[${literal}]` : typeOfLiteral(part.text);
-  });
+  const literal = literalText(literals, isBrief ? MAX_BRIEF_LITERAL_CHARS : MAX_LITERAL_CHARS);
+  const types = parts.map((part) => (part.isLiteral ? (literal ?? typeOfLiteral(part.text)) : part.text));
   const unique = new Set(types);
   if (unique.has('Any')) {
     return 'Any';
@@ -76,6 +71,20 @@ export function joinParts(parts: readonly Part[], isBrief: boolean): string {
     return 'Any';
   }
   return [...unique, ...(isNullable ? ['None'] : [])].join(' | ');
+}
+
+/** `Literal['a', 'b']`; of a long list the start, as `Literal['a', 'b', ...]`. Undefined if not even the first one is short. */
+function literalText(literals: readonly string[], maxChars: number): string | undefined {
+  const all = literals.join(', ');
+  if (literals.length <= MAX_LITERALS && all.length <= maxChars) {
+    return `Literal[${all}]`;
+  }
+  let chars = 0;
+  const sample = literals.filter((literal) => {
+    chars += literal.length + 2;
+    return chars <= SAMPLE_CHARS;
+  });
+  return sample.length === 0 ? undefined : `Literal[${sample.join(', ')}, ...]`;
 }
 
 function typeOfLiteral(text: string): string {

@@ -130,6 +130,43 @@ export function specText(spec: ToolSpec): string {
   ].join('\n');
 }
 
+/** Characters of a signature in a hint, and of the types with it. Chosen: more than nearly every tool needs. */
+const HINT_SIGNATURE_CHARS = 600;
+const HINT_TYPES_CHARS = 900;
+
+/**
+ * A sentence with the signature for a refused call, and with the types of its parameters. If they do not fit, `allOfIt` (such as
+ * `help(mcp_x.tool)`) names what shows them. The result is left out: its type would have to be explained too.
+ */
+export function signatureHint({ alias, parameters, open, types }: ToolSpec, allOfIt: string): string {
+  const signature = signatureText(alias, parameters, open, undefined);
+  if (signature.length > HINT_SIGNATURE_CHARS) {
+    return `The signature is ${signature.slice(0, HINT_SIGNATURE_CHARS)}… (${allOfIt} shows all of it).`;
+  }
+  const named = typesIn(parameters, types).join(', ');
+  if (named.length > HINT_TYPES_CHARS) {
+    return `The signature is ${signature}; ${allOfIt} shows its types.`;
+  }
+  return `The signature is ${signature}${named === '' ? '' : `, with ${named}`}.`;
+}
+
+/** The definitions that the annotations of parameters need, directly or through each other. */
+function typesIn(parameters: readonly ParameterSpec[], types: readonly string[]): readonly string[] {
+  const needed = new Set<string>();
+  const texts = parameters.map(({ annotation }) => annotation);
+  for (let text = texts.pop(); text !== undefined; text = texts.pop()) {
+    const words = new Set(text.match(/[A-Za-z_]\w*/g));
+    for (const definition of types) {
+      const [, name = ''] = /^(?:class )?(\w+)/.exec(definition) ?? [];
+      if (!needed.has(definition) && words.has(name)) {
+        needed.add(definition);
+        texts.push(definition);
+      }
+    }
+  }
+  return types.filter((definition) => needed.has(definition));
+}
+
 function parameterLine({ name, alias, description }: ParameterSpec): string {
   const original = name === alias ? '' : ` (${pythonLiteral(name, PARAMETER_CHARS) ?? '…'})`;
   return `  ${alias}${original}${description === undefined ? '' : `: ${description}`}`;
@@ -185,7 +222,7 @@ function returnType(schema: Schema | undefined, scope: TypeScope): string | unde
   if (schema === undefined) {
     return undefined;
   }
-  const annotate = createAnnotate(schema, scope);
+  const annotate = createAnnotate(schema, scope, { showsLimits: false });
   const { properties } = objectShape(schema, schema, { alternatives: false });
   const [key] = properties.keys();
   const isEnvelope = properties.size === 1 && (key === 'result' || key === 'content');

@@ -9,8 +9,15 @@ import type { CatalogServer } from '../catalog/known.ts';
 import type { FoundTools } from '../catalog/tool-index.ts';
 import type { ServerDirectory } from './server-directory.ts';
 
+interface NotSearched {
+  readonly server: string;
+  readonly reason: string;
+  /** It is still starting: a later search may cover it. */
+  readonly late?: true;
+}
+
 export interface SearchResult extends FoundTools {
-  readonly notSearched: { readonly server: string; readonly reason: string }[];
+  readonly notSearched: readonly NotSearched[];
   /** Problems in the tool lists of the searched servers. */
   readonly notices: { readonly server: string; readonly notice: string }[];
 }
@@ -52,10 +59,10 @@ export function createToolSearch(directory: ServerDirectory, waitMs = WAIT_MS): 
     const late = `it did not answer within ${waitMs / 1000} s; search again for its tools`;
     return {
       ...(await directory.search(query, limit)),
-      notSearched: unknown.filter(isUnknown).map((server) => ({
-        server: server.name,
-        reason: (starting.has(server.name) ? undefined : directory.lastError(server)) ?? late,
-      })),
+      notSearched: unknown.filter(isUnknown).map((server): NotSearched => {
+        const reason = starting.has(server.name) ? undefined : directory.lastError(server);
+        return { server: server.name, ...(reason === undefined ? { reason: late, late: true } : { reason }) };
+      }),
       notices: directory.servers().flatMap((server) => {
         return (directory.metadata(server)?.notices ?? []).map((notice) => ({ server: server.name, notice }));
       }),

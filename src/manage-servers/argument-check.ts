@@ -1,12 +1,12 @@
 /** Checks the arguments of a call typed by a person: their names, and values that the tool is certain to refuse. */
 
 import { BridgeError } from '../base/errors.ts';
+import { COMMAND } from '../base/package.ts';
+import { quoteShellWord } from '../base/shell-words.ts';
 import { didYouMean } from '../base/suggest.ts';
 import type { CatalogServer, CatalogTool } from '../catalog/known.ts';
-import { type ToolSpec, toolSpec } from '../catalog/tool-spec.ts';
+import { signatureHint, type ToolSpec, toolSpec } from '../catalog/tool-spec.ts';
 import { createSchemaCheck, type SchemaCheck } from './schema-check.ts';
-
-const MAX_SIGNATURE_CHARS = 600;
 
 /** Arguments as typed, under either their original or their Python names. */
 type Given = readonly (readonly [name: string, value: unknown])[];
@@ -18,15 +18,11 @@ export async function checkToolArguments(
   given: Given,
 ): Promise<Record<string, unknown>> {
   const spec = toolSpec(tool);
-  const refuse = (place: string, text: string): BridgeError => {
-    const { signature } = spec;
-    const isLong = signature.length > MAX_SIGNATURE_CHARS;
-    const shown = isLong ? `${signature.slice(0, MAX_SIGNATURE_CHARS)}…` : signature;
-    return new BridgeError('TOOL_ARGUMENT_INVALID', `${server.name}.${tool.name}: ${place} ${text}`, {
-      hint: `The signature is ${shown}.`,
+  const refuse = (place: string, text: string): BridgeError =>
+    new BridgeError('TOOL_ARGUMENT_INVALID', `${server.name}.${tool.name}: ${place} ${text}`, {
+      hint: signatureHint(spec, `\`${COMMAND} servers tools ${quoteShellWord(server.name)} --json\``),
       data: { server: server.name, tool: tool.name, argument: place },
     });
-  };
   const check = await createSchemaCheck(spec.input_schema);
   const named = await bind(spec, given, check, refuse);
   const missing = spec.parameters.filter(({ name, required }) => required && !Object.hasOwn(named, name));

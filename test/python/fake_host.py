@@ -41,7 +41,7 @@ READ_FILE_SPEC: dict[str, object] = {
     ],
     "open": False,
     "returns": "str",
-    "signature": "read_file(path: str, tail: int = ...) -> str",
+    "hint": "The signature is read_file(path: str, tail: int = ...).",
     "text": "read_file(path: str, tail: int = ...) -> str\n\nReads one file.\n\nParameters:\n  path: Where it is",
     "input_schema": READ_FILE["input_schema"],
 }
@@ -52,7 +52,7 @@ OPEN_SPEC: dict[str, object] = {
     "parameters": [],
     "open": True,
     "types": [],
-    "signature": "open(**kwargs)",
+    "hint": "The signature is open(**kwargs).",
     "text": "open(**kwargs)",
     "input_schema": {},
 }

@@ -26,7 +26,7 @@ CREATE_ISSUE: dict[str, object] = {
         {"name": "from", "alias": "from_", "annotation": "str", "required": False},
     ],
     "open": False,
-    "signature": "create_issue(title: str, body: str = ...)",
+    "hint": "The signature is create_issue(title: str, body: str = ...).",
     "input_schema": {
         "type": "object",
         "properties": {

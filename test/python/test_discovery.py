@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
+import json
 import linecache
 import pickle
 import time
@@ -15,7 +16,7 @@ from fake_host import READ_FILE, ApiTestCase, text_result
 from bridge_kernel.errors import MCPError, ServerNotAvailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 DOCUMENT = {"server": "files", "serverAlias": "files", "tool": "read-file", "toolAlias": "read_file"}
 
@@ -31,6 +32,14 @@ class ServerHelpers(RuntimeTestCase):
         self.assertEqual(self.runtime.discovered_servers(), ("files", "git-hub"))
         self.assertEqual(self.runtime.list_servers_sync(), ("files",))
         self.assertEqual(await self.runtime.list_servers(), ("files",))
+
+    async def test_an_empty_list_of_loaded_servers_names_the_configured_ones_once(self) -> None:
+        self.api.update([], None)
+        with contextlib.redirect_stderr(io.StringIO()) as stderr:
+            self.assertEqual(self.runtime.list_servers_sync(), ())
+            self.assertEqual(await self.runtime.list_servers(), ())
+        said = "No server is loaded. Configured: files, git-hub; load with servers=['files'].\n"
+        self.assertEqual(stderr.getvalue(), said)
 
     def test_details_are_dicts_with_name_and_description(self) -> None:
         state = {"name": "files", "description": "Reads files.", "loaded": True, "tool_count": 2, "last_error": None}
@@ -75,6 +84,8 @@ class Documents(RuntimeTestCase):
         with contextlib.redirect_stderr(io.StringIO()) as stderr:
             self.assertEqual(await self.runtime.search_tool_docs("read a file", limit=20), [DOCUMENT])
             self.assertEqual(self.runtime.search_tool_docs_sync("read", detail="full")[0].tool, "read-file")
+            missed[0]["reason"] = "did not start; the next attempt is in 9 s"
+            self.runtime.search_tool_docs_sync("read")
         self.assertEqual(stderr.getvalue(), "not searched: git-hub (did not start)\n")
         self.assertEqual(self.host.asked[0][1], {"query": "read a file", "limit": 20, "detail": "summary"})
 
@@ -87,16 +98,73 @@ class Documents(RuntimeTestCase):
             self.runtime.search_tool_docs_sync("read")
         self.assertEqual(stderr.getvalue(), "server files: only the first 10,000 tools were kept\n")
 
-    def test_a_hit_does_not_print_keys_that_follow_from_others(self) -> None:
-        hit = {**DOCUMENT, "serverAlias": "files", "loaded": False, "load": "run_python(servers=['files'])", "score": 7}
-        self.host.answers["search_tool_docs"] = lambda params: {"documents": [hit, {**hit, "loaded": True}]}
-        found = self.runtime.search_tool_docs_sync("read")
-        self.assertEqual(dict(found[0]), hit)
-        self.assertEqual(found[0].serverAlias, "files")
-        shown = {key: hit[key] for key in hit if key not in ("serverAlias", "loaded")}
-        self.assertEqual(repr(found[0]), repr(shown))
-        self.assertIn("'loaded': True", repr(found[1]))
-        self.assertEqual(pickle.loads(pickle.dumps(found[0])), found[0])
+    def find(self, *documents: Mapping[str, object]) -> Any:
+        self.host.answers["search_tool_docs"] = lambda params: {"documents": [dict(one) for one in documents]}
+        return self.runtime.search_tool_docs_sync("read")
+
+    def test_hits_print_one_line_for_each(self) -> None:
+        signature = "read_file(path: str) -> str"
+        hit = {**DOCUMENT, "signature": signature, "description": "Reads\n one file", "loaded": True, "score": 7}
+        far = {**hit, "server": "git-hub", "serverAlias": "git_hub", "description": "x" * 200, "loaded": False}
+        bare = {**DOCUMENT, "signature": "list()", "loaded": True}
+        found = self.find(hit, far, bare)
+        first = f"await mcp_files.{signature}  # Reads one file."
+        second = f"await mcp_git_hub.{signature}  # {'x' * 159}… Not loaded: servers=['git-hub']."
+        self.assertEqual(repr(found), f"{first}\n{second}\nawait mcp_files.list()")
+        self.assertEqual(repr(found[:1]), first)
+        self.assertEqual(str(found[1]), second.replace("…", "x" * 41 + "."))
+        self.assertEqual(repr(self.find()), "[]")
+
+    def test_a_document_with_its_schema_prints_all_of_it(self) -> None:
+        types = ["class ReadFileAt(TypedDict): line: int"]
+        full = {**DOCUMENT, "signature": "read_file(at: ReadFileAt)", "description": "Reads.\n\nAll.", "types": types}
+        full = {**full, "inputSchema": {"type": "object"}, "loaded": True}
+        found = self.find(full, full)
+        head = "await mcp_files.read_file(at: ReadFileAt)"
+        rest = "Types:\n  class ReadFileAt(TypedDict): line: int\ninputSchema: {'type': 'object'}"
+        text = f"{head}\nReads.\n\nAll.\n{rest}"
+        self.assertEqual((repr(found[0]), repr(found)), (text, f"{text}\n\n{text}"))
+        self.host.answers["list_tools"] = lambda params: [{**full, "input_schema": {}}]
+        self.assertEqual(repr(self.runtime.list_tools_sync("files")), f"{head}  # Reads. All.")
+
+    def test_hits_are_plain_data_for_json_and_pickle(self) -> None:
+        found = self.find({**DOCUMENT, "loaded": True})
+        self.assertEqual(json.loads(json.dumps(found)), [{**DOCUMENT, "loaded": True}])
+        for value in (found, found[0]):
+            copied = pickle.loads(pickle.dumps(value))
+            self.assertEqual((copied, type(copied)), (value, type(value)))
+
+    def test_a_missing_key_names_the_keys(self) -> None:
+        (hit,) = self.find(DOCUMENT)
+        keys = "Keys: server, serverAlias, tool, toolAlias"
+        with self.assertRaisesRegex(KeyError, f"no key 'alias'. Did you mean 'toolAlias' or 'serverAlias'\\? {keys}"):
+            _ = hit["alias"]
+        with self.assertRaisesRegex(AttributeError, "no key 'alias'; keys: server, "):
+            _ = hit.alias
+        self.assertIsNone(hit.get("alias"))
+        self.assertFalse(hasattr(hit, "alias"))
+
+    def test_servers_print_one_line_for_each(self) -> None:
+        server = {"server": "files", "description": "Reads files", "loaded": True, "tool_count": 2}
+        found = [
+            {**server, "matching_tools": ["read_file", "list"]},
+            {"server": "git-hub", "description": "", "loaded": False, "tool_count": None, "last_error": "no\n key"},
+        ]
+        self.host.answers["discovered_servers"] = lambda params: [dict(one) for one in found]
+        self.assertEqual(
+            repr(self.runtime.discovered_servers(detailed=True)),
+            "files (2 tools, such as read_file, list): Reads files.\n"
+            "git-hub (tools unknown). Not loaded: servers=['git-hub']. Failed: no key",
+        )
+
+    def test_a_described_server_prints_its_folder_and_its_tools(self) -> None:
+        tool = {**DOCUMENT, "signature": "read_file()", "description": "Reads.", "input_schema": {}}
+        described = {"server": "files", "description": "", "loaded": True, "tool_count": 1, "tools": [tool]}
+        self.host.answers["describe_server"] = lambda params: {**described, "cwd": "/srv", "instructions": None}
+        self.assertEqual(
+            repr(self.runtime.describe_server("files")),
+            "files (1 tool)\ncwd: /srv\nawait mcp_files.read_file()  # Reads.",
+        )
 
     async def test_a_search_reports_words_that_match_no_tool(self) -> None:
         unmatched = [{"word": "quux", "nearest": ["queue", "quote"]}, {"word": "zorg", "nearest": []}]
@@ -123,9 +191,15 @@ class Documents(RuntimeTestCase):
         self.assertEqual((text, repr(text)), ("# mcp_files\n", "# mcp_files\n"))
         self.runtime.stubs("FILES")
         self.runtime.stubs("files", tools="list")
+        self.runtime.stubs("files", "log", ["list", "a file"], max_tokens=4000)
         self.assertEqual(
             [params for _, params in self.host.asked],
-            [{"server": "files", "tools": ["read_file"]}, {"server": "files"}, {"server": "files", "tools": ["list"]}],
+            [
+                {"server": "files", "tools": ["read_file"]},
+                {"server": "files"},
+                {"server": "files", "tools": ["list"]},
+                {"server": "files", "tools": ["log", "list", "a file"], "max_tokens": 4000},
+            ],
         )
 
 
@@ -361,6 +435,9 @@ class WithoutServers(RuntimeTestCase):
 
     async def test_the_list_of_servers_explains_how_to_add_one(self) -> None:
         await self.assert_says_once(self.runtime.discovered_servers)
+
+    async def test_the_list_of_loaded_servers_explains_how_to_add_one(self) -> None:
+        await self.assert_says_once(self.runtime.list_servers)
 
     async def test_a_search_for_servers_explains_how_to_add_one(self) -> None:
         await self.assert_says_once(lambda: self.runtime.find_servers("x"))

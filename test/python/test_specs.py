@@ -36,7 +36,7 @@ SEARCH: dict[str, Any] = {
     ],
     "open": False,
     "returns": "list[SearchIssuesResult]",
-    "signature": "search_issues(from_: str, …)",
+    "hint": "The signature is search_issues(from_: str, …).",
     "text": "the text",
     "input_schema": {
         "properties": {

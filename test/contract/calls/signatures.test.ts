@@ -97,8 +97,9 @@ print(hint)`);
       "seat is not a parameter of this tool. Did you mean 'seats'?",
       'seats must be int, not True',
       'guest is bytes; pass a str: data.decode(), or base64.b64encode(data).decode()',
-      "The signature is book(from_: str, seats: int = 1, x_class: Literal['economy', 'business'] = ..., " +
-        'guest: BookPerson = ..., when: str | None = ...).',
+      "The signature is book(from_: Annotated[str, 'matches ^[A-Z]{3}$'], seats: Annotated[int, '1 to 9'] = 1, " +
+        "x_class: Literal['economy', 'business'] = ..., guest: BookPerson = ..., when: Annotated[str, 'date'] | None = ...), " +
+        'with class BookPerson(TypedDict): name: str; friends: NotRequired[list[BookPerson]].',
       '',
     ]);
     expect(await calls()).toEqual([]);

@@ -77,13 +77,12 @@ print(await answer_of(5000, frame(type="call", call=5000, method="call_tool", pa
         ['list_resources', { server: 'forbidden' }],
         ['read_resource', { server: 'forbidden', uri: 'file:///etc/passwd' }],
         ['get_prompt', { server: 'forbidden', name: 'x' }],
-        ['describe_server', { server: 'forbidden' }],
       ] as const;
       const codes = (await run(codesOf(calls))).stdout.split('\n');
       expect(codes).toEqual([
         'TOOL_UNKNOWN',
         ...Array<string>(9).fill('CALL_REFUSED'),
-        ...Array<string>(4).fill('SERVER_NOT_AVAILABLE'),
+        ...Array<string>(3).fill('SERVER_NOT_AVAILABLE'),
       ]);
     },
   },

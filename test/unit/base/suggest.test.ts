@@ -5,6 +5,11 @@ import { WorkBudget } from '../../../src/base/work-budget.ts';
 test.each([
   // Half of four letters agree by chance, in any order.
   ['nope', ['broken', 'notmcp', 'bad name!', 'move_file'], ''],
+  ['nope', ['open_nodes', 'search_nodes', 'read_graph'], ''],
+  ['isue', ['create_issue', 'open_nodes'], " Did you mean 'create_issue'?"],
+  ['isue', ['createIssue'], " Did you mean 'createIssue'?"],
+  ['file', ['memory', 'filesystem'], " Did you mean 'filesystem'?"],
+  ['is', ['list', 'this'], ''],
   ['opne', ['open', 'closed'], " Did you mean 'open'?"],
   ['gti', ['git', 'memory'], " Did you mean 'git'?"],
   ['tim', ['time', 'files'], " Did you mean 'time'?"],

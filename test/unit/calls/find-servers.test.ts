@@ -56,6 +56,8 @@ function setUp(autoload = false) {
 test('a server is found by its tools, with instructions to load it', async () => {
   expect((await setUp().find({ query: 'open an issue' }))[0]).toEqual({
     server: 'github',
+    serverAlias: 'github',
+    name: 'github',
     alias: 'github',
     description: 'Repositories and pull requests',
     loaded: false,

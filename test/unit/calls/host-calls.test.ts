@@ -182,15 +182,38 @@ describe('call_tool', () => {
 });
 
 describe('documents', () => {
-  test('describe_server works for loaded servers and gives the working directory', async () => {
-    const { ask, refusal } = setUp();
+  test('describe_server gives the tools and the working directory of a loaded server', async () => {
+    const { ask } = setUp();
     expect(await ask('describe_server', { server: 'Files' })).toMatchObject({
+      server: 'files',
       name: 'files',
       alias: 'files',
+      loaded: true,
       cwd: '/srv',
+      tool_count: 2,
       tools: [{ name: 'read-file', alias: 'read_file', input_schema: { properties: { path: {} } } }, { name: 'List' }],
     });
-    expect((await refusal('describe_server', { server: 'git-hub' }))?.code).toBe('SERVER_NOT_AVAILABLE');
+  });
+
+  test('describe_server says that a server is not loaded and how to load it, and starts nothing', async () => {
+    const { ask, refusal, listed } = setUp();
+    expect(await ask('describe_server', { server: 'git_hub' })).toEqual({
+      server: 'git-hub',
+      serverAlias: 'git_hub',
+      name: 'git-hub',
+      alias: 'git_hub',
+      description: '',
+      loaded: false,
+      cwd: null,
+      tool_count: null,
+      last_error: null,
+      load: "call run_python again with servers=['git-hub']",
+    });
+    expect(listed).toEqual([]);
+    await ask('list_tools', { server: 'git-hub' });
+    expect(await ask('describe_server', { server: 'git-hub' })).toMatchObject({ tool_count: 1 });
+    expect((await refusal('describe_server', { server: 'old-one' }))?.code).toBe('SERVER_NOT_AVAILABLE');
+    expect((await refusal('describe_server', { server: 'nope' }))?.code).toBe('SERVER_UNKNOWN');
   });
 
   test('describe_server without a name describes all loaded servers, even one that does not start', async () => {
@@ -201,10 +224,14 @@ describe('documents', () => {
     });
     expect(await failing.ask('describe_server')).toEqual([
       {
+        server: 'files',
+        serverAlias: 'files',
         name: 'files',
         alias: 'files',
         description: 'Reads files',
+        loaded: true,
         cwd: '/srv',
+        tool_count: null,
         tools: [],
         error: 'SERVER_START_FAILED: no such program',
       },
@@ -229,6 +256,26 @@ describe('documents', () => {
       ],
       notices: [],
     });
+  });
+
+  test('every list of tools and servers has the same keys', async () => {
+    const { ask } = setUp();
+    const tool = { server: 'files', serverAlias: 'files', tool: 'read-file', toolAlias: 'read_file', loaded: true };
+    const described = { ...tool, signature: 'read_file(from_line=..., path=...)', description: 'Read a file' };
+    const [first] = (await ask('list_tools', { server: 'files' })) as unknown[];
+    const { tools } = (await ask('describe_server', { server: 'files' })) as { tools: unknown[] };
+    const documents = ['summary', 'full'].flatMap((detail) => [
+      ask('query_tool_docs', { server: 'files', tool: 'read-file', detail }),
+      ask('search_tool_docs', { query: 'read a file', limit: 1, detail }),
+    ]);
+    expect([first, tools[0]]).toMatchObject([described, described]);
+    for (const answer of await Promise.all(documents)) {
+      expect(answer).toMatchObject({ documents: [described] });
+    }
+    const server = { server: 'files', serverAlias: 'files', description: 'Reads files', loaded: true, tool_count: 2 };
+    expect(await ask('find_servers', { query: 'files' })).toMatchObject([server]);
+    expect(await ask('discovered_servers')).toMatchObject([server, { server: 'git-hub', loaded: false }]);
+    expect(await ask('describe_server', { server: 'files' })).toMatchObject(server);
   });
 
   test('list_tools gives names, aliases and schemas', async () => {
@@ -287,7 +334,13 @@ describe('search_tool_docs', () => {
     });
     const { ask, listed } = setUp({ list: async () => hanging, searchWaitMs: 1 });
     const search = () => ask('search_tool_docs', { query: 'late' });
-    expect(await search()).toMatchObject({ documents: [], not_searched: [{ server: 'files' }, { server: 'git-hub' }] });
+    expect(await search()).toMatchObject({
+      documents: [],
+      not_searched: [
+        { server: 'files', late: true },
+        { server: 'git-hub', late: true },
+      ],
+    });
     await search();
     expect(listed).toEqual(['files', 'git-hub']);
     answer([{ name: 'late_tool' }]);

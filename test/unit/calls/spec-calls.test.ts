@@ -2,8 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { BridgeError } from '../../../src/base/errors.ts';
 import { checkParams } from '../../../src/calls/method.ts';
 import { createObservedResults } from '../../../src/calls/observed-results.ts';
-import { specMethods } from '../../../src/calls/spec-calls.ts';
-import { resolveName } from '../../../src/catalog/names.ts';
+import { specMethod } from '../../../src/calls/spec-calls.ts';
 import type { ServerDirectory } from '../../../src/directory/server-directory.ts';
 
 const SERVER = { name: 'files', alias: 'files', description: '' };
@@ -28,17 +27,10 @@ const directory = {
   whyHidden: (_: unknown, wanted?: string) =>
     wanted === 'wipe' ? new BridgeError('POLICY_DENIED', 'files.wipe was not called', { hint: 'Ask.' }) : undefined,
   tools: async () => TOOLS,
-  findTool: async (_: unknown, wanted: string) => {
-    const tool = resolveName(TOOLS, wanted);
-    if (tool === undefined) {
-      throw new BridgeError('TOOL_UNKNOWN', 'no such tool');
-    }
-    return tool;
-  },
 } satisfies Partial<ServerDirectory> as unknown as ServerDirectory;
 
 async function ask(method: string, params: Record<string, unknown>): Promise<unknown> {
-  const wanted = new Map(specMethods(directory, createObservedResults())).get(method);
+  const wanted = new Map([specMethod(directory, createObservedResults())]).get(method);
   return wanted?.run(checkParams(wanted, params), {
     session: 'default',
     generation: 1,
@@ -58,9 +50,11 @@ describe('tool_specs', () => {
     ]);
   });
 
-  test('has signature, description and parameters as text', async () => {
+  test('has signature, description and parameters as text, and the signature as a hint', async () => {
     const text = "read_file(from_line=..., path=...)\n\nRead a file\n\nParameters:\n  from_line ('from-line')\n  path";
-    expect(await ask('tool_specs', { server: 'files', tools: ['read_file'] })).toMatchObject([{ text }]);
+    expect(await ask('tool_specs', { server: 'files', tools: ['read_file'] })).toMatchObject([
+      { text, hint: 'The signature is read_file(from_line=..., path=...).' },
+    ]);
   });
 
   test('has the error of a call instead of a spec for a tool that a policy hides', async () => {
@@ -80,15 +74,5 @@ describe('tool_specs', () => {
     const tools = Array.from({ length: 201 }, () => 'a');
     await expect(ask('tool_specs', { server: 'files', tools })).rejects.toMatchObject({ code: 'CALL_REFUSED' });
     await expect(ask('tool_specs', { server: 'files', tools: [] })).rejects.toMatchObject({ code: 'CALL_REFUSED' });
-  });
-});
-
-describe('stubs', () => {
-  test('contain all tools of a server, or the named ones in their order', async () => {
-    expect(await ask('stubs', { server: 'files' })).toMatch(
-      /async def read_file\(.*\): 'Read a file'\nasync def List\(\*\*kwargs\): 'List a directory'\n$/,
-    );
-    expect(await ask('stubs', { server: 'files', tools: ['list'] })).not.toContain('read_file');
-    await expect(ask('stubs', { server: 'files', tools: ['nope'] })).rejects.toMatchObject({ code: 'TOOL_UNKNOWN' });
   });
 });

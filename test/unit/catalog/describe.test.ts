@@ -17,6 +17,7 @@ describe('describeTool', () => {
       tool: 'create-issue',
       toolAlias: 'create_issue',
       description: 'Creates an issue.',
+      signature: 'create_issue(from_: str = ..., title: str = ...)',
       loaded: false,
       load: "call run_python again with servers=['git-hub']",
     });
@@ -70,7 +71,7 @@ describe('describeHit', () => {
 
   test('leaves out `load` for a loaded server, and an empty description', () => {
     const hit = describeHit(server, { ...issueTool, description: ' ' }, { ...options, isLoaded: true });
-    expect(Object.keys(hit)).toEqual(['server', 'serverAlias', 'tool', 'toolAlias', 'loaded', 'signature', 'score']);
+    expect(Object.keys(hit)).toEqual(['server', 'serverAlias', 'tool', 'toolAlias', 'signature', 'loaded', 'score']);
   });
 
   test('cuts a long sentence, but not with detail `full`', () => {
@@ -84,8 +85,9 @@ describe('describeHit', () => {
 });
 
 describe('toolMetadata', () => {
-  test('lists parameters with another name in Python', () => {
-    expect(toolMetadata(storedTool)).toEqual({
+  test('is a summary that also lists parameters with another name in Python', () => {
+    expect(toolMetadata(server, storedTool, true)).toEqual({
+      ...describeTool(server, storedTool, { detail: 'summary', isLoaded: true }),
       name: 'create-issue',
       alias: 'create_issue',
       description: 'Creates an issue.',

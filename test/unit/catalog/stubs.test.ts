@@ -1,3 +1,4 @@
+import { encode } from 'gpt-tokenizer/encoding/o200k_base';
 import { expect, test } from 'vitest';
 import { serverStub } from '../../../src/catalog/stubs.ts';
 
@@ -33,4 +34,36 @@ test('marks an observed result', () => {
   expect(serverStub(server, [{ tool: tool('list', {}), observed }])).toContain(
     'async def list() -> list[int]: ...  # result as observed',
   );
+});
+
+/** Tools with an object, a long description and a limit. */
+function manyTools(count: number) {
+  return Array.from({ length: count }, (_, index) => {
+    const issue = { properties: { title: { type: 'string', maxLength: 80 }, [`label_${index}`]: { type: 'string' } } };
+    const properties = { issue, limit: { type: 'integer', minimum: 1, maximum: 100 } };
+    return { tool: tool(`create_issue_${index}`, properties, `Creates an issue of kind ${index} in the project.`) };
+  });
+}
+
+test.each([
+  [10, /^class CreateIssue0Issue\(TypedDict/m, /Shortened/],
+  [30, /Shortened to 1500 .* types are left out\.[^]*issue: dict = .*'Creates an issue of kind 29/, /class/],
+  [45, /Shortened to 1500 .* types and descriptions are left out\.[^]*create_issue_44\(.*: \.\.\.$/m, /class|Creates/],
+  [120, /Shortened to 1500 .* only names are shown\.[^]*# create_issue_0, .*, create_issue_119$/m, /def |class/],
+  [1_000, /only names are shown\.[^]*# create_issue_0, .*, … \(\d+ more\)$/m, /def |class/],
+])('a stub of %i tools fits into a limit', (count, expected, unexpected) => {
+  const stub = serverStub(server, manyTools(count), { maxTokens: 1_500 });
+  expect(stub).toMatch(expected);
+  expect(stub).not.toMatch(unexpected);
+  expect(encode(stub).length).toBeLessThanOrEqual(1_500);
+});
+
+test('a shortened stub says how to see the rest, and how the tools were chosen', () => {
+  const tools = manyTools(30);
+  const options = { maxTokens: 1_500, choice: "30 of 99 tools, chosen by 'issue'" };
+  const [, choice, , more] = serverStub(server, tools, options).split('\n');
+  expect(choice).toBe("# 30 of 99 tools, chosen by 'issue'.");
+  expect(more).toMatch(/^# runtime\.stubs\('git-hub', 'create_issue_0'\); max_tokens=\d+ shows everything\.$/);
+  const maxTokens = Number(/max_tokens=(\d+)/.exec(more ?? '')?.[1]);
+  expect(serverStub(server, tools, { maxTokens })).toBe(serverStub(server, tools));
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { signatureLine, specText, toolSpec } from '../../../src/catalog/tool-spec.ts';
+import { signatureHint, signatureLine, specText, toolSpec } from '../../../src/catalog/tool-spec.ts';
 
 function tool(properties: unknown, more: Record<string, unknown> = {}, outputSchema?: Record<string, unknown>) {
   return {
@@ -37,7 +37,7 @@ describe('annotations', () => {
     [{ type: 'object' }, 'dict'],
     [{ type: 'object', additionalProperties: { type: 'integer' } }, 'dict[str, int]'],
     [{ type: 'object', anyOf: [{ description: 'any' }] }, 'dict'],
-    [{ pattern: '^a' }, 'str'],
+    [{ pattern: '^a' }, "Annotated[str, 'matches ^a']"],
     [true, 'Any'],
     [false, 'Any'],
     ['none', 'Any'],
@@ -53,6 +53,40 @@ describe('annotations', () => {
     ],
   ])('%j is %s', (schema, annotation) => {
     expect(typeOf(schema)).toBe(annotation);
+  });
+
+  test.each([
+    [{ type: 'integer', minimum: 1, maximum: 100 }, "int, '1 to 100'"],
+    [{ type: 'integer', minimum: 1, maximum: 1 }, "int, 'exactly 1'"],
+    [{ type: 'integer', minimum: 0 }, "int, 'at least 0'"],
+    [{ type: 'number', maximum: 0.5, multipleOf: 0.1 }, "float, 'at most 0.5, a multiple of 0.1'"],
+    [{ type: 'number', exclusiveMinimum: 0, maximum: 1 }, "float, 'more than 0, at most 1'"],
+    [{ type: 'number', minimum: 0, exclusiveMinimum: true, exclusiveMaximum: 9 }, "float, 'more than 0, less than 9'"],
+    [{ type: 'string', minLength: 1 }, "str, 'not empty'"],
+    [{ type: 'string', maxLength: 1 }, "str, 'at most 1 character'"],
+    [{ type: 'string', minLength: 2, maxLength: 9 }, "str, '2 to 9 characters'"],
+    [
+      { type: 'string', minLength: 9, maxLength: 9, pattern: '^\\d+$' },
+      "str, 'exactly 9 characters, matches ^\\\\d+$'",
+    ],
+    [{ type: 'string', pattern: 'a'.repeat(100) }, `str, 'matches ${'a'.repeat(60)}…'`],
+    [{ type: 'string', format: 'date-time', pattern: 'a'.repeat(100) }, "str, 'date-time'"],
+    [{ type: 'string', pattern: "']; import os #\n" }, 'str, "matches \']; import os #\\n"'],
+    [{ type: 'array', minItems: 3, uniqueItems: true }, "list, 'at least 3 items, no duplicates'"],
+  ])('%j has the limits %s', (schema, annotated) => {
+    expect(typeOf(schema)).toBe(`Annotated[${annotated}]`);
+  });
+
+  test('have no limits that say nothing, or for other types; those of members are shown', () => {
+    const safe = { type: 'integer', minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER };
+    expect(typeOf({ properties: { a: safe, b: { type: 'integer', minimum: 1 } }, required: ['a'] })).toBe(
+      "ListIssuesValue\nclass ListIssuesValue(TypedDict): a: int; b: NotRequired[Annotated[int, 'at least 1']]",
+    );
+    expect(typeOf({ type: ['string', 'null'], minLength: 0, maxLength: 5, minimum: 3, minItems: '2' })).toBe(
+      "Annotated[str, 'at most 5 characters'] | None",
+    );
+    expect(typeOf({ enum: ['a'], type: 'string', maxLength: 5 })).toBe("Literal['a']");
+    expect(toolSpec(tool({}, {}, { type: 'array', minItems: 1 })).returns).toBe('list');
   });
 
   test('an object with named members is a TypedDict; keys that are not identifiers are strings', () => {
@@ -97,7 +131,10 @@ describe('annotations', () => {
       Array.from({ length: 200 }, (_, index) => [`p${index}`, { properties: { [`k${index}`]: {} } }]),
     );
     expect(toolSpec(tool(wide)).types.length).toBeLessThanOrEqual(24);
-    expect(typeOf({ enum: Array.from({ length: 500 }, (_, index) => `value ${index}`) })).toBe('str');
+    expect(typeOf({ enum: Array.from({ length: 500 }, (_, index) => `value ${index}`) })).toBe(
+      "Literal['value 0', 'value 1', 'value 2', ...]",
+    );
+    expect(typeOf({ enum: Array.from({ length: 20 }, (_, index) => `${index}`.repeat(100)) })).toBe('str');
   });
 
   test('handle a bomb of references quickly', () => {
@@ -174,8 +211,33 @@ describe('signature', () => {
   });
 });
 
+describe('signatureHint', () => {
+  const hint = (properties: unknown) =>
+    signatureHint(toolSpec(tool(properties, {}, { properties: { a: {}, b: {} } })), 'help(mcp_x.list_issues)');
+
+  test('has the types of the parameters, also those of their members, but not of the result', () => {
+    const line = { properties: { line: { type: 'integer' } } };
+    expect(hint({ at: { items: { properties: { start: line } } }, limit: { type: 'integer' } })).toBe(
+      'The signature is list_issues(at: list[ListIssuesAt] = ..., limit: int = ...), with class ' +
+        'ListIssuesAt(TypedDict, total=False): start: ListIssuesStart, class ListIssuesStart(TypedDict, total=False): line: int.',
+    );
+    expect(hint({ limit: { type: 'integer' } })).toBe('The signature is list_issues(limit: int = ...).');
+  });
+
+  test('names what shows the rest if the types or the signature are long', () => {
+    const many = (prefix: string) =>
+      Object.fromEntries(Array.from({ length: 90 }, (_, index) => [`${prefix}_${index}`, { type: 'string' }]));
+    expect(hint({ at: { properties: many('member') } })).toBe(
+      'The signature is list_issues(at: ListIssuesAt = ...); help(mcp_x.list_issues) shows its types.',
+    );
+    expect(hint(many('parameter'))).toMatch(
+      /^The signature is .{600}… \(help\(mcp_x\.list_issues\) shows all of it\)\.$/,
+    );
+  });
+});
+
 describe('signatureLine', () => {
-  test('shows objects as dict and long literals as their type, and cuts a long line', () => {
+  test('shows objects as dict, the start of long literals and the limits of parameters, and cuts a long line', () => {
     const properties = {
       where: { properties: { a: {} } },
       kind: { enum: Array.from({ length: 12 }, (_, index) => `kind number ${index}`) },
@@ -183,9 +245,20 @@ describe('signatureLine', () => {
     };
     const line = signatureLine(tool(properties, { required: ['where'] }, { properties: { a: {} } }));
     expect(line).toMatch(
-      /^list_issues\(where: dict, kind: str = \.\.\., option_0: str = \.\.\., .*, \.\.\.\) -> dict$/,
+      /^list_issues\(where: dict, kind: Literal\['kind number 0', .*, \.\.\.\] = \.\.\., option_0: str = \.\.\., .*, \.\.\.\) -> dict$/,
     );
     expect(line.length).toBeLessThan(180);
+  });
+
+  test('shows the limits of a parameter, but not those within it', () => {
+    const short = { type: 'string', maxLength: 50 };
+    const properties = {
+      limit: { type: 'integer', maximum: 100 },
+      labels: { type: 'array', maxItems: 10, items: short },
+    };
+    expect(signatureLine(tool(properties))).toBe(
+      "list_issues(limit: Annotated[int, 'at most 100'] = ..., labels: Annotated[list[str], 'at most 10 items'] = ...)",
+    );
   });
 
   test('names every required parameter', () => {

@@ -38,7 +38,7 @@ describe('arguments typed by a person', () => {
     [{ title: 'x', 'issue-number': 0 }, 'issue_number must be >= 1; 0 was given'],
     [{ title: 'x', state: 'opne' }, 'state must be one of "open", "closed", not "opne". Did you mean \'open\'?'],
     [{ title: 'x', filter: { labels: ['a', 1] } }, 'filter.labels[1] must be str, not 1'],
-    [{ titel: 'x' }, "titel is not a parameter of this tool. Did you mean 'title' or 'state'?"],
+    [{ titel: 'x' }, "titel is not a parameter of this tool. Did you mean 'title'?"],
     [{ title: 'x', zzz: 1 }, 'zzz is not a parameter of this tool'],
     [{ title: 'x', 'issue-number': 1, issue_number: 1 }, 'issue_number was given twice'],
   ])('%j is refused', async (given, why) => {

@@ -1,0 +1,86 @@
+/** Stubs of tools, chosen by name or by words. They work for every configured server, loaded or not. */
+import { z } from 'zod';
+import type { CancelSignal } from '../base/cancel.ts';
+import type { CatalogServer, CatalogTool } from '../catalog/known.ts';
+import { resolveName } from '../catalog/names.ts';
+import { pythonString } from '../catalog/python-literal.ts';
+import { serverStub } from '../catalog/stubs.ts';
+import { shownName } from '../directory/directory-errors.ts';
+import type { ServerDirectory } from '../directory/server-directory.ts';
+import { checked, type Method, nameParam, namesParam } from './method.ts';
+import type { ObservedResults } from './observed-results.ts';
+
+/** Names and texts in one request. Chosen: a cell names far fewer. */
+const MAX_WANTED = 200;
+/** What is compared with a text, so that many texts and many long descriptions cost little. Chosen. */
+const MAX_WORDS = 10;
+const MAX_SEARCHED_CHARS = 1_000;
+/** Enough for 20 to 40 tools. Chosen, as is the largest limit, which is more than a model can read. */
+const DEFAULT_TOKENS = 1_500;
+const MIN_TOKENS = 100;
+const MAX_TOKENS = 1_000_000;
+
+const StubsParams = z.strictObject({
+  server: nameParam,
+  /** Names of tools, or texts whose words occur in a name or description. All tools by default. */
+  tools: namesParam(MAX_WANTED).optional(),
+  /** Unlimited if all tools are named, otherwise `DEFAULT_TOKENS`. */
+  max_tokens: z.int().min(MIN_TOKENS).max(MAX_TOKENS).optional(),
+});
+
+/** `stubs`: the wanted tools in that order, or all. Rejects with `TOOL_UNKNOWN` for a text that fits no tool. */
+export function stubsMethod(directory: ServerDirectory, observed: ObservedResults): [string, Method] {
+  const stubs = checked(
+    StubsParams,
+    async ({ server: wantedServer, tools: wanted, max_tokens }, { loaded, signal }) => {
+      const server = await directory.find(wantedServer);
+      const listed = await directory.tools(server, signal);
+      const { tools, texts } = await chooseTools(directory, server, { listed, wanted, signal });
+      const isNamed = wanted !== undefined && texts.length === 0;
+      const shownTexts = texts.map((text) => pythonString(shownName(text))).join(', ');
+      return serverStub(
+        server,
+        tools.map((tool) => ({ tool, observed: observed.schema(directory.definitionKey(server), tool) })),
+        {
+          isLoaded: loaded.has(server.name),
+          maxTokens: max_tokens ?? (isNamed ? undefined : DEFAULT_TOKENS),
+          choice: shownTexts === '' ? undefined : `${tools.length} of ${listed.length} tools, chosen by ${shownTexts}`,
+        },
+      );
+    },
+  );
+  return ['stubs', stubs];
+}
+
+interface Choice {
+  readonly listed: readonly CatalogTool[];
+  readonly wanted: readonly string[] | undefined;
+  readonly signal: CancelSignal;
+}
+
+/** The wanted tools, each once, and the texts that were not names. */
+async function chooseTools(directory: ServerDirectory, server: CatalogServer, { listed, wanted, signal }: Choice) {
+  const chosen = new Set(wanted === undefined ? listed : []);
+  const texts: string[] = [];
+  for (const text of wanted ?? []) {
+    const named = resolveName(listed, text);
+    const isHidden = named === undefined && directory.whyHidden(server, text) !== undefined;
+    const matching = named === undefined && !isHidden ? toolsWith(text, listed) : [];
+    texts.push(...(matching.length > 0 ? [text] : []));
+    // A tool that is hidden or new: it is refused with the reason, or found by asking the running server.
+    const found = named ?? (matching.length > 0 ? undefined : await directory.findTool(server, text, signal));
+    for (const tool of found === undefined ? matching : [found]) {
+      chosen.add(tool);
+    }
+  }
+  return { tools: [...chosen], texts };
+}
+
+/** The tools whose name or description contains every word of the text. */
+function toolsWith(text: string, tools: readonly CatalogTool[]): CatalogTool[] {
+  const words = (text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []).slice(0, MAX_WORDS);
+  return tools.filter(({ name, alias, description }) => {
+    const searched = `${name} ${alias} ${description.slice(0, MAX_SEARCHED_CHARS)}`.toLowerCase();
+    return words.length > 0 && words.every((word) => searched.includes(word));
+  });
+}
