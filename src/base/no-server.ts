@@ -19,11 +19,11 @@ export function noServerConfigured(folder?: string): string {
 /** The same in short lines, for a person at a terminal. */
 export function noServerConfiguredLines(folder: string): string {
   const steps = [
-    ['Add one:', 'servers add NAME -- COMMAND'],
-    ['Or an example:', 'servers add --example'],
-    ['Or those of your MCP client:', 'install CLIENT --import'],
-    ['To read about every format:', 'help servers server-files'],
+    ['Add one:', `${COMMAND} servers add NAME -- COMMAND`],
+    ['Or an example:', `${COMMAND} servers add --example`],
+    ['Or those of your MCP client:', `${COMMAND} install CLIENT --import`],
+    ['To read about every format:', `${COMMAND} help servers server-files`],
   ] as const;
-  const lines = steps.map(([what, command]) => `  ${what.padEnd(29)} ${COMMAND} ${command}`);
+  const lines = steps.map(([what, command]) => `  ${what.padEnd(29)} ${command}`);
   return [`No server is configured in ${folder}.`, ...lines].join('\n');
 }
