@@ -161,7 +161,7 @@ import inspect
 print(inspect.signature(mcp_booking.seats))`);
     expect(out.split('\n')).toEqual([
       'seats(**kwargs) -> list[SeatsResult] True class SeatsResult(TypedDict): row: int; free: NotRequired[bool]',
-      "async def seats(**kwargs) -> list[SeatsResult]: 'The tool seats.'  # result as observed",
+      "async def seats(**kwargs) -> list[SeatsResult]: 'The tool seats.'  # result as observed so far",
       '(**kwargs) -> list[SeatsResult]',
       '',
     ]);
