@@ -74,7 +74,7 @@ it('registers the bridge in one file of each format, moves servers, and leaves e
   expect(readFileSync(join(home, '.mcp.json'), 'utf8')).toBe(before);
   expect(existsSync(join(home, '.codex/config.toml'))).toBe(false);
   // The command in the hint can be typed as shown.
-  const [, command = ''] = /there: (.*) install CLIENT/.exec((await run('servers')).stdout) ?? [];
+  const [, command = ''] = /MCP client: +(.*) install CLIENT/.exec((await run('servers')).stdout) ?? [];
   expect((await start(['sh', '-c', `${command} --version`])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
 
