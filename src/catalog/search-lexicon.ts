@@ -4,8 +4,7 @@
  */
 import { stemOf } from './search-words.ts';
 
-const SYNONYMS = [
-  // Verbs
+const VERBS = [
   'get show retrieve fetch read view display describe see inspect',
   'list show enumerate browse display all',
   'create add new make insert register open generate provision setup',
@@ -59,7 +58,9 @@ const SYNONYMS = [
   'speak say voice aloud',
   'buy purchase order',
   'recommend suggest advice guidance',
-  // Nouns
+] as const;
+
+const NOUNS = [
   'issue ticket bug defect',
   'issue workitem task',
   'task todo reminder action',
@@ -178,6 +179,8 @@ const READING: ReadonlySet<Action> = new Set(['list', 'get', 'search', 'download
 const NEAR_PAIRS: ReadonlySet<string> = new Set(['create update', 'create send', 'create upload', 'create run']);
 
 const synonyms = groupsByStem();
+/** As written: `posts` and `comments` are nouns. */
+const verbs: ReadonlySet<string> = new Set(VERBS.flatMap((group) => group.split(' ')));
 const actions = new Map(
   (Object.keys(ACTIONS) as Action[]).flatMap((action) =>
     ACTIONS[action].split(' ').map((verb) => [stemOf(verb), action] as const),
@@ -187,6 +190,11 @@ const actions = new Map(
 /** The synonyms of `stem`, without `stem` itself. */
 export function synonymsOf(stem: string): ReadonlySet<string> {
   return synonyms.get(stem) ?? new Set();
+}
+
+/** Whether the word may be a verb in the imperative. */
+export function isVerb(word: string): boolean {
+  return verbs.has(word);
 }
 
 /** The kind of action that a verb names. */
@@ -213,7 +221,7 @@ export function actionFit(wanted: Action, offered: ReadonlySet<Action>): -1 | 0 
 
 function groupsByStem(): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>();
-  for (const group of SYNONYMS) {
+  for (const group of [...VERBS, ...NOUNS]) {
     const stems = group.split(' ').map(stemOf);
     for (const stem of stems) {
       const others = found.get(stem) ?? new Set();

@@ -26,7 +26,7 @@ interface ReadWord extends QueryWord {
 }
 
 /** A query says what it wants at the beginning. Chosen. */
-const MAX_CHARS = 2_000;
+export const MAX_QUERY_CHARS = 2_000;
 const MAX_WORDS = 48;
 /** The words after these say where something is or what it is called. */
 const ASIDES: ReadonlySet<string> = new Set(
@@ -50,7 +50,7 @@ const ASKS_TO_SEE = /^\W*(?:can you |please )?(?:show|what|which|get|give|view|s
 
 /** Parses a query. `isKnown` says whether any tool has the stem. */
 export function readQuery(query: string, isKnown: (stem: string) => boolean): Query {
-  const text = query.slice(0, MAX_CHARS);
+  const text = query.slice(0, MAX_QUERY_CHARS);
   const all = readWords(text, isKnown);
   const meaningful = all.filter((word) => !STOP_WORDS.has(word.text));
   const words = (meaningful.length === 0 ? all : meaningful).slice(0, MAX_WORDS);

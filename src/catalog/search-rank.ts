@@ -7,7 +7,7 @@
 import { actionFit, synonymsOf } from './search-lexicon.ts';
 import type { Query, QueryWord } from './search-query.ts';
 import type { Shelf, ShelfTool } from './search-shelf.ts';
-import { meaningsOf, stemsBeginning } from './search-typos.ts';
+import { stemsBeginning } from './search-typos.ts';
 import { compareText, type Vocabulary } from './search-vocabulary.ts';
 
 export interface Hit {
@@ -48,6 +48,8 @@ export interface Library {
   readonly shelves: readonly Shelf[];
   readonly vocabulary: Vocabulary;
   readonly toolCount: number;
+  /** See `meaningsOf`; kept for the parts of a query, because it takes the longest. */
+  readonly corrected: (word: QueryWord) => readonly string[];
 }
 
 /** A word of the query with everything it may match. */
@@ -59,12 +61,12 @@ export interface Term {
   readonly stem: string;
 }
 
-export function readTerms({ words }: Query, { vocabulary }: Library): Term[] {
+export function readTerms({ words }: Query, { vocabulary, corrected }: Library): Term[] {
   let repairs = 0;
   return words.map((word) => {
     const isKnown = vocabulary.has(word.stem);
     repairs += isKnown ? 0 : 1;
-    const stems = isKnown || repairs > MAX_REPAIRS ? [] : meaningsOf(word, vocabulary);
+    const stems = isKnown || repairs > MAX_REPAIRS ? [] : corrected(word);
     const meanings = new Map<string, number>();
     const add = (stem: string, worth: number): void => {
       if (vocabulary.has(stem)) {

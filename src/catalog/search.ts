@@ -3,19 +3,23 @@
  * that no tool has are corrected. Servers are added, replaced and removed one by one. Pure and deterministic. Loaded with the
  * first search, because the correction needs a library.
  */
+import { needsOf } from './search-needs.ts';
 import { readQuery } from './search-query.ts';
 import { type Hit, type Library, rank, readTerms, type Term } from './search-rank.ts';
 import { buildShelf, type SearchServer, type Shelf } from './search-shelf.ts';
-import { suggestionsFor } from './search-typos.ts';
+import { meaningsOf, suggestionsFor } from './search-typos.ts';
 import { type Vocabulary, VocabularyBuilder } from './search-vocabulary.ts';
 import { createReader } from './search-words.ts';
 
 export type { SearchServer, SearchTool } from './search-shelf.ts';
 
 export interface SearchAnswer {
-  /** Best first. */
+  /**
+   * Best first. If the query names several things: the best hit for the whole of it, the best for each thing in the order of
+   * the query, then the second best for each, and so on.
+   */
   readonly hits: readonly Hit[];
-  /** If even the best hit matches little of the query: the words that match nothing, not even approximately. */
+  /** If even the best hit matches little of the query or of one thing in it: the words that match nothing, not even nearly. */
   readonly unmatched: readonly UnmatchedWord[];
 }
 
@@ -63,14 +67,63 @@ export function createSearchIndex(): SearchIndex {
     },
     remove,
     search(query, limit) {
-      const library: Library = { shelves: [...shelves.values()], vocabulary: vocabulary.words, toolCount };
-      const question = readQuery(query, (stem) => library.vocabulary.has(stem));
-      const terms = readTerms(question, library);
-      const hits = rank(question, terms, library, limit);
-      const isWeak = (hits[0]?.coverage ?? 0) < GOOD_COVERAGE;
-      return { hits, unmatched: isWeak ? unmatchedWords(terms, library.vocabulary) : [] };
+      const library: Library = {
+        shelves: [...shelves.values()],
+        vocabulary: vocabulary.words,
+        toolCount,
+        corrected: correctorFor(vocabulary.words),
+      };
+      const whole = answer(query, library, limit);
+      const needs = needsOf(query);
+      if (needs.length < 2) {
+        return whole;
+      }
+      const answers = [whole, ...needs.map((need) => answer(need, library, limit))];
+      return {
+        hits: inTurn(answers.map(({ hits }) => hits)).slice(0, limit),
+        unmatched: eachOnce(answers.flatMap(({ unmatched }) => unmatched)).slice(0, MAX_UNMATCHED),
+      };
     },
   };
+}
+
+/** Corrects each word once. */
+function correctorFor(vocabulary: Vocabulary): Library['corrected'] {
+  const known = new Map<string, readonly string[]>();
+  return (word) => {
+    const meanings = known.get(word.text) ?? meaningsOf(word, vocabulary);
+    known.set(word.text, meanings);
+    return meanings;
+  };
+}
+
+function answer(query: string, library: Library, limit: number): SearchAnswer {
+  const question = readQuery(query, (stem) => library.vocabulary.has(stem));
+  const terms = readTerms(question, library);
+  const hits = rank(question, terms, library, limit);
+  const isWeak = (hits[0]?.coverage ?? 0) < GOOD_COVERAGE;
+  return { hits, unmatched: isWeak ? unmatchedWords(terms, library.vocabulary) : [] };
+}
+
+/** The first of each list, then the second of each, and so on; every tool once. No score is above that of the hit before. */
+function inTurn(lists: readonly (readonly Hit[])[]): Hit[] {
+  const merged = new Map<string, Hit>();
+  const depth = Math.max(...lists.map((list) => list.length));
+  let least = Number.POSITIVE_INFINITY;
+  for (let place = 0; place < depth; place += 1) {
+    for (const hit of lists.flatMap((list) => list[place] ?? [])) {
+      const key = JSON.stringify([hit.server, hit.place]);
+      if (!merged.has(key)) {
+        least = Math.min(least, hit.score);
+        merged.set(key, { ...hit, score: least });
+      }
+    }
+  }
+  return [...merged.values()];
+}
+
+function eachOnce(unmatched: readonly UnmatchedWord[]): UnmatchedWord[] {
+  return [...new Map(unmatched.map((one) => [one.word, one])).values()];
 }
 
 function unmatchedWords(terms: readonly Term[], vocabulary: Vocabulary): UnmatchedWord[] {

@@ -118,6 +118,42 @@ describe('the first result', () => {
   });
 });
 
+describe('a query that names several things', () => {
+  // Six tools fit one part of the query and would take all the places.
+  const TOOLS = [
+    ...['archive', 'bucket', 'device', 'mailbox', 'project', 'volume'].map((place) =>
+      tool(`get_${place}_revenue`, `Get the quarterly revenue of a sales region from the ledger of the ${place}`),
+    ),
+    tool('write_file', 'Write a file', ['path', 'content']),
+    tool('list_directory', 'List the entries of a directory', ['path']),
+  ];
+
+  test.each([
+    'get the quarterly revenue of the sales region from the ledger, write a file, list a directory',
+    'Get the quarterly revenue of a sales region from the ledger and write a file, then list the directory.',
+    'I want to get the quarterly revenue of the sales region from the ledger. Write a file; finally, list a directory',
+  ])('finds a tool for each: %s', async (query) => {
+    const names = found(query, 4, await indexOf(server('office', TOOLS)));
+    expect(names[0]).toMatch(/_revenue$/);
+    expect(names).toEqual(expect.arrayContaining(['write_file', 'list_directory']));
+    expect(new Set(names).size).toBe(4);
+  });
+
+  test('has scores that never rise from hit to hit', async () => {
+    const office = await indexOf(server('office', TOOLS));
+    const scores = office
+      .search('get the revenue of the ledger, write a file, list a directory', 6)
+      .hits.map((hit) => hit.score);
+    expect(scores).toEqual(scores.toSorted((left, right) => right - left));
+  });
+
+  test('names the words of a part that no tool matches, even if most of the query is matched', async () => {
+    const office = await indexOf(server('office', TOOLS));
+    const query = 'write the content of a file at a path, write quarks';
+    expect(office.search(query, 5).unmatched).toEqual([{ word: 'quarks', nearest: [] }]);
+  });
+});
+
 describe('the results', () => {
   test('are empty if nothing matches or the query is empty', async () => {
     expect(found('quantum')).toEqual([]);
