@@ -148,7 +148,7 @@ export const SERVER_FAILURE_CASES: readonly FaultCase[] = [
       const calls = ['await mcp_chatty.flood_stdout(mib=100)', 'await mcp_chatty.echo(text="next")'];
       const { stdout } = await run(tried(...calls), { servers: ['chatty'], timeout: 20 });
       expect(stdout).toMatch(
-        /^SERVER_PROTOCOL: server 'chatty' gave no usable answer to 'flood_stdout': 10485\d+ bytes/,
+        /^SERVER_PROTOCOL: server 'chatty' gave no usable answer to 'flood_stdout': 104,85\d,\d+ bytes/,
       );
       expect(stdout).toMatch(/\nnext$/);
     },
