@@ -127,7 +127,7 @@ print(await codes(too_much, 8000), await codes(allowed, 8100))`,
       const session = 'many-calls';
       await run(
         `${PAST_THE_PROXIES}
-params = {"server": "ledger", "tool": "record_slowly", "arguments": {"seconds": 2}}
+params = {"server": "ledger", "tool": "record_slowly", "arguments": {"seconds": 0.5}}
 write(b"".join(frame(type="call", call=9000 + n, method="call_tool", params=params) for n in range(10_000)))`,
         { session },
       );
