@@ -17,8 +17,8 @@ const MIN_PART_CHARS = 3;
 /** A short part of a compound word must occur in at least this many tools, otherwise the match is chance. */
 const MIN_PART_TOOLS = 3;
 const LONG_PART_CHARS = 4;
-/** Words that are less alike are not suggested. Chosen. */
-const MIN_LIKENESS = 0.6;
+/** Words that are less alike are not suggested. Chosen: `click` is no misspelled `block`. */
+const MIN_LIKENESS = 0.65;
 const MAX_SUGGESTIONS = 3;
 /** The vocabulary is already in plain lower case, and whole words are compared. */
 const AS_THEY_ARE = { ignoreCase: false, ignoreSymbols: false, normalizeWhitespace: false, useSellers: false } as const;

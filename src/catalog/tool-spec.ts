@@ -51,6 +51,8 @@ const PARAMETER_CHARS = 300;
 const MAX_DEFAULT_CHARS = 40;
 /** The signature in a search hit: about 50 tokens. */
 const BRIEF_CHARS = 160;
+/** Optional parameters beyond that are named, up to this length. Chosen. */
+const BRIEF_NAMES_CHARS = 240;
 
 export interface SpecOptions {
   /** The schema of the results seen so far, for a tool whose server declares none. */
@@ -94,7 +96,10 @@ export function observedComment({ observed, observed_text: text }: ToolSpec): st
   return observed === undefined ? '' : `  # result as observed so far${text === undefined ? '' : `: ${text}`}`;
 }
 
-/** The signature of a tool in one short line: objects become `dict`, and optional parameters that do not fit become `...`. */
+/**
+ * The signature of a tool in one short line: objects become `dict`, and optional parameters that do not fit are only named, or
+ * become `...`.
+ */
 export function signatureLine(tool: CatalogTool): string {
   const scope = createTypeScope(tool.alias, { isBrief: true });
   const annotate = createAnnotate(tool.inputSchema, scope);
@@ -103,17 +108,24 @@ export function signatureLine(tool: CatalogTool): string {
   const end = returns === undefined ? ')' : `) -> ${returns}`;
   const shown: string[] = [];
   let chars = tool.alias.length + end.length;
+  const add = (text: string): void => {
+    shown.push(text);
+    chars += text.length + 2;
+  };
   for (const parameter of list) {
     const text = parameterText(parameterSpec(parameter, annotate(parameter.schema, parameter.name)));
-    chars += text.length + 2;
-    // Required parameters are always named, because a call cannot be written without them.
-    if (chars > BRIEF_CHARS) {
-      shown.push(...(parameter.isRequired ? [parameter.alias] : ['...']));
-      if (!parameter.isRequired) {
-        break;
-      }
+    const name = `${parameter.alias}=...`;
+    if (chars + text.length + 2 <= BRIEF_CHARS) {
+      add(text);
+    } else if (parameter.isRequired) {
+      // Always named, because a call cannot be written without them.
+      add(parameter.alias);
+    } else if (chars + name.length + 2 <= BRIEF_NAMES_CHARS) {
+      // Named, because agents did not look for what was left out.
+      add(name);
     } else {
-      shown.push(text);
+      add('...');
+      break;
     }
   }
   return `${tool.alias}(${[...shown, ...(isOpen && list.length === 0 ? ['**kwargs'] : [])].join(', ')}${end}`;
