@@ -20,7 +20,8 @@ import { pause } from '../support/pause.ts';
 import { isAlive } from '../support/processes.ts';
 import { sandboxesOfBridge } from '../support/sandbox.ts';
 
-const engines = await coverEngines();
+// No engine knows of questions, so one is enough.
+const engines = (await coverEngines()).slice(0, 1);
 const POLICY = { rules: [{ effect: 'ask', server: 'echo', tool: 'echo' }] };
 const SERVERS = {
   echo: fixtureServer('echo.mjs'),

@@ -5,7 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type BridgeClient, fixtureServer, startBridge } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
 
-const engines = await coverEngines();
+// No engine knows of secrets, so one is enough.
+const engines = (await coverEngines()).slice(0, 1);
 
 /** The middle of every secret here, which occurs nowhere else. */
 const CANARY = `canary${process.pid}x${Date.now()}`;
