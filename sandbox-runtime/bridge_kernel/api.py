@@ -7,6 +7,7 @@ from types import MethodType
 
 from bridge_kernel.discovery import Runtime
 from bridge_kernel.mcp_package import ServerModule, install_package, module_name
+from bridge_kernel.packages import Packages
 from bridge_kernel.pending import warn_of_unused
 from bridge_kernel.progress import ProgressSender
 from bridge_kernel.proxies import Server, Servers, Tool, proxy_of
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ast import Module
     from collections.abc import Awaitable, Callable
 
+    from bridge_kernel.packages import Wanted
     from bridge_kernel.saved_tools import SavedTool
     from bridge_kernel.servers import Host, ServerRef
 
@@ -31,6 +33,7 @@ class Api:
         self._bound: dict[str, object] = {}
         self._constants: dict[str, object] = {}
         self._progress = ProgressSender(host.send)
+        self._packages = Packages(host)
 
     def install(self, capability_summary: str = "", display: Callable[..., None] = print,
                 output: Callable[[int, str], object] | None = None, autoload: bool = False) -> None:  # fmt: skip
@@ -43,7 +46,7 @@ class Api:
             autoload: whether the first call of a server loads it.
         """
         self._registry.autoload = autoload
-        runtime = Runtime(self._registry, self._namespace, capability_summary, self._progress, output)
+        runtime = Runtime(self._registry, self._namespace, capability_summary, self._progress, output, self._packages)
         install_package(self._registry, runtime)
         self._constants = {
             "runtime": runtime,
@@ -77,11 +80,24 @@ class Api:
 
         `used` are the names used at the top level. None if the cell cannot call anything; this must be cheap to decide.
         """
+        checking = self._check_calls(tree, code, used)
+        if "import" not in code and "install" not in code and "# /// script" not in code:
+            return checking
+        wanted = self._packages.wanted(tree, code)
+        return checking if wanted is None else self._prepare(wanted, checking)
+
+    def _check_calls(self, tree: Module, code: str, used: tuple[str, ...]) -> Awaitable[None] | None:
         if "mcp" not in code and "runtime" not in code and not any(map(self._is_proxy, used)):
             return None
         from bridge_kernel.check import check_cell
 
         return check_cell(tree, code, self._namespace, self._registry)
+
+    async def _prepare(self, wanted: Wanted, checking: Awaitable[None] | None) -> None:
+        # First what costs nothing: a cell that is not going to run needs no packages.
+        if checking is not None:
+            await checking
+        await self._packages.prepare(wanted)
 
     def _is_proxy(self, name: str) -> bool:
         value = self._namespace.get(name)

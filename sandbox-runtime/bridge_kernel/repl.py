@@ -96,7 +96,7 @@ class Repl:
         lines = [f"{line}\n" for line in code.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
         linecache.cache[file] = (len(code), None, lines, file)
         flags = self._flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        tree = compile(code, file, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
+        tree = _parse(code, file, flags)
         last, statements = None, tree.body
         if statements and isinstance(statements[-1], ast.Expr):
             last = compile(ast.Expression(statements[-1].value), file, "eval", flags, dont_inherit=True)
@@ -147,6 +147,19 @@ class Repl:
             return None
         self._reported = report
         return report
+
+
+def _parse(code: str, file: str, flags: int) -> ast.Module:
+    flags |= ast.PyCF_ONLY_AST
+    try:
+        return compile(code, file, "exec", flags, dont_inherit=True)
+    except SyntaxError:
+        from bridge_kernel.packages import without_pip_lines
+
+        python = without_pip_lines(code)
+        if python == code:
+            raise
+        return compile(python, file, "exec", flags, dont_inherit=True)
 
 
 def shortened(text: str, limit: int) -> str:
