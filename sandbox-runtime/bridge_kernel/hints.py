@@ -9,21 +9,31 @@ from bridge_kernel.attr_dict import ALREADY, RAW_NAMES
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
 NO_NETWORK = (
     "The sandbox has no network: call a tool of a configured MCP server instead; "
     "await runtime.search_tool_docs('fetch a web page') finds one."
 )
+_NOT_JSON_TEXT = "the JSON object must be str, bytes or bytearray, not "
 _UNREACHABLE = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN})
+# Python's own attributes: a class of the user may override them with code that raises, or that says something else.
+_args: Any = vars(BaseException)["args"].__get__
+_cause: Any = vars(BaseException)["__cause__"].__get__
+_context: Any = vars(BaseException)["__context__"].__get__
+_errno: Any = vars(OSError)["errno"].__get__
+_obj: Any = vars(AttributeError)["obj"].__get__
+_name: Any = vars(AttributeError)["name"].__get__
 # Exceptions of HTTP libraries are linked two to five deep. Chosen.
 _MAX_LINKED = 20
 
 
 def hint_for(error: BaseException) -> str | None:
     """The hint, or None."""
-    if isinstance(error, AttributeError) and isinstance(error.obj, list) and error.name in RAW_NAMES:
+    if isinstance(error, AttributeError) and isinstance(_obj(error), list) and _name(error) in RAW_NAMES:
         return f"{ALREADY.format('a list')}."
-    if type(error) is TypeError and str(error).startswith("the JSON object must be str, bytes or bytearray, not "):
+    text = next(iter(_args(error)), None)
+    if type(error) is TypeError and isinstance(text, str) and text.startswith(_NOT_JSON_TEXT):
         return "The value is already parsed: use it without json.loads."
     return NO_NETWORK if is_without_network(error) else None
 
@@ -53,7 +63,7 @@ def is_without_network(error: BaseException) -> bool:
 
 def _is_unreachable(error: BaseException) -> bool:
     # By name, because importing socket takes time.
-    return isinstance(error, OSError) and (type(error).__name__ == "gaierror" or error.errno in _UNREACHABLE)
+    return isinstance(error, OSError) and (type(error).__name__ == "gaierror" or _errno(error) in _UNREACHABLE)
 
 
 def _linked(error: BaseException) -> Iterator[BaseException]:
@@ -65,4 +75,4 @@ def _linked(error: BaseException) -> Iterator[BaseException]:
         found = waiting.pop(0)
         if isinstance(found, BaseException):
             yield found
-            waiting += [found.__cause__, found.__context__, *found.args]
+            waiting += [_cause(found), _context(found), *_args(found)]

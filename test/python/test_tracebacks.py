@@ -93,3 +93,23 @@ class Hints(unittest.TestCase):
             self.assertEqual(said, "The value is already parsed: use it without json.loads.")
         self.assertEqual(hint_for(error_of("[1].content[0].text")), "The result is already a list: use it directly.")
         self.assertIsNone(hint_for(error_of("[1].nothing")))
+
+
+class OverriddenTest(unittest.TestCase):
+    """Exceptions whose attributes or text raise get no hint, and no other exception takes their place."""
+
+    def test_attributes_of_python_are_read(self) -> None:
+        class Text:
+            def __str__(self) -> str:
+                raise ValueError
+
+        def fails(_: object) -> object:
+            raise ZeroDivisionError
+
+        def of(base: type[BaseException], name: str) -> BaseException:
+            return type("Overridden", (base,), {name: property(fails)})()
+
+        overridden = [of(Exception, name) for name in ("args", "__cause__", "__context__")]
+        errors = [TypeError(Text()), of(OSError, "errno"), of(AttributeError, "obj"), of(AttributeError, "name")]
+        for error in [*overridden, *errors]:
+            self.assertIsNone(hint_for(error))
