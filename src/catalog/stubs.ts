@@ -19,7 +19,7 @@ export interface StubTool {
 export interface StubOptions {
   /** About how long the stub may be. Default: unlimited. */
   readonly maxTokens?: number | undefined;
-  /** How the tools were chosen, such as `3 of 40 tools match 'log'`. */
+  /** How the tools were chosen, such as `3 of 40 tools, chosen by 'log'`. */
   readonly choice?: string | undefined;
   /** Whether the session can call the tools now; yes by default. */
   readonly isLoaded?: boolean;

@@ -1,7 +1,8 @@
 /**
  * Finds the configured servers in the sources of `MCP_BRIDGE_CONFIG_SOURCES`, in their order. The source `mcps` means the
  * `*.json` files of the state directory, sorted by name, then those of `~/MCPs` if the state directory is elsewhere, then the file
- * of `MCP_SERVERS_CONFIG`. The first definition of a name wins. Runs before every cell, so that changes take effect at once; only files whose stat has changed are read again.
+ * of `MCP_SERVERS_CONFIG`. The first definition of a name wins. Runs before every cell, so that changes take effect at once; only
+ * files whose stat has changed are read again.
  */
 import { closeSync, fstatSync, lstatSync, openSync, readdirSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';

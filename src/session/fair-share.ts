@@ -109,7 +109,10 @@ class FairReader {
     }
   }
 
-  /** When its first piece of this turn of the event loop was passed on: what that left to do runs before the next chunk is read, and counts. */
+  /**
+   * When its first piece of this turn of the event loop was passed on: what that left to do runs before the next chunk is read,
+   * and counts.
+   */
   #startOfTurn(): number {
     if (this.#turnStartedAt === undefined) {
       this.#turnStartedAt = performance.now();

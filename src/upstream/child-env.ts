@@ -40,8 +40,8 @@ export const INHERITED_NAMES: ReadonlySet<string> = new Set(
 export const INHERITED_PREFIXES = ['LC_', 'XDG_'] as const;
 
 /**
- * The environment for a server, from that of the bridge and that of its entry. Inherited variables whose value is an address with a password
- * (`http://user:password@proxy`) are left out; write such an address into the entry of the server that may know it.
+ * The environment for a server, from that of the bridge and that of its entry. Inherited variables whose value is an address
+ * with a password (`http://user:password@proxy`) are left out; write such an address into the entry of the server that may know it.
  */
 export function childEnvironment(
   env: Readonly<Record<string, string | undefined>>,
