@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from bridge_kernel.jobs import Jobs
+    from bridge_kernel.packages import Packages
     from bridge_kernel.progress import ProgressSender
     from bridge_kernel.servers import Registry
 
@@ -51,6 +52,7 @@ _HELPERS = (
     "call_tool",
     "call_tool_raw",
     "capability_summary",
+    "install",
     "save_tool",
     "save_artifact",
     "load_artifact",
@@ -65,6 +67,7 @@ _HELPERS = (
 )
 ASYNC_HELPERS = frozenset({
     "list_servers", "find_servers", "list_tools", "query_tool_docs", "search_tool_docs", "call_tool", "call_tool_raw",
+    "install",
 })  # fmt: skip
 """The helpers that must be awaited."""
 _CLASSES = (
@@ -104,7 +107,8 @@ class Runtime(ModuleType):
     Hits = Hits
 
     def __init__(self, registry: Registry, namespace: dict[str, object], capability_summary: str,
-                 progress: ProgressSender, output: Callable[[int, str], object] | None = None) -> None:  # fmt: skip
+                 progress: ProgressSender, output: Callable[[int, str], object] | None = None,
+                 packages: Packages | None = None) -> None:  # fmt: skip
         super().__init__("mcp.runtime", "Find and call tools of MCP servers; `runtime.help()` lists the helpers.")
         self.__all__ = [*_HELPERS, *_CLASSES]
         self._registry = registry
@@ -112,6 +116,7 @@ class Runtime(ModuleType):
         self._namespace = namespace
         self._summary = capability_summary
         self._output = output
+        self._packages = packages
         self._jobs: Jobs | None = None
         self._progress = progress
         self._said: set[object] = set()
@@ -237,6 +242,17 @@ class Runtime(ModuleType):
         return self._pending("call_tool_raw", run)
 
     # The session
+
+    def install(self, *requirements: str) -> Pending:
+        """Installs packages such as "pandas>=2" (await); returns `name==version` of those of this session."""
+        packages = self._packages
+        if packages is None or not all(isinstance(each, str) for each in requirements):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError("install takes requirements (str), such as 'pandas>=2'")
+
+        async def run() -> object:
+            return await packages.install([], list(requirements))
+
+        return self._pending("install", run)
 
     def save_tool(self, func: Callable[..., object] | str) -> str:
         """Saves a function, given as an object or by name, for later sessions; returns a confirmation."""

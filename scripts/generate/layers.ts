@@ -128,6 +128,7 @@ const FEATURES: readonly Layer[] = [
   feature('images', 'images for sandboxes'),
   feature('install', 'registering the bridge with clients'),
   feature('manage-servers', 'the commands that show, change, test and call servers'),
+  feature('packages', 'installing Python packages for running sessions'),
   feature('pins', 'accepted tool definitions'),
   feature('policy', 'rules and limits for calls; `rules/` is pure'),
   feature('saved-tools', 'functions kept for later sessions'),

@@ -135,6 +135,21 @@ export const ToolSavedSchema = z
   })
   .describe('Code has saved a function for later sessions.');
 
+export const PackagesInstalledSchema = z
+  .strictObject({
+    type: z.literal('packages_installed'),
+    ...common,
+    cell: cellKey.describe('Id of the cell that asked for them; its cell number is 0 for a background job.'),
+    allowed_by: z
+      .enum(['common', 'setting', 'user', 'lock'])
+      .describe(
+        'Who allowed it: the list of common packages, `MCP_BRIDGE_PACKAGES=any`, the user when asked, or an earlier installation of the same files.',
+      ),
+    packages: z.array(z.string()).describe('Each wheel, as `NAME==VERSION sha256:HASH`.'),
+    fetched_bytes: count.describe('Bytes fetched; 0 if the store had all of them.'),
+  })
+  .describe('Packages were installed for a session.');
+
 export const CallsRefusedSchema = z
   .strictObject({
     type: z.literal('calls_refused'),
@@ -167,6 +182,7 @@ export const AuditRecordSchema = z.discriminatedUnion('type', [
   CellRefusedSchema,
   CallSchema,
   ToolSavedSchema,
+  PackagesInstalledSchema,
   CallsRefusedSchema,
   LostSchema,
 ]);

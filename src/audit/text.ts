@@ -47,6 +47,10 @@ export function renderRecord(record: AuditRecord): string {
       const how = `${record.replaced === undefined ? '' : ', replacing another'}${record.asked ? ', allowed by the user' : ''}`;
       return `${at}  ${record.cell}  saved the function ${record.name}: ${counted(record.bytes, 'byte')}, SHA-256 ${record.sha256}${how}`;
     }
+    case 'packages_installed': {
+      const names = record.packages.map((one) => one.split(' ', 1)[0]).join(', ') || 'no packages';
+      return `${at}  ${record.cell}  installed ${names}: ${record.fetched_bytes} bytes fetched, allowed by ${record.allowed_by}`;
+    }
     case 'calls_refused': {
       const what = record.server === undefined ? 'various tools' : `${record.server}.${record.tool ?? ''}`;
       return `${at}  ${record.cell}  ${counted(record.calls, 'more call')} of ${what} refused: ${record.error_code}`;

@@ -41,6 +41,13 @@ export interface EndedCall extends RecordedCell {
   readonly durationMs: number;
 }
 
+/** An installation of packages, as `packages/` reports it. */
+interface InstalledPackages {
+  readonly allowedBy: RecordOf<'packages_installed'>['allowed_by'];
+  readonly packages: readonly { readonly name: string; readonly version: string; readonly sha256: string }[];
+  readonly fetchedBytes: number;
+}
+
 type AuditSettings = Pick<Settings, 'stateDir' | 'audit' | 'auditMaxBytes' | 'auditMaxAgeDays'>;
 
 interface AuditTrailOptions {
@@ -156,6 +163,22 @@ export class AuditTrail implements SessionRecorder {
   ): void {
     const head = this.#head(Date.now());
     this.#writer.add(() => ({ type: 'tool_saved', ...head(), cell: this.#cellId(run), ...tool }), 0, run.session);
+  }
+
+  packagesInstalled(run: RecordedCell, { allowedBy, fetchedBytes, packages }: InstalledPackages): void {
+    const head = this.#head(Date.now());
+    this.#writer.add(
+      () => ({
+        type: 'packages_installed',
+        ...head(),
+        cell: this.#cellId(run),
+        allowed_by: allowedBy,
+        packages: packages.map(({ name, version, sha256 }) => `${name}==${version} sha256:${sha256}`),
+        fetched_bytes: fetchedBytes,
+      }),
+      0,
+      run.session,
+    );
   }
 
   /** Records a cell that did not run. */

@@ -68,6 +68,7 @@ export const ERROR_CODES = {
   APPROVAL_DENIED: { meaning: 'the person denied the call', fixedBy: 'user', retry: false, exitCode: 77 },
   APPROVAL_TIMEOUT: { meaning: 'the person did not answer in time', fixedBy: 'user', retry: true, exitCode: 75 },
   APPROVAL_UNAVAILABLE: { meaning: 'a policy requires approval, but no one can be asked', fixedBy: 'user', retry: false, exitCode: 77 },
+  PACKAGE_UNAVAILABLE: { meaning: 'a Python package could not be installed', fixedBy: 'user', retry: true, exitCode: 69 },
   STATE_WRITE_FAILED: { meaning: 'the bridge could not write to the state directory', fixedBy: 'user', retry: true, exitCode: 73 },
   AUDIT_UNAVAILABLE: { meaning: 'the audit record is required, but cannot be written', fixedBy: 'user', retry: true, exitCode: 74 },
   INTERNAL: { meaning: 'a bug in the bridge', fixedBy: 'us', retry: false, exitCode: 70 },

@@ -1,8 +1,9 @@
 /** Builds the bridge from settings, engines, servers, sessions and features. */
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createCellApprovals } from '../approvals/index.ts';
-import { artifactMethods, createArtifacts } from '../artifacts/index.ts';
+import { type Artifacts, artifactMethods, createArtifacts } from '../artifacts/index.ts';
 import { type AuditTrail, openAuditTrail, withAuditNotices } from '../audit/index.ts';
 import type { CellAnswer, CellRequest } from '../base/cell.ts';
 import { renderIssue } from '../base/config-issue.ts';
@@ -10,11 +11,13 @@ import { toBridgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { PACKAGE_ROOT } from '../base/package.ts';
 import { createHostCalls } from '../calls/host-calls.ts';
+import type { Method } from '../calls/method.ts';
 import { resolveName } from '../catalog/names.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
 import { detectEngine } from '../engines/detect.ts';
 import type { Engine } from '../engines/engine.ts';
-import { createSavedTools, type SavedToolsOptions, savedToolMethods } from '../saved-tools/index.ts';
+import { packageMethods, readPackageIndex } from '../packages/index.ts';
+import { createSavedTools, type SavedTools, type SavedToolsOptions, savedToolMethods } from '../saved-tools/index.ts';
 import { createSecretMask } from '../secrets/index.ts';
 import { AUTOLOAD_SUMMARY, CAPABILITY_SUMMARY } from '../server/capabilities.ts';
 import type { Bridge, ServerNames } from '../server/lazy-bridge.ts';
@@ -29,6 +32,7 @@ import type { UpstreamPool } from '../upstream/pool.ts';
 import { type BridgeServers, createConfiguredServers, createGatedCalls } from './build-servers.ts';
 
 const KERNEL_FOLDER = fileURLToPath(new URL('sandbox-runtime/bridge_kernel', PACKAGE_ROOT));
+const BUILDER_PROGRAM = new URL('sandbox-runtime/package_builder/builder.py', PACKAGE_ROOT);
 
 /** Rejects with `ENGINE_UNAVAILABLE` if no engine is installed; the next cell tries again. */
 export async function createBridge(settings: Settings, logger: Logger): Promise<Bridge> {
@@ -42,7 +46,7 @@ export async function createBridge(settings: Settings, logger: Logger): Promise<
   const approvals = createCellApprovals({ mask, policyFile: join(stateDir, 'policy.json') });
   const calls = createGatedCalls(servers, approvals, trail);
   const artifacts = createArtifacts(stateDir);
-  const methods = [...savedToolMethods(savedTools), ...artifactMethods(artifacts)];
+  const methods = featureMethods({ artifacts, engine, savedTools, settings, trail });
   const sessions = new Sessions({
     engine,
     limits: limitsOf(settings),
@@ -95,6 +99,30 @@ function savedToolsOptions(
     fallback: () => policies()?.fallback,
     onSaved: (call, tool) => trail?.toolSaved(call, tool),
   };
+}
+
+interface Features {
+  readonly artifacts: Artifacts;
+  readonly engine: Engine;
+  readonly savedTools: SavedTools;
+  readonly settings: Settings;
+  readonly trail: AuditTrail | undefined;
+}
+
+/** What the features let code call. */
+function featureMethods({ artifacts, engine, savedTools, settings, trail }: Features): [string, Method][] {
+  const ofPackages = packageMethods({
+    engine,
+    mode: settings.packages,
+    minAgeMs: settings.packagesMinAgeMs,
+    maxBytes: settings.packagesMaxBytes,
+    readIndex: () => readPackageIndex(process.env),
+    readProgram: () => readFile(BUILDER_PROGRAM, 'utf8'),
+    stateDir: settings.stateDir,
+    image: settings.image,
+    onInstalled: (call, installation) => trail?.packagesInstalled(call, installation),
+  });
+  return [...savedToolMethods(savedTools), ...artifactMethods(artifacts), ...ofPackages];
 }
 
 function offerElicitation(pool: UpstreamPool, { person }: CellRequest): void {

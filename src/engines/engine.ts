@@ -41,11 +41,32 @@ export interface Mount {
   readonly isWritable: boolean;
 }
 
+/** The user of builders: neither root nor the user of sessions, which therefore cannot write what a builder has written. */
+export const BUILDER_UID = 65_533;
+/** Where every sandbox sees the package store, and a builder fills it. */
+export const PACKAGES_FOLDER = '/packages';
+
+/** Where packages are kept, and how a builder reaches an index. */
+export interface PackageStore {
+  /** Name of the volume, on engines with volumes. */
+  readonly volume: string;
+  /** Absolute path of the folder, on engines without. */
+  readonly folder: string;
+  /** `host` reaches an index that listens on this machine only. */
+  readonly network: 'default' | 'host';
+}
+
 export interface StartRequest {
   /** The command that PID 1 of the sandbox runs, for example `['python3', '-I', …]`. */
   readonly command: readonly string[];
   /** Name of the session; engines that label their sandboxes include it. */
   readonly session: string;
+  /**
+   * Starts a builder instead of the sandbox of a session: it has a network and may write to the package store, and has none of the
+   * folders of `MCP_BRIDGE_MOUNTS`. Its program starts as root with no capabilities except those for giving the store to
+   * `BUILDER_UID` and becoming that user, where the engine needs that; the program must do so first.
+   */
+  readonly isBuilder?: boolean | undefined;
 }
 
 /** How a sandbox ended, as far as the engine can tell from outside. */
@@ -112,6 +133,8 @@ export interface Engine {
   readonly description: string;
   /** How code is isolated, in one short line without a full stop. After a start it describes what was actually applied. */
   readonly isolation: string;
+  /** Whether `start` can start a builder. */
+  readonly canBuild?: boolean | undefined;
   /** What Python lacks here and what to do about it, for the author of the code; undefined if nothing is missing. */
   readonly missing?: string | undefined;
   /** Engines that come before this one but cannot be used; empty if this engine was requested by name. */

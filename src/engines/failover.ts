@@ -92,6 +92,10 @@ class FailoverEngine implements Engine {
     return this.#current.isolation;
   }
 
+  get canBuild(): boolean {
+    return this.#current.canBuild === true;
+  }
+
   get missing(): string | undefined {
     return this.#current.missing;
   }

@@ -1,2 +1,2 @@
 /** Functions that code keeps for later sessions with `runtime.save_tool`. */
-export { createSavedTools, type SavedToolsOptions, savedToolMethods } from './saved-tools.ts';
+export { createSavedTools, type SavedTools, type SavedToolsOptions, savedToolMethods } from './saved-tools.ts';

@@ -1,5 +1,6 @@
 /** The settings as options for engines. */
 import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { homeFolder } from '../base/home.ts';
 import { TMP_BYTES, WORKSPACE_BYTES } from '../base/limits.ts';
@@ -7,7 +8,7 @@ import type { Logger } from '../base/log.ts';
 import { PACKAGE_ROOT } from '../base/package.ts';
 import { clientOf } from '../clients/table.ts';
 import type { DetectOptions } from '../engines/detect.ts';
-import type { SandboxLimits } from '../engines/engine.ts';
+import type { PackageStore, SandboxLimits } from '../engines/engine.ts';
 import { withInstallFolders } from '../engines/executable.ts';
 import { thisSystem } from '../servers/sources.ts';
 import { checkMounts } from '../settings/mounts.ts';
@@ -28,6 +29,7 @@ export function engineOptions(settings: Settings, logger: Logger): DetectOptions
       serverFiles: serverFilesOf(settings),
       program: fileURLToPath(PACKAGE_ROOT),
     }),
+    packages: packageStoreOf(settings),
     instanceId: randomUUID(),
     env: withInstallFolders(process.env, process.platform),
     logger,
@@ -47,6 +49,13 @@ function serverFilesOf({ configSources, serversConfig }: Settings): string[] {
     }
   });
   return [...(serversConfig === undefined ? [] : [serversConfig]), ...ofSources];
+}
+
+/** Undefined if packages are off: then no sandbox sees the store. */
+function packageStoreOf({ packages, packagesNetwork, packagesStore, stateDir }: Settings): PackageStore | undefined {
+  return packages === 'off'
+    ? undefined
+    : { volume: packagesStore, folder: join(stateDir, '.cache', 'packages'), network: packagesNetwork };
 }
 
 /** The limits of every sandbox. */

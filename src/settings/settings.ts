@@ -46,6 +46,10 @@ const MIN_SHOWN_CHARS = 1_000;
 const MAX_OUTPUT_CHARS = 2 * KEPT_OUTPUT_BYTES;
 /** Chosen: a day of work with cells of usual length. */
 const MIN_AUDIT_BYTES = 1024 ** 2;
+/** A year. */
+const MAX_PACKAGE_AGE_MS = 8_760 * HOUR_MS;
+/** Chosen: less has no room for any useful package. */
+const MIN_PACKAGES_BYTES = 1024 ** 2;
 /** Ten years. */
 const MAX_AUDIT_DAYS = 3_650;
 
@@ -258,6 +262,43 @@ const DEFINITIONS = {
     meaning: 'How many days to keep the audit log.',
     allowed: `a whole number from 1 to ${MAX_AUDIT_DAYS}`,
     schema: z.string().regex(/^\d+$/).transform(Number).pipe(z.int().min(1).max(MAX_AUDIT_DAYS)),
+  },
+  packages: {
+    variable: 'MCP_BRIDGE_PACKAGES',
+    default: 'off',
+    meaning:
+      'Which Python packages code may install. `common` installs well-known packages for data, documents and text, and asks you about all others; `ask` asks about each; `any` never asks.',
+    allowed: 'off, common, ask or any',
+    schema: oneOf(['off', 'common', 'ask', 'any']),
+  },
+  packagesMinAgeMs: {
+    variable: 'MCP_BRIDGE_PACKAGES_MIN_AGE',
+    default: '168h',
+    meaning: 'Files of packages that were uploaded more recently are not installed. `0` installs any.',
+    allowed: 'a duration up to 8760h, such as 168h or 0',
+    schema: z.string().transform(parseDurationMs).pipe(z.int().min(0).max(MAX_PACKAGE_AGE_MS)),
+  },
+  packagesMaxBytes: {
+    variable: 'MCP_BRIDGE_PACKAGES_MAX_SIZE',
+    default: '4g',
+    meaning: 'Maximum size of the packages that one installation may fetch and unpack.',
+    allowed: 'a size of at least 1m, such as 512m or 4g',
+    schema: z.string().transform(parseSizeBytes).pipe(z.int().min(MIN_PACKAGES_BYTES)),
+  },
+  packagesStore: {
+    variable: 'MCP_BRIDGE_PACKAGES_STORE',
+    default: 'mcp-bridge-packages',
+    meaning: 'Name of the volume of podman or docker that keeps installed packages.',
+    allowed: 'a name of letters, digits, `.`, `_` and `-`',
+    schema: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/),
+  },
+  packagesNetwork: {
+    variable: 'MCP_BRIDGE_PACKAGES_NETWORK',
+    default: 'default',
+    meaning:
+      'Network of the sandbox that fetches packages. `host` reaches a package index on 127.0.0.1 of this machine.',
+    allowed: 'default or host',
+    schema: oneOf(['default', 'host']),
   },
   logLevel: {
     variable: 'MCP_BRIDGE_LOG_LEVEL',

@@ -231,6 +231,18 @@ const PROVOKED: Readonly<Partial<Record<ErrorCode, Provocation>>> = {
     provoke: () => cell('await mcp_echo.request()', ['echo']),
     names: /echo\.request was not called/,
   },
+  PACKAGE_UNAVAILABLE: {
+    // Nothing listens on port 9; the embedded engine installs nothing at all.
+    provoke: () =>
+      command(['exec', '-c', 'await runtime.install("tiny-pkg")'], {
+        ...engine?.env,
+        MCP_BRIDGE_PACKAGES: 'any',
+        MCP_BRIDGE_PACKAGES_NETWORK: 'host',
+        MCP_BRIDGE_PACKAGES_STORE: 'bridge-test-packages-unused',
+        PIP_INDEX_URL: 'http://127.0.0.1:9/simple',
+      }),
+    names: /cannot be reached|cannot be installed on the engine/,
+  },
   STATE_WRITE_FAILED: {
     provoke: () => {
       writeFileSync(join(bridge.folder, 'tools'), 'in the way');
@@ -265,6 +277,9 @@ if (engine !== undefined) {
       writeState(bridge.folder);
     });
     afterAll(async () => {
+      if (engine?.isContainer === true) {
+        await engine.run('volume', 'rm', '--force', 'bridge-test-packages-unused');
+      }
       await bridge.close();
       locked.close();
     });

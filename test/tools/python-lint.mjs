@@ -8,7 +8,12 @@ import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { PositionEncoding, Workspace } from '@astral-sh/ruff-wasm-nodejs';
 
-const FOLDERS = ['sandbox-runtime/bridge_kernel', 'sandbox-runtime/wasm', 'test/python'];
+const FOLDERS = [
+  'sandbox-runtime/bridge_kernel',
+  'sandbox-runtime/package_builder',
+  'sandbox-runtime/wasm',
+  'test/python',
+];
 /** Rounds of fixes: one fix may uncover the next, such as an import that is no longer used. */
 const MAX_ROUNDS = 10;
 

@@ -258,6 +258,13 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     remedy: 'Do without the call, or tell the person, who can allow it in the policy or use a client that can ask.',
     hasHint: true,
   },
+  PACKAGE_UNAVAILABLE: {
+    cause:
+      'No version of the package fits, its index cannot be reached or sends something else than it promised, the package store is full, or the engine cannot install packages. The message has the reason.',
+    remedy:
+      'Follow the hint. Nothing was installed, and the session and its variables are as before. After a failure, the same request is answered from memory for a minute.',
+    hasHint: true,
+  },
   STATE_WRITE_FAILED: {
     cause: "The disk is full, or you have no permission to write to the state directory or a client's file.",
     remedy: 'Free space, fix the permissions, or set `MCP_BRIDGE_STATE_DIR` to another folder.',

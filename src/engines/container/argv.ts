@@ -4,7 +4,7 @@
  * remote) and with docker 28 on daemon 20.10. All flags together add no measurable time.
  */
 import { BridgeError } from '../../base/errors.ts';
-import type { EngineName, Mount, SandboxLimits } from '../engine.ts';
+import { type EngineName, type Mount, PACKAGES_FOLDER, type PackageStore, type SandboxLimits } from '../engine.ts';
 import { type HardLimits, OOM_SCORE_ADJUSTMENT, resourceLimits, SHM_BYTES, userAndGroup } from '../process-limits.ts';
 
 /** Options that are the same for every sandbox of an engine. */
@@ -18,6 +18,8 @@ export interface SandboxOptions {
   readonly ociRuntime?: string | undefined;
   /** Host folders to mount; none by default. */
   readonly mounts?: readonly Mount[] | undefined;
+  /** The package store; none by default. */
+  readonly packages?: PackageStore | undefined;
 }
 
 export interface RunRequest extends SandboxOptions {
@@ -27,6 +29,8 @@ export interface RunRequest extends SandboxOptions {
   readonly labels: Readonly<Record<string, string>>;
   /** Program and arguments of PID 1. */
   readonly command: readonly string[];
+  /** See `StartRequest`. */
+  readonly isBuilder?: boolean | undefined;
   /** Flags that this engine refused earlier. Only those in `OMITTABLE_FLAGS` are omitted. */
   readonly omit?: ReadonlySet<string> | undefined;
   /** The upper bound of what a container can get. */
@@ -61,15 +65,17 @@ export function buildRunArguments(request: RunRequest): string[] {
   const [program = '', ...programArguments] = request.command;
   checkPattern('program', program, /^[A-Za-z0-9/][A-Za-z0-9._/+-]*$/);
   const isPodman = request.engine === 'podman';
+  const mounts = request.isBuilder === true ? [] : (request.mounts ?? []);
   const runtime = request.ociRuntime === undefined ? [] : ['--runtime', request.ociRuntime];
   const flags = [
     ...identityFlags(request),
     ...isolationFlags(request),
     ...fileSystemFlags(request),
-    ...mountFlags(request.mounts ?? []),
+    ...mountFlags(mounts),
+    ...storeFlags(request),
     ...limitFlags(request),
     ...endingFlags(),
-    ...(isPodman ? podmanFlags(request.mounts ?? []) : proxyFlags()),
+    ...(isPodman ? podmanFlags(request, mounts) : proxyFlags()),
     ...environmentFlags(),
   ];
   return [
@@ -111,15 +117,18 @@ function identityFlags(request: RunRequest): string[] {
   return ['--rm', '--interactive', '--pull=never', `--name=${request.name}`, ...labels];
 }
 
-function isolationFlags(request: RunRequest): string[] {
+function isolationFlags({ isBuilder, packages, user }: RunRequest): string[] {
+  const common = ['--ipc=private', '--cgroupns=private', '--cap-drop=ALL', '--security-opt=no-new-privileges'];
+  if (isBuilder !== true) {
+    return ['--network=none', '--hostname=sandbox', ...common, `--user=${userAndGroup(user).join(':')}`];
+  }
+  const isHost = packages?.network === 'host';
   return [
-    '--network=none',
-    '--hostname=sandbox',
-    '--ipc=private',
-    '--cgroupns=private',
-    '--cap-drop=ALL',
-    '--security-opt=no-new-privileges',
-    `--user=${userAndGroup(request.user).join(':')}`,
+    ...(isHost ? ['--network=host'] : ['--hostname=sandbox']),
+    ...common,
+    // A new volume belongs to root. The builder gives it to its own user, becomes that user, and has no capability left.
+    ...['CHOWN', 'SETUID', 'SETGID'].map((name) => `--cap-add=${name}`),
+    '--user=0:0',
   ];
 }
 
@@ -142,6 +151,17 @@ function mountFlags(mounts: readonly Mount[]): string[] {
     checkPattern('mount', `${source}${target}`, /^[^,"\0\n]+$/);
     return `--mount=type=bind,source=${source},target=${target}${isWritable ? '' : ',readonly'}`;
   });
+}
+
+/** The package store, which only a builder may write to. */
+function storeFlags({ engine, isBuilder, packages }: RunRequest): string[] {
+  if (packages === undefined) {
+    return [];
+  }
+  checkPattern('package store', packages.volume, /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/);
+  // Otherwise docker copies what the image has in that folder.
+  const options = [...(isBuilder === true ? [] : ['ro']), ...(engine === 'docker' ? ['volume-nocopy'] : [])];
+  return [`--mount=${['type=volume', `source=${packages.volume}`, `target=${PACKAGES_FOLDER}`, ...options].join(',')}`];
 }
 
 /**
@@ -181,11 +201,12 @@ function endingFlags(): string[] {
   ];
 }
 
-function podmanFlags(mounts: readonly Mount[]): string[] {
+function podmanFlags({ isBuilder }: RunRequest, mounts: readonly Mount[]): string[] {
   // Files that code writes to a mounted folder belong to another user on the host, and the person must be able to read them.
   const umask = mounts.some(({ isWritable }) => isWritable) ? '0022' : '0077';
   return [
-    '--no-hosts',
+    // Names in the hosts file are how a builder reaches an index on this machine or its network.
+    ...(isBuilder === true ? [] : ['--no-hosts']),
     '--http-proxy=false',
     // Otherwise /run and /var/tmp are writable and executable, and may grow to half of the machine's memory.
     '--read-only-tmpfs=false',

@@ -82,6 +82,7 @@ class ContainerEngine implements Engine {
   readonly name: EngineName;
   readonly description: string;
   readonly isolation = 'a container';
+  readonly canBuild: boolean;
   readonly #dialect: Dialect;
   readonly #options: ContainerEngineOptions;
   readonly #command: EngineCommand;
@@ -95,6 +96,7 @@ class ContainerEngine implements Engine {
   constructor(dialect: Dialect, options: ContainerEngineOptions) {
     this.name = dialect.name;
     this.description = dialect.description;
+    this.canBuild = options.packages !== undefined;
     this.#dialect = dialect;
     this.#options = options;
     this.#command = { executable: options.executable ?? dialect.name, env: clientEnvironment(options.env) };
@@ -203,6 +205,7 @@ class ContainerEngine implements Engine {
       name,
       labels,
       command: request.command,
+      isBuilder: request.isBuilder,
       omit: this.#omittedFlags,
       hardLimits: readHardLimits(),
     });

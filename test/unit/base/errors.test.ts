@@ -55,6 +55,7 @@ describe('error codes', () => {
       APPROVAL_DENIED: 77,
       APPROVAL_TIMEOUT: 75,
       APPROVAL_UNAVAILABLE: 77,
+      PACKAGE_UNAVAILABLE: 69,
       STATE_WRITE_FAILED: 73,
       AUDIT_UNAVAILABLE: 74,
       INTERNAL: 70,

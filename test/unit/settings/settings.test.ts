@@ -42,6 +42,11 @@ test('has these defaults', () => {
     allowSelfServer: false,
     autoload: false,
     masksSecrets: true,
+    packages: 'off',
+    packagesMaxBytes: 4 * 1024 ** 3,
+    packagesMinAgeMs: 7 * 24 * 3_600_000,
+    packagesNetwork: 'default',
+    packagesStore: 'mcp-bridge-packages',
     pin: 'warn',
   });
 });

@@ -100,6 +100,39 @@ describe('arguments of a start', () => {
     ]);
   });
 
+  it('mounts the package store read-only in sessions', () => {
+    const packages = { volume: 'packages', folder: '/unused', network: 'default' as const };
+    const ofPodman = buildRunArguments({ ...request, packages });
+    expect(ofPodman).toContain('--mount=type=volume,source=packages,target=/packages,ro');
+    expect(ofPodman).toContain('--network=none');
+    const ofDocker = buildRunArguments({ ...request, engine: 'docker', packages });
+    expect(ofDocker).toContain('--mount=type=volume,source=packages,target=/packages,ro,volume-nocopy');
+    expect(() => buildRunArguments({ ...request, packages: { ...packages, volume: 'a,source=/' } })).toThrow(
+      /sandbox package store .* is invalid/,
+    );
+  });
+
+  it('gives a builder a network and the store, and nothing else that a session has not', () => {
+    const packages = { volume: 'packages', folder: '/unused', network: 'default' as const };
+    const mounts = [{ source: '/srv/out', target: '/out', isWritable: true }];
+    const session = buildRunArguments({ ...request, packages, mounts: [] });
+    const builder = buildRunArguments({ ...request, packages, mounts, isBuilder: true });
+    const added = ['CHOWN', 'SETUID', 'SETGID'].map((name) => `--cap-add=${name}`);
+    expect(builder.filter((flag) => !session.includes(flag))).toEqual([
+      ...added,
+      '--user=0:0',
+      '--mount=type=volume,source=packages,target=/packages',
+    ]);
+    expect(session.filter((flag) => !builder.includes(flag))).toEqual([
+      '--network=none',
+      '--user=65534:65534',
+      '--mount=type=volume,source=packages,target=/packages,ro',
+      '--no-hosts',
+    ]);
+    const local = { ...packages, network: 'host' as const };
+    expect(buildRunArguments({ ...request, packages: local, isBuilder: true })).toContain('--network=host');
+  });
+
   it('lets the user read what code writes to a mounted folder', () => {
     const writable = { source: '/srv/out', target: '/out', isWritable: true };
     expect(buildRunArguments({ ...request, mounts: [writable] })).toContain('--umask=0022');

@@ -1,0 +1,248 @@
+"""Packages that the sandbox lacks: found before a cell runs, asked of the host, and added to `sys.path`.
+
+The host decides and a builder fetches; a session only ever sees finished sets in a read-only folder. A set is added to
+`sys.path`, not with `site`, so a `.pth` file in a wheel has no effect. A failure changes nothing: the import then fails
+as it would have, with the reason.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import sys
+
+from bridge_kernel.errors import CheckError, MCPError
+from bridge_kernel.values import as_dict, as_list
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from bridge_kernel.servers import Host
+
+_METHOD = "install_packages"
+# A module is missing on purpose in code that handles its absence.
+_HANDLED = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
+_MAX_WANTED = 64
+"""The host takes no more at once."""
+_PIP = re.compile(
+    r"^(?P<indent>[ \t]*)[%!][ \t]*(?:python3?[ \t]+-m[ \t]+)?pip3?[ \t]+install[ \t]+(?P<words>.+?)[ \t]*$"
+)
+_PIP_FLAGS = frozenset({"-q", "-qq", "--quiet", "-U", "--upgrade", "--user", "--no-cache-dir", "--pre"})
+# PEP 723, "Reference Implementation".
+_SCRIPT = re.compile(r"(?m)^# /// script$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
+
+
+class Wanted:
+    """What a cell needs: modules that it imports, and requirements that it states."""
+
+    def __init__(self, modules: list[str], requirements: list[str]) -> None:
+        self.modules = modules
+        self.requirements = requirements
+
+
+class Packages:
+    """The packages of a session."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._path: str | None = None
+        # Kept open, because the lock on it tells builders that the set is in use.
+        self._locks: list[int] = []
+        self._reasons: dict[str, str] = {}
+
+    def wanted(self, tree: ast.Module, code: str) -> Wanted | None:
+        """What the cell needs and the sandbox may lack; None if it needs nothing. Cheap if every import is known."""
+        requirements = _script_requirements(code) if "# /// script" in code else []
+        if "install" in code:
+            requirements += _stated(tree)
+        modules = [name for name in _imported(tree) if _is_missing(name)] if "import" in code else []
+        return Wanted(modules[:_MAX_WANTED], requirements[:_MAX_WANTED]) if modules or requirements else None
+
+    async def prepare(self, wanted: Wanted) -> None:
+        """Installs what a cell needs. If that fails: MCPError for a requirement, and a module's import explains."""
+        try:
+            await self.install(wanted.modules, wanted.requirements)
+        except MCPError as error:
+            if wanted.requirements:
+                raise
+            self._explain(wanted.modules, error)
+        else:
+            for name in wanted.modules:
+                self._reasons.pop(name, None)
+
+    async def install(self, modules: list[str], requirements: list[str]) -> list[str]:
+        """Installs packages; returns `name==version` of each package of the session."""
+        answer = await self._ask(modules, requirements, is_gone=False)
+        if not self._use(answer.get("path")):
+            # Someone emptied the store. What the lock says is fetched again.
+            answer = await self._ask(modules, requirements, is_gone=True)
+            if not self._use(answer.get("path")):
+                raise MCPError(
+                    "the packages were installed, but this sandbox does not see them",
+                    "PACKAGE_UNAVAILABLE",
+                    hint="Start over with runtime.reset().",
+                )
+        return [f"{name}=={version}" for name, version in as_list(answer.get("packages"))]
+
+    async def _ask(self, modules: list[str], requirements: list[str], is_gone: bool) -> dict[str, Any]:
+        python = f"{sys.implementation.cache_tag} {sys.platform} {os.uname().machine}"
+        return as_dict(
+            await self._host.call(
+                _METHOD, {"modules": modules, "requirements": requirements, "python": python, "is_gone": is_gone}
+            )
+        )
+
+    def _use(self, path: object) -> bool:
+        """Adds a set to `sys.path`, in the place of an earlier one. Returns whether this sandbox sees it."""
+        if path is None or path == self._path:
+            return True
+        lib = f"{path}/lib"
+        if not os.path.isdir(lib):
+            return False
+        self._lock(f"{path}/lock")
+        earlier = f"{self._path}/lib"
+        if self._path is not None and earlier in sys.path:
+            # The versions of the earlier set are the same in this one.
+            sys.path[sys.path.index(earlier)] = lib
+        else:
+            own = [index for index, entry in enumerate(sys.path) if entry.endswith(("site-packages", "dist-packages"))]
+            sys.path.insert(own[0] if own else len(sys.path), lib)
+        self._path = str(path)
+        import importlib
+
+        importlib.invalidate_caches()
+        return True
+
+    def _lock(self, file: str) -> None:
+        try:
+            import fcntl
+
+            descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except (ImportError, OSError):
+            return  # The set works without it, as long as no one removes it.
+        self._locks.append(descriptor)
+
+    def _explain(self, modules: list[str], error: MCPError) -> None:
+        if not self._reasons:
+            sys.meta_path.append(_Explainer(self._reasons))
+        hint = "" if error.hint is None else f" {error.hint}"
+        for name in modules:
+            self._reasons[name] = f"{error.message.rstrip('.')}.{hint}"
+
+
+class _Explainer:
+    """The last finder: says why a missing module could not be installed."""
+
+    def __init__(self, reasons: dict[str, str]) -> None:
+        self._reasons = reasons
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        """Raises ModuleNotFoundError with the reason; `importlib.util.find_spec` just finds nothing."""
+        asker = sys._getframe(2).f_globals.get("__name__")  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+        if name in self._reasons and asker != "importlib.util":
+            raise ModuleNotFoundError(f"No module named {name!r}: {self._reasons[name]}", name=name)
+
+
+def _imported(tree: ast.Module) -> list[str]:
+    """The top-level modules that the cell imports, except where it handles their absence."""
+    found: dict[str, None] = {}
+    todo: list[ast.AST] = [tree]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Import):
+            found.update((alias.name.partition(".")[0], None) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found[node.module.partition(".")[0]] = None
+        elif isinstance(node, ast.Try) and any(map(_handles_absence, node.handlers)):
+            todo += [*node.orelse, *node.finalbody, *node.handlers]
+        elif isinstance(node, (ast.stmt, ast.Module, ast.ExceptHandler)) or type(node).__name__ == "match_case":
+            todo += ast.iter_child_nodes(node)
+    return list(found)
+
+
+def _handles_absence(handler: ast.ExceptHandler) -> bool:
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(kind is None or (isinstance(kind, ast.Name) and kind.id in _HANDLED) for kind in kinds)
+
+
+def _is_missing(name: str) -> bool:
+    if name in sys.modules or name in sys.stdlib_module_names:
+        return False
+    for finder in sys.meta_path:
+        if isinstance(finder, _Explainer):
+            continue
+        try:
+            if finder.find_spec(name, None) is not None:
+                return False
+        except Exception:  # noqa: BLE001 Finders explain by raising, and those of users may do anything.
+            continue
+    return True
+
+
+def _stated(tree: ast.Module) -> list[str]:
+    """The literal arguments of `runtime.install(...)`, so that an import of the cell does not get another version."""
+    stated: list[str] = []
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "install"
+            and isinstance(node.func.value, ast.Name)
+            and node.func.value.id == "runtime"
+        ):
+            constants = [each.value for each in node.args if isinstance(each, ast.Constant)]
+            stated += [value for value in constants if isinstance(value, str)]
+    return stated
+
+
+def _script_requirements(code: str) -> list[str]:
+    """The dependencies of an inline script header (PEP 723). Raises CheckError if this Python does not fit."""
+    match = _SCRIPT.search(code if code.endswith("\n") else f"{code}\n")
+    if match is None:
+        return []
+    lines = match["content"].splitlines()
+    text = "\n".join(line[2:] if line.startswith("# ") else line[1:] for line in lines)
+    try:
+        header = _parse_toml(text)
+    except ValueError as error:
+        raise CheckError(f"the script header is not valid TOML: {error}", "CHECK_FAILED") from None
+    needed = re.match(r"^\s*>=\s*3\.(\d+)", str(header.get("requires-python", "")))
+    if needed is not None and sys.version_info[:2] < (3, int(needed[1])):
+        version = ".".join(map(str, sys.version_info[:2]))
+        raise CheckError(
+            f"the script header requires Python {header['requires-python']}; the sandbox has {version}",
+            "CHECK_FAILED",
+            hint="The user can set MCP_BRIDGE_IMAGE to an image with a newer Python.",
+        )
+    return [str(each) for each in as_list(header.get("dependencies", []))]
+
+
+def _parse_toml(text: str) -> dict[str, Any]:
+    try:
+        import tomllib  # pyright: ignore[reportMissingTypeStubs]
+    except ImportError:  # Python 3.10
+        pairs = re.findall(r"^(dependencies|requires-python)\s*=\s*(\[[^\]]*\]|\"[^\"]*\")", text, re.MULTILINE)
+        return {key: ast.literal_eval(value) for key, value in pairs}
+    return tomllib.loads(text)
+
+
+def without_pip_lines(code: str) -> str:
+    """The code with each `%pip install …` and `!pip install …` line as a call of `runtime.install`, line for line."""
+    return "\n".join(map(_python_of, code.split("\n"))) if "pip" in code else code
+
+
+def _python_of(line: str) -> str:
+    match = _PIP.match(line)
+    if match is None:
+        return line
+    import shlex
+
+    try:
+        words = shlex.split(match["words"], comments=True)
+    except ValueError:
+        return line
+    names = [word for word in words if word not in _PIP_FLAGS]
+    return f"{match['indent']}await runtime.install({', '.join(map(repr, names))})"

@@ -1,0 +1,592 @@
+"""Fetches packages into the package store; run as `python3 -c` in a builder sandbox.
+
+Reads one job, a line of JSON, from stdin, and writes reports, lines of JSON, to stdout: `progress`, then `done` or
+`failed`. It ends when its stdin is closed. pip only chooses versions. This program downloads the wheels itself, checks
+their hashes and unpacks them, so that nothing in a wheel is ever executed and it alone decides what a wheel may write.
+
+The store:
+    wheels/SHA256/     an unpacked wheel
+    sets/ID/lib/       the files of several wheels, as hard links: one entry of `sys.path`
+    sets/ID/lock       locked (shared) by each session that uses the set
+    tools/             pip, for images that have none
+    tmp/               what is being built; readable only by builders
+
+A folder appears under its final name by one rename. What a killed builder left in `tmp` is not locked, so the next one
+removes it. Formats: PEP 427 (wheels), PEP 691 and 700 (the index), the installation report of pip.
+"""
+
+from __future__ import annotations
+
+import base64
+import fcntl
+import hashlib
+import http.client
+import json
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import sysconfig
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+STORE = "/packages"
+# Has --uploaded-prior-to.
+_FIRST_PIP = (26, 0)
+_MAX_FILES = 100_000
+"""Files in one wheel. The largest ones have about 10,000."""
+_MAX_RATIO = 200
+"""A wheel that unpacks to more than this many times its size is a bomb. Real ones stay below 20."""
+_MAX_INDEX_BYTES = 64 << 20
+"""The longest page of an index. The longest on PyPI has about 10 MB."""
+_TIMEOUT_SECONDS = 30
+_DOWNLOADS = 4
+_BLOCK = 1 << 18
+_SIMPLE_JSON = "application/vnd.pypi.simple.v1+json"
+
+
+class JobError(Exception):
+    """The job cannot be done; the text is the reason, in at most two lines."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(text)
+        self.kind = kind
+
+
+_output_lock = threading.Lock()
+
+
+def report(_type: str, **facts: object) -> None:
+    """Writes one report."""
+    with _output_lock:
+        sys.stdout.write(json.dumps({"type": _type, **facts}) + "\n")
+        sys.stdout.flush()
+
+
+def become_builder(uid: int) -> None:
+    """Gives the store to the builder's user and becomes that user, for good."""
+    if os.getuid() != 0:
+        return
+    os.chown(STORE, uid, uid)
+    os.setgroups([])
+    os.setgid(uid)
+    os.setuid(uid)
+
+
+class Store:
+    """The folders of the store, and this builder's own folder in `tmp`."""
+
+    def __init__(self, root: str) -> None:
+        os.umask(0o022)
+        folders = ("wheels", "sets", "tools", "tmp")
+        self.wheels, self.sets, self.tools, self.tmp = (os.path.join(root, name) for name in folders)
+        for folder in (self.wheels, self.sets, self.tools):
+            os.makedirs(folder, exist_ok=True)
+        os.makedirs(self.tmp, mode=0o700, exist_ok=True)
+        # Held while this process lives, whatever ends it.
+        self.own, self._lock = self._new_folder()
+        self._remove_leftovers()
+
+    def _new_folder(self) -> tuple[str, int]:
+        while True:
+            own = os.path.join(self.tmp, os.urandom(8).hex())
+            lock = os.open(f"{own}.lock", os.O_CREAT | os.O_EXCL | os.O_RDWR)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            # Another builder may have taken the file for a leftover before it was locked.
+            if os.path.exists(f"{own}.lock"):
+                os.mkdir(own)
+                return own, lock
+            os.close(lock)
+
+    def _remove_leftovers(self) -> None:
+        for name in os.listdir(self.tmp):
+            path = os.path.join(self.tmp, name)
+            if not name.endswith(".lock") or path == self.own + ".lock":
+                continue
+            try:
+                descriptor = os.open(path, os.O_RDWR)
+            except FileNotFoundError:
+                continue
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                continue  # Its builder still runs.
+            else:
+                shutil.rmtree(path.removesuffix(".lock"), ignore_errors=True)
+                os.unlink(path)
+            finally:
+                os.close(descriptor)
+
+    def close(self) -> None:
+        """Removes what this builder has in `tmp`."""
+        shutil.rmtree(self.own, ignore_errors=True)
+        os.unlink(self.own + ".lock")
+
+    def path(self, name: str) -> str:
+        """A path in this builder's own folder."""
+        return os.path.join(self.own, name)
+
+    def publish(self, made: str, final: str) -> None:
+        """Makes a finished folder visible. If another builder was faster, its folder has the same content."""
+        try:
+            os.rename(made, final)
+        except OSError:
+            if not os.path.isdir(final):
+                raise
+            shutil.rmtree(made)
+
+
+class Index:
+    """The package indexes, with the credentials in their addresses."""
+
+    def __init__(self, job: dict[str, Any], store: Store) -> None:
+        self.urls: list[str] = [job["index"]["url"], *job["index"]["extra"]]
+        self.certificates: str | None = None
+        if job["index"].get("certificates"):
+            self.certificates = store.path("certificates.pem")
+            with open(self.certificates, "w", encoding="ascii") as file:
+                file.write(job["index"]["certificates"])
+        self._opener: urllib.request.OpenerDirector | None = None
+
+    def open(self, url: str, accept: str | None = None) -> Any:
+        """Opens an address of an index, with the credentials for its host."""
+        if self._opener is None:
+            self._opener = self._new_opener()
+        plain, headers = _without_credentials(url), {"User-Agent": "mcp-server-code-execution-mode"}
+        if accept is not None:
+            headers["Accept"] = accept
+        for known in (url, *self.urls):
+            credentials = _credentials_of(known)
+            if credentials and _origin(known) == _origin(url):
+                headers["Authorization"] = "Basic " + base64.b64encode(credentials.encode()).decode()
+                break
+        request = urllib.request.Request(plain, headers=headers)
+        try:
+            return self._opener.open(request, timeout=_TIMEOUT_SECONDS)
+        except urllib.error.HTTPError as error:
+            if error.code == 404:
+                raise
+            raise JobError("index", f"{_host(url)} answered {error.code} {error.reason}") from None
+        except urllib.error.URLError as error:
+            raise JobError("network", f"{_host(url)} cannot be reached: {error.reason}") from None
+
+    def _new_opener(self) -> urllib.request.OpenerDirector:
+        import ssl
+
+        file = self.certificates
+        if file is None and not os.path.exists(ssl.get_default_verify_paths().openssl_cafile):
+            file = _bundled_certificates()
+        context = ssl.create_default_context(cafile=file)
+        return urllib.request.build_opener(urllib.request.HTTPSHandler(context=context))
+
+    def files_of(self, name: str) -> list[dict[str, Any]]:
+        """The files of a project on the first index that has it: `filename`, `url`, `hashes`, `upload-time`."""
+        for url in self.urls:
+            page = f"{url.rstrip('/')}/{name}/"
+            try:
+                with self.open(page, _SIMPLE_JSON) as answer:
+                    if "json" not in answer.headers.get("Content-Type", ""):
+                        continue
+                    data = answer.read(_MAX_INDEX_BYTES + 1)
+            except urllib.error.HTTPError:
+                continue
+            try:
+                files: list[dict[str, Any]] = json.loads(data)["files"]
+            except (ValueError, KeyError, TypeError):
+                raise JobError("index", f"the answer of {_host(url)} for {name} is not that of an index") from None
+            return [{**file, "url": urllib.parse.urljoin(page, file["url"])} for file in files]
+        return []
+
+
+def _without_credentials(url: str) -> str:
+    parts = urllib.parse.urlsplit(url)
+    return urllib.parse.urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+def _credentials_of(url: str) -> str:
+    return urllib.parse.unquote(urllib.parse.urlsplit(url).netloc.rpartition("@")[0])
+
+
+def _host(url: str) -> str:
+    return _origin(url)[1]
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urllib.parse.urlsplit(url)
+    return parts.scheme, parts.netloc.rpartition("@")[2]
+
+
+def _bundled_certificates() -> str | None:
+    try:
+        from pip._vendor import certifi
+    except ImportError:
+        return None
+    return certifi.where()
+
+
+# Choosing versions
+
+
+def resolve(job: dict[str, Any], index: Index, store: Store) -> list[dict[str, Any]]:
+    """The wheels that the requirements need, which the image does not have. Raises JobError with pip's reason."""
+    report("progress", stage="resolve")
+    files = ("requirements.txt", "constraints.txt", "plan.json")
+    requirements, constraints, plan = map(store.path, files)
+    _write_lines(requirements, job["requirements"])
+    _write_lines(constraints, job["constraints"])
+    command, environment = _pip(job, index, store)
+    arguments = [
+        "install", "--dry-run", "--quiet", "--report", plan, "--only-binary", ":all:", "--no-input", "--no-color",
+        "--disable-pip-version-check", "--progress-bar", "off", "--no-cache-dir", "--retries", "1",
+        "--timeout", str(_TIMEOUT_SECONDS), "--requirement", requirements, "--constraint", constraints,
+    ]  # fmt: skip
+    if job["uploaded_before"] is not None:
+        arguments += ["--uploaded-prior-to", job["uploaded_before"]]
+    ended = subprocess.run(
+        [*command, *arguments], env=environment, capture_output=True, text=True, errors="replace", check=False
+    )
+    if ended.returncode != 0:
+        raise _explain_pip(ended.stderr or ended.stdout, job)
+    with open(plan, encoding="utf-8") as file:
+        items = json.load(file)["install"]
+    return [_planned(item) for item in items]
+
+
+def _write_lines(path: str, lines: Iterable[str]) -> None:
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+def _planned(item: dict[str, Any]) -> dict[str, Any]:
+    source, metadata = item["download_info"], item["metadata"]
+    sha256 = source.get("archive_info", {}).get("hashes", {}).get("sha256", "")
+    if not re.fullmatch(r"[0-9a-f]{64}", sha256):
+        raise JobError("hash", f"the index gives no SHA-256 for {metadata['name']} {metadata['version']}")
+    url = _without_credentials(source["url"])
+    file = urllib.parse.unquote(urllib.parse.urlsplit(url).path.rpartition("/")[2])
+    return {"name": metadata["name"], "version": metadata["version"], "file": file, "url": url, "sha256": sha256}
+
+
+def _pip(job: dict[str, Any], index: Index, store: Store) -> tuple[list[str], dict[str, str]]:
+    """The command of pip and its environment. Addresses with credentials are not in the arguments, which `ps` shows."""
+    command, path = [sys.executable, "-I", "-m", "pip"], None
+    if _pip_version() < _FIRST_PIP:
+        path = _own_pip(job, index, store)
+        command = [sys.executable, "-s", "-m", "pip"]
+    environment = {
+        "PATH": os.environ.get("PATH", ""),
+        "HOME": store.own,
+        "TMPDIR": store.own,
+        "PIP_CONFIG_FILE": os.devnull,
+        "PIP_INDEX_URL": index.urls[0],
+        "PIP_EXTRA_INDEX_URL": " ".join(index.urls[1:]),
+        **{name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")},
+    }
+    if path is not None:
+        environment["PYTHONPATH"] = path
+    if index.certificates is not None:
+        environment["PIP_CERT"] = index.certificates
+    hosts = [host for host in (urllib.parse.urlsplit(url) for url in index.urls) if host.scheme == "http"]
+    if hosts:
+        environment["PIP_TRUSTED_HOST"] = " ".join(host.netloc.rpartition("@")[2] for host in hosts)
+    return command, environment
+
+
+def _pip_version() -> tuple[int, ...]:
+    from importlib import metadata
+
+    try:
+        return tuple(int(part) for part in metadata.version("pip").split(".")[:2] if part.isdigit())
+    except metadata.PackageNotFoundError:
+        return ()
+
+
+def _own_pip(job: dict[str, Any], index: Index, store: Store) -> str:
+    """A folder with a pip from the index, for an image whose own is missing or too old."""
+    kept = sorted(name for name in os.listdir(store.tools) if name.startswith("pip-"))
+    if kept:
+        return os.path.join(store.tools, kept[-1])
+    report("progress", stage="tool")
+    wheels = [file for file in index.files_of("pip") if _is_old_enough(file, job["uploaded_before"])]
+    usable = [
+        (tuple(int(part) for part in match[1].split(".")), file)
+        for file in wheels
+        if (match := re.fullmatch(r"pip-(\d+(?:\.\d+)*)-py3-none-any\.whl", file["filename"]))
+        and not file.get("yanked")
+        and _supports_this_python(file.get("requires-python"))
+    ]
+    if not usable:
+        raise JobError("tool", "the image has no pip 26 or newer, and the index has none that runs on this Python")
+    version, chosen = max(usable, key=lambda one: one[0])
+    if version < _FIRST_PIP:
+        raise JobError("tool", f"pip 26 or newer is needed; the newest on the index is {'.'.join(map(str, version))}")
+    wheel = {"name": "pip", "file": chosen["filename"], "url": chosen["url"], "sha256": chosen["hashes"]["sha256"]}
+    folder = store.path("pip")
+    Download(index, store, job["max_bytes"]).unpack(wheel, folder)
+    final = os.path.join(store.tools, f"pip-{wheel['sha256'][:16]}")
+    store.publish(folder, final)
+    return final
+
+
+def _supports_this_python(specifier: str | None) -> bool:
+    match = re.fullmatch(r">=\s*3\.(\d+)", (specifier or ">=3.0").strip())
+    return match is not None and sys.version_info[1] >= int(match[1])
+
+
+def _is_old_enough(file: dict[str, Any], before: str | None) -> bool:
+    # Both are UTC, so the texts compare like the times; an index that gives no time cannot be judged.
+    return before is None or str(file.get("upload-time", "9")) < before
+
+
+_NOISE = re.compile(r"^(WARNING|DEPRECATION|\[notice\])|^\s*$|looking at multiple versions|^INFO")
+_NO_NETWORK = re.compile(
+    "Temporary failure in name resolution|NameResolutionError|Network is unreachable|No route to host"
+)
+_NO_INDEX = re.compile(
+    "Connection refused|Max retries|ConnectTimeout|ReadTimeout|50[0-9] Server Error|NewConnectionError"
+)
+
+
+def _explain_pip(text: str, job: dict[str, Any]) -> JobError:
+    lines = [re.sub(r"^ERROR:\s*", "", line).strip() for line in text.splitlines() if not _NOISE.search(line)]
+    joined = "\n".join(lines)
+    if _NO_NETWORK.search(text):
+        return JobError("network", "no network: " + _short(lines[-1:]))
+    if _NO_INDEX.search(text):
+        return JobError("index", _short(lines[-2:]))
+    if "ResolutionImpossible" in joined or "conflict" in joined:
+        told = [line for line in lines if re.search(r" depends on | requested | requires |Cannot install", line)]
+        return JobError("conflict", _short(told[:2]))
+    if match := re.search(r"No matching distribution found for (\S+)", joined):
+        return JobError("missing", _explain_missing(match[1], joined, job))
+    return JobError("tool", _short(lines[-2:]))
+
+
+def _explain_missing(wanted: str, joined: str, job: dict[str, Any]) -> str:
+    listed = re.search(r"\(from versions: ([^)]*)\)", joined)
+    versions = listed[1] if listed else "none"
+    if versions != "none":
+        return f"no version of {wanted} fits\nthe index has {versions[-150:]}"
+    age = "" if job["uploaded_before"] is None else f" uploaded before {job['uploaded_before'][:10]}"
+    python = f"Python {sys.version_info[0]}.{sys.version_info[1]} on {sysconfig.get_platform()}"
+    return f"the index has no wheel of {wanted}{age} for {python}"
+
+
+def _short(lines: list[str]) -> str:
+    return "\n".join(line[:300] for line in lines) or "pip gave no reason"
+
+
+# Fetching and unpacking
+
+
+class Download:
+    """Fetches wheels and unpacks them, up to a number of bytes in all."""
+
+    def __init__(self, index: Index, store: Store, max_bytes: int) -> None:
+        self.index = index
+        self.store = store
+        self.left = max_bytes
+        self.done = 0
+        self.total = 0
+        self._lock = threading.Lock()
+        self._reported = 0.0
+
+    def unpack(self, wheel: dict[str, Any], folder: str) -> None:
+        """Fetches a wheel, checks its hash, unpacks it and compiles its modules."""
+        file = folder + ".whl"
+        self._fetch(wheel, file)
+        try:
+            with zipfile.ZipFile(file) as archive:
+                self._extract(archive, wheel["file"], folder)
+        except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+            raise JobError("wheel", f"{wheel['file']} is not a valid wheel: {error}") from None
+        os.unlink(file)
+        _compile(folder)
+
+    def _fetch(self, wheel: dict[str, Any], file: str) -> None:
+        digest = hashlib.sha256()
+        try:
+            with self.index.open(wheel["url"]) as answer, open(file, "wb") as target:
+                while block := answer.read(_BLOCK):
+                    self._spend(len(block))
+                    digest.update(block)
+                    target.write(block)
+                    self._note(len(block))
+        except (urllib.error.HTTPError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
+            raise JobError("index", f"{wheel['file']} could not be fetched: {error!r}"[:300]) from None
+        if digest.hexdigest() != wheel["sha256"]:
+            raise JobError("hash", f"{wheel['file']} has the SHA-256 {digest.hexdigest()}\nexpected {wheel['sha256']}")
+
+    def _note(self, size: int) -> None:
+        with self._lock:
+            self.done += size
+            now = time.monotonic()
+            if now - self._reported < 0.1:
+                return
+            self._reported = now
+        report("progress", stage="fetch", done=self.done, total=self.total)
+
+    def _spend(self, size: int) -> None:
+        with self._lock:
+            self.left -= size
+            if self.left < 0:
+                raise JobError("limit", "the packages are larger than the limit of the store")
+
+    def _extract(self, archive: zipfile.ZipFile, name: str, folder: str) -> None:
+        entries = archive.infolist()
+        if len(entries) > _MAX_FILES:
+            raise JobError("wheel", f"{name} has {len(entries)} files; the limit is {_MAX_FILES}")
+        size = sum(entry.file_size for entry in entries)
+        packed = sum(entry.compress_size for entry in entries)
+        if size > _MAX_RATIO * packed + (1 << 20):
+            raise JobError("wheel", f"{name} unpacks to {size} bytes, more than {_MAX_RATIO} times its size")
+        self._spend(size)
+        os.mkdir(folder)
+        for entry in entries:
+            target = _target(entry, name)
+            if target is None:
+                continue
+            path = os.path.join(folder, target)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            # Exclusively: an entry that is there twice could not be told apart from an attack.
+            with archive.open(entry) as source, open(path, "xb") as file:
+                shutil.copyfileobj(source, file, _BLOCK)
+
+
+def _target(entry: zipfile.ZipInfo, wheel: str) -> str | None:
+    """Where a file of a wheel goes, None if nowhere. Raises JobError for a name that leaves the folder.
+
+    Scripts, headers and data have no use in a sandbox. Only regular files are unpacked.
+    """
+    name = entry.filename
+    parts = name.split("/")
+    if name.endswith("/"):
+        return None
+    if "\0" in name or "\\" in name or any(part in ("", ".", "..") for part in parts) or len(name.encode()) > 1000:
+        raise JobError("wheel", f"{wheel} has a file with the unusable name {name[:80]!r}")
+    mode = entry.external_attr >> 16
+    if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
+        raise JobError("wheel", f"{wheel} has {name[:80]!r}, which is not a regular file")
+    if parts[0].endswith(".data"):
+        return "/".join(parts[2:]) if len(parts) > 2 and parts[1] in ("purelib", "platlib") else None
+    return name
+
+
+def _compile(folder: str) -> None:
+    """Compiles the modules, because the store is read-only for sessions. What does not compile is left as it is."""
+    import compileall
+    import py_compile
+
+    compileall.compile_dir(
+        folder, quiet=2, legacy=False, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH, maxlevels=64
+    )
+
+
+def fetch_all(wheels: list[dict[str, Any]], index: Index, store: Store, max_bytes: int) -> int:
+    """Fetches the wheels that the store lacks. Returns the number of bytes fetched."""
+    missing = [wheel for wheel in wheels if not os.path.isdir(os.path.join(store.wheels, wheel["sha256"]))]
+    download = Download(index, store, max_bytes)
+    download.total = sum(_size_of(wheel, index) for wheel in missing)
+
+    def fetch(wheel: dict[str, Any]) -> None:
+        folder = store.path(wheel["sha256"])
+        download.unpack(wheel, folder)
+        store.publish(folder, os.path.join(store.wheels, wheel["sha256"]))
+
+    names = [f"{wheel['name']} {wheel['version']}" for wheel in missing]
+    if names:
+        report("progress", stage="fetch", names=names, done=0, total=download.total)
+    with ThreadPoolExecutor(_DOWNLOADS) as pool:
+        for _ in pool.map(fetch, missing):
+            pass
+    return download.done
+
+
+def _size_of(wheel: dict[str, Any], index: Index) -> int:
+    return int(wheel.get("bytes") or 0)
+
+
+def publish_set(wheels: list[dict[str, Any]], store: Store) -> str:
+    """Makes the folder of a set, of links to the files of its wheels. Returns its id."""
+    tag = f"{sys.implementation.cache_tag} {sysconfig.get_platform()}"
+    content = "\n".join([tag, *sorted(wheel["sha256"] for wheel in wheels)])
+    identity = hashlib.sha256(content.encode()).hexdigest()
+    final = os.path.join(store.sets, identity)
+    if os.path.isdir(final):
+        return identity
+    made = store.path("set")
+    lib = os.path.join(made, "lib")
+    os.makedirs(lib)
+    for wheel in sorted(wheels, key=lambda one: one["sha256"]):
+        _link_tree(os.path.join(store.wheels, wheel["sha256"]), lib)
+    for name, text in (("lock", ""), ("manifest.json", json.dumps({"python": tag, "packages": wheels}))):
+        with open(os.path.join(made, name), "w", encoding="utf-8") as file:
+            file.write(text)
+    store.publish(made, final)
+    return identity
+
+
+def _link_tree(source: str, target: str) -> None:
+    for folder, _, files in os.walk(source):
+        into = os.path.normpath(os.path.join(target, os.path.relpath(folder, source)))
+        os.makedirs(into, exist_ok=True)
+        for name in files:
+            try:
+                os.link(os.path.join(folder, name), os.path.join(into, name))
+            except FileExistsError:
+                pass  # Namespace packages repeat files; as with pip, one of them stays.
+
+
+def build(job: dict[str, Any], store: Store) -> None:
+    """Does the job and reports it."""
+    index = Index(job, store)
+    wheels: list[dict[str, Any]] = job["lock"] if job["lock"] is not None else resolve(job, index, store)
+    if not wheels:
+        report("done", set=None, packages=[], fetched_bytes=0, python=sys.implementation.cache_tag)
+        return
+    fetched = fetch_all(wheels, index, store, job["max_bytes"])
+    identity = publish_set(wheels, store)
+    report("done", set=identity, packages=wheels, fetched_bytes=fetched, python=sys.implementation.cache_tag)
+
+
+def main() -> None:
+    """Reads the job, does it, and ends; also when the host closes the pipe."""
+    job: dict[str, Any] = json.loads(sys.stdin.readline())
+
+    def end_with_host() -> None:
+        while os.read(0, 4096):
+            pass
+        os._exit(0)
+
+    become_builder(job["uid"])
+    threading.Thread(target=end_with_host, daemon=True).start()
+    store = None
+    try:
+        store = Store(job.get("store", STORE))
+        build(job, store)
+    except JobError as failure:
+        report("failed", kind=failure.kind, reason=str(failure))
+    except OSError as error:
+        report("failed", kind="disk" if error.errno in (28, 122) else "store", reason=str(error))
+    except Exception as error:  # noqa: BLE001 The host shows any reason.
+        report("failed", kind="internal", reason=f"{type(error).__name__}: {error}"[:600])
+    finally:
+        if store is not None:
+            store.close()
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+/**
+ * Runs one builder: a short-lived sandbox with a network, which fills the package store. It gets no secrets but those in the
+ * addresses of the indexes, and they go through the pipe. The host only reads reports; it never sees a wheel.
+ */
+import { BridgeError } from '../base/errors.ts';
+import { BUILDER_UID, type Engine, type Sandbox } from '../engines/engine.ts';
+import type { PackageIndex } from './package-index.ts';
+import { type LockedPackage, parseReport, type ReportOf } from './report.ts';
+
+export interface BuildJob {
+  readonly requirements: readonly string[];
+  /** Versions that are fixed, because the session has them already. */
+  readonly constraints: readonly string[];
+  /** Only files uploaded before this time; undefined for no limit. */
+  readonly uploadedBefore: Date | undefined;
+  /** What an earlier build chose; the same bytes are fetched again, and nothing is chosen anew. */
+  readonly lock: readonly LockedPackage[] | undefined;
+}
+
+export interface BuildOptions {
+  readonly engine: Engine;
+  /** Source of the builder's program. */
+  readonly program: string;
+  readonly index: PackageIndex;
+  readonly maxBytes: number;
+  readonly onProgress: (report: ReportOf<'progress'>) => void;
+}
+
+/** Chosen: fetching gigabytes over a slow line takes this long. */
+const BUILD_TIMEOUT_MS = 15 * 60_000;
+/** As for sessions. A failed start teaches the engine what to change. */
+const MAX_START_ROUNDS = 8;
+const MAX_LINE_CHARS = 1024 * 1024;
+const KEPT_STDERR_CHARS = 4_096;
+
+/** Resolves with the report of a finished set. Rejects with `PACKAGE_UNAVAILABLE`, which has the reason in at most two lines. */
+export async function buildPackages(job: BuildJob, options: BuildOptions): Promise<ReportOf<'done'>> {
+  for (let round = 1; ; round += 1) {
+    const outcome = await buildOnce(job, options);
+    if ('type' in outcome) {
+      return outcome;
+    }
+    if (outcome.data['retryNow'] !== true || round === MAX_START_ROUNDS) {
+      throw outcome;
+    }
+  }
+}
+
+async function buildOnce(job: BuildJob, options: BuildOptions): Promise<ReportOf<'done'> | BridgeError> {
+  const { engine, index, maxBytes, program } = options;
+  await engine.prepare(() => undefined);
+  const sandbox = await engine.start({
+    command: ['python3', '-I', '-u', '-X', 'utf8', '-c', program],
+    session: 'packages',
+    isBuilder: true,
+  });
+  const line = JSON.stringify({
+    uid: BUILDER_UID,
+    requirements: job.requirements,
+    constraints: job.constraints,
+    uploaded_before: job.uploadedBefore?.toISOString().replace(/\.\d+Z$/, 'Z') ?? null,
+    lock: job.lock ?? null,
+    max_bytes: maxBytes,
+    index: { url: index.url, extra: index.extra, certificates: index.certificates ?? null },
+  });
+  sandbox.stdin.write(`${line}\n`);
+  const timer = setTimeout(() => void sandbox.kill(), BUILD_TIMEOUT_MS);
+  try {
+    return await readOutcome(sandbox, options);
+  } finally {
+    clearTimeout(timer);
+    await sandbox.kill();
+  }
+}
+
+async function readOutcome(sandbox: Sandbox, options: BuildOptions): Promise<ReportOf<'done'> | BridgeError> {
+  const { engine, index, onProgress } = options;
+  let outcome: ReportOf<'done'> | BridgeError | undefined;
+  let unread = '';
+  let stderr = '';
+  let hasSpoken = false;
+  sandbox.stderr.on('data', (chunk: Buffer) => {
+    stderr = `${stderr}${chunk.toString('utf8')}`.slice(-KEPT_STDERR_CHARS);
+  });
+  sandbox.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    const lines = `${unread}${chunk}`.slice(-MAX_LINE_CHARS).split('\n');
+    unread = lines.pop() ?? '';
+    for (const report of lines.map(parseReport)) {
+      hasSpoken = true;
+      if (report?.type === 'progress') {
+        onProgress(report);
+      } else if (report !== undefined) {
+        outcome ??= report.type === 'done' ? report : failedBuild(report, index);
+      }
+    }
+  });
+  const exit = await sandbox.exited;
+  if (outcome !== undefined) {
+    return outcome;
+  }
+  if (!hasSpoken) {
+    return engine.explainStartFailure(sandbox, exit, stderr);
+  }
+  const how = exit.signal ?? (exit.exitCode === undefined ? 'without a reason' : `with code ${exit.exitCode}`);
+  const last = stderr.trim().split('\n').at(-1) ?? '';
+  return failure(`the builder ended ${how}${last === '' ? '' : `: ${index.mask(last)}`}`, 'Run the cell again.');
+}
+
+const HINTS: Readonly<Record<ReportOf<'failed'>['kind'], string>> = {
+  network: 'Check the network of this machine, and HTTPS_PROXY if it needs a proxy.',
+  index: 'Try again later, or check the address of the index (PIP_INDEX_URL).',
+  conflict: 'Ask for versions that fit together, or start over with runtime.reset().',
+  missing: 'Check the name and the version.',
+  hash: 'The index or something on the way changed the file; nothing was installed.',
+  wheel: 'Choose another version; nothing was installed.',
+  limit: 'Install less, or raise MCP_BRIDGE_PACKAGES_MAX_SIZE.',
+  tool: 'Choose an image with pip 26 or newer, or an index that has pip.',
+  disk: 'Free some disk space where the engine keeps its volumes.',
+  store: 'Check the package store of the engine.',
+  internal: 'Report this as a bug.',
+};
+
+function failedBuild({ kind, reason }: ReportOf<'failed'>, index: PackageIndex): BridgeError {
+  return failure(index.mask(reason), HINTS[kind]);
+}
+
+function failure(message: string, hint: string): BridgeError {
+  return new BridgeError('PACKAGE_UNAVAILABLE', message, { hint });
+}

@@ -1,0 +1,52 @@
+/**
+ * Which distribution has a module that is imported under another name. Only names that differ; any other module is looked up
+ * under its own name. Source: the top-level modules that the wheels of these projects on PyPI declare (`top_level.txt`, RECORD),
+ * checked for the projects of `common.ts`.
+ */
+import { isPackageName, normalizeName } from './requirement.ts';
+
+const DISTRIBUTIONS: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    attr: 'attrs',
+    Bio: 'biopython',
+    bs4: 'beautifulsoup4',
+    charset_normalizer: 'charset-normalizer',
+    Crypto: 'pycryptodome',
+    cv2: 'opencv-python-headless',
+    dateutil: 'python-dateutil',
+    docx: 'python-docx',
+    dotenv: 'python-dotenv',
+    fitz: 'pymupdf',
+    googleapiclient: 'google-api-python-client',
+    jose: 'python-jose',
+    jwt: 'pyjwt',
+    magic: 'python-magic',
+    markdown_it: 'markdown-it-py',
+    MySQLdb: 'mysqlclient',
+    OpenSSL: 'pyopenssl',
+    pdfminer: 'pdfminer-six',
+    PIL: 'pillow',
+    pkg_resources: 'setuptools',
+    pptx: 'python-pptx',
+    psycopg2: 'psycopg2-binary',
+    pythonjsonlogger: 'python-json-logger',
+    rapidfuzz: 'rapidfuzz',
+    ruamel: 'ruamel-yaml',
+    serial: 'pyserial',
+    skimage: 'scikit-image',
+    sklearn: 'scikit-learn',
+    slugify: 'python-slugify',
+    snappy: 'python-snappy',
+    yaml: 'pyyaml',
+    zmq: 'pyzmq',
+  }),
+);
+
+/** The distribution to look up for a top-level module; undefined if its name cannot be that of one. */
+export function distributionOf(module: string): string | undefined {
+  const known = DISTRIBUTIONS.get(module);
+  if (known !== undefined) {
+    return known;
+  }
+  return isPackageName(module) ? normalizeName(module) : undefined;
+}

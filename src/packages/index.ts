@@ -1,0 +1,2 @@
+export { readPackageIndex } from './package-index.ts';
+export { packageMethods } from './packages.ts';

@@ -1,0 +1,72 @@
+/**
+ * The lock files: what a request for packages resolved to. The same request gets the same bytes again, in another session, another
+ * day, or after its set was removed. A lock also keeps its request from the network.
+ */
+import { createHash } from 'node:crypto';
+import { mkdir, utimes } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { BridgeError, messageOf } from '../base/errors.ts';
+import { ensureDirectory, readBounded, writeAtomically } from '../state/state-files.ts';
+import { LockedPackageSchema, MAX_SET_PACKAGES } from './report.ts';
+
+const LockSchema = z.strictObject({
+  version: z.literal(1),
+  requirements: z.array(z.string()),
+  /** Id of the set; null if the image has everything. */
+  set: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/)
+    .nullable(),
+  packages: z.array(LockedPackageSchema).max(MAX_SET_PACKAGES),
+});
+export type PackageLock = z.infer<typeof LockSchema>;
+
+export interface PackageLocks {
+  /** Undefined if there is none, or it cannot be used. */
+  find(key: string): Promise<PackageLock | undefined>;
+  /** Rejects with `STATE_WRITE_FAILED`. */
+  write(key: string, lock: PackageLock): Promise<void>;
+}
+
+const MAX_LOCK_BYTES = 2 * 1024 * 1024;
+
+/** What a lock is valid for, as a name of a file. */
+export function lockKey(parts: Readonly<Record<string, unknown>>): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+}
+
+export function createPackageLocks(stateDir: string): PackageLocks {
+  const directory = join(stateDir, 'packages');
+  const fileOf = (key: string) => join(directory, `${key}.lock.json`);
+  return {
+    async find(key) {
+      try {
+        const text = (await readBounded(fileOf(key), MAX_LOCK_BYTES)).toString('utf8');
+        const lock = LockSchema.safeParse(JSON.parse(text)).data;
+        // Shows when the set was used last; the store itself is read-only for sessions.
+        const now = new Date();
+        await utimes(fileOf(key), now, now).catch(() => undefined);
+        return lock;
+      } catch {
+        return undefined;
+      }
+    },
+    async write(key, lock) {
+      try {
+        await mkdir(stateDir, { recursive: true });
+        await ensureDirectory(directory);
+        await writeAtomically(fileOf(key), [`${JSON.stringify(lock, undefined, 2)}\n`]);
+      } catch (error) {
+        throw new BridgeError(
+          'STATE_WRITE_FAILED',
+          `the lock could not be written to ${directory}: ${messageOf(error)}`,
+          {
+            hint: 'Make the directory writable, or set MCP_BRIDGE_STATE_DIR to one that is.',
+            cause: error,
+          },
+        );
+      }
+    },
+  };
+}

@@ -1,0 +1,66 @@
+/** The indexes to fetch from, as pip and uv read them from the environment, and the secrets in their addresses. */
+import { readFileSync } from 'node:fs';
+import { BridgeError, messageOf } from '../base/errors.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface PackageIndex {
+  /** With its credentials, if there are any. */
+  readonly url: string;
+  readonly extra: readonly string[];
+  /** Certificates of authorities, as PEM; undefined for those of the image. */
+  readonly certificates: string | undefined;
+  /** Replaces the credentials of every address in a text. */
+  readonly mask: (text: string) => string;
+}
+
+const PYPI = 'https://pypi.org/simple';
+const MAX_CERTIFICATE_BYTES = 4 * 1024 * 1024;
+
+/** Reads the environment. Throws `CONFIG_INVALID` for an address that is not one, or certificates that cannot be read. */
+export function readPackageIndex(env: Environment): PackageIndex {
+  const url = first(env, 'UV_DEFAULT_INDEX', 'UV_INDEX_URL', 'PIP_INDEX_URL') ?? PYPI;
+  const extra = [env['UV_INDEX'], env['UV_EXTRA_INDEX_URL'], env['PIP_EXTRA_INDEX_URL']]
+    .flatMap((text) => (text ?? '').split(/\s+/))
+    .filter((text) => text !== '')
+    // uv allows NAME=ADDRESS.
+    .map((text) => text.replace(/^[A-Za-z0-9._-]+=(?=https?:)/, ''));
+  const all = [url, ...extra];
+  const secrets = all.flatMap(secretsOf);
+  return {
+    url,
+    extra,
+    certificates: readCertificates(first(env, 'PIP_CERT', 'SSL_CERT_FILE', 'REQUESTS_CA_BUNDLE')),
+    mask: (text) => secrets.reduce((masked, secret) => masked.replaceAll(secret, '***'), text),
+  };
+}
+
+function first(env: Environment, ...names: readonly string[]): string | undefined {
+  return names.map((name) => env[name]?.trim()).find((value) => value !== undefined && value !== '');
+}
+
+/** The user name and password, as written and decoded. Throws `CONFIG_INVALID`; the message does not repeat the address. */
+function secretsOf(address: string): string[] {
+  if (!URL.canParse(address) || !/^https?:$/.test(new URL(address).protocol)) {
+    throw new BridgeError('CONFIG_INVALID', 'the address of a package index is not an http or https address', {
+      hint: 'Correct PIP_INDEX_URL, PIP_EXTRA_INDEX_URL or their equivalents of uv.',
+    });
+  }
+  const { password, username } = new URL(address);
+  const secrets = password === '' ? [username] : [password, `${username}:${password}`];
+  return secrets.flatMap((secret) => [secret, decodeURIComponent(secret)]).filter((secret) => secret.length > 2);
+}
+
+function readCertificates(path: string | undefined): string | undefined {
+  if (path === undefined) {
+    return undefined;
+  }
+  try {
+    const text = readFileSync(path, 'utf8');
+    return text.length > MAX_CERTIFICATE_BYTES ? undefined : text;
+  } catch (error) {
+    throw new BridgeError('CONFIG_INVALID', `the certificates in ${path} cannot be read: ${messageOf(error)}`, {
+      hint: 'Correct PIP_CERT, SSL_CERT_FILE or REQUESTS_CA_BUNDLE.',
+    });
+  }
+}

@@ -1,0 +1,209 @@
+/**
+ * Installs packages for running sessions: who allows it, what it resolves to, which set of the store has it. Builders do the work
+ * (`build.ts`); this file decides when one runs.
+ */
+import { z } from 'zod';
+import { unlessAborted } from '../base/cancel.ts';
+import { BridgeError } from '../base/errors.ts';
+import { limitConcurrency } from '../base/limit-concurrency.ts';
+import { checked, type Method } from '../calls/method.ts';
+import { type Engine, PACKAGES_FOLDER } from '../engines/engine.ts';
+import type { CallContext } from '../session/dispatch.ts';
+import { type BuildJob, buildPackages } from './build.ts';
+import { type AllowedBy, askToInstall, type PackagesMode, refuseIfOff } from './consent.ts';
+import { distributionOf } from './import-names.ts';
+import { createPackageLocks, lockKey, type PackageLock } from './locks.ts';
+import type { PackageIndex } from './package-index.ts';
+import type { ReportOf } from './report.ts';
+import { MAX_REQUIREMENT_CHARS, parseRequirement, type Requirement } from './requirement.ts';
+
+/** The call that installs. */
+export type InstallingCall = Pick<
+  CallContext,
+  'session' | 'generation' | 'cell' | 'call' | 'signal' | 'asker' | 'sandbox' | 'onToolProgress'
+>;
+
+/** An installation, for the record. */
+export interface Installation {
+  /** Who allowed it; `lock` if nothing new was fetched. */
+  readonly allowedBy: AllowedBy | 'lock';
+  readonly packages: PackageLock['packages'];
+  readonly fetchedBytes: number;
+}
+
+export interface PackagesOptions {
+  readonly engine: Engine;
+  readonly mode: PackagesMode;
+  /** Files uploaded more recently are not fetched; 0 for no limit. */
+  readonly minAgeMs: number;
+  readonly maxBytes: number;
+  /** Read when it is first needed. Throws `CONFIG_INVALID`. */
+  readonly readIndex: () => PackageIndex;
+  /** Source of the builder's program. */
+  readonly readProgram: () => Promise<string>;
+  readonly stateDir: string;
+  /** The image, or another name for the Python of sessions. */
+  readonly image: string;
+  readonly onInstalled?: (call: InstallingCall, installation: Installation) => void;
+}
+
+/** What a session has installed. */
+interface Installed {
+  readonly requirements: readonly string[];
+  /** Of its lock. */
+  readonly key: string;
+  readonly lock: PackageLock;
+}
+
+interface BuildReason {
+  readonly index: PackageIndex;
+  readonly allowedBy: Installation['allowedBy'];
+  /** The call that began it; others may join. */
+  readonly call: InstallingCall;
+}
+
+/** Chosen: more than any script needs. */
+const MAX_REQUIREMENTS = 64;
+/** A failed request is not repeated sooner. Chosen: an index that is down is not asked again by every cell. */
+const FAILURE_KEPT_MS = 60_000;
+/** Builders at once, over all sessions. Chosen. */
+const MAX_BUILDERS = 2;
+
+const InstallParams = z.strictObject({
+  /** Modules that code imports. */
+  modules: z.array(z.string().max(MAX_REQUIREMENT_CHARS)).max(MAX_REQUIREMENTS).default([]),
+  requirements: z.array(z.string().max(1_000)).max(MAX_REQUIREMENTS).default([]),
+  /** The interpreter, such as `cpython-314 linux-x86_64`. Only ever compared. */
+  python: z.string().max(200),
+  /** Whether the set of the last answer is not in the store. */
+  is_gone: z.boolean().default(false),
+});
+type InstallParams = z.infer<typeof InstallParams>;
+
+/** What the kernel gets. */
+interface InstallAnswer {
+  /** A folder for `sys.path`; null if the image has everything. */
+  readonly path: string | null;
+  /** Name and version of each package. */
+  readonly packages: readonly (readonly [string, string])[];
+}
+
+export function packageMethods(options: PackagesOptions): [string, Method][] {
+  const packages = new Packages(options);
+  return [['install_packages', checked(InstallParams, (params, call) => packages.install(params, call))]];
+}
+
+class Packages {
+  readonly #options: PackagesOptions;
+  readonly #locks: ReturnType<typeof createPackageLocks>;
+  readonly #installed = new WeakMap<object, Installed>();
+  readonly #running = new Map<string, Promise<PackageLock>>();
+  readonly #failures = new Map<string, { readonly error: unknown; readonly at: number }>();
+  readonly #inTurn = limitConcurrency(MAX_BUILDERS);
+
+  constructor(options: PackagesOptions) {
+    this.#options = options;
+    this.#locks = createPackageLocks(options.stateDir);
+  }
+
+  async install(params: InstallParams, call: InstallingCall): Promise<InstallAnswer> {
+    const { image, minAgeMs, mode, readIndex } = this.#options;
+    const wanted = wantedOf(params);
+    refuseIfOff(mode, wanted);
+    if (this.#options.engine.canBuild !== true) {
+      throw noBuilder(this.#options.engine, wanted);
+    }
+    const before = call.sandbox && this.#installed.get(call.sandbox);
+    const isThere = before !== undefined && wanted.every(({ text }) => before.requirements.includes(text));
+    if (isThere && !params.is_gone) {
+      return answerOf(before.lock);
+    }
+    const index = readIndex();
+    const requirements = [...new Set([...(before?.requirements ?? []), ...wanted.map(({ text }) => text)])].toSorted();
+    const constraints = (before?.lock.packages ?? []).map(({ name, version }) => `${name}==${version}`).toSorted();
+    const addresses = [index.url, ...index.extra].map((url) => index.mask(url));
+    const key = isThere
+      ? before.key
+      : lockKey({ requirements, constraints, addresses, image, python: params.python, minAgeMs });
+    const found = await this.#locks.find(key);
+    const uploadedBefore = minAgeMs === 0 ? undefined : new Date(Date.now() - minAgeMs);
+    const job = { requirements, constraints, uploadedBefore, lock: found?.packages };
+    const lock =
+      found === undefined
+        ? await this.#build(key, job, { index, allowedBy: await askToInstall(wanted, mode, call), call })
+        : params.is_gone
+          ? await this.#build(key, job, { index, allowedBy: 'lock', call })
+          : found;
+    if (call.sandbox !== undefined) {
+      this.#installed.set(call.sandbox, { requirements, key, lock });
+    }
+    return answerOf(lock);
+  }
+
+  /** Waits for the build, which continues if the call is cancelled: the next cell finds its lock. */
+  async #build(key: string, job: BuildJob, { allowedBy, call, index }: BuildReason): Promise<PackageLock> {
+    const failed = this.#failures.get(key);
+    if (failed !== undefined && Date.now() - failed.at < FAILURE_KEPT_MS) {
+      throw failed.error;
+    }
+    const running = this.#running.get(key) ?? this.#start(key, job, { index, allowedBy, call });
+    return unlessAborted(running, call.signal);
+  }
+
+  #start(key: string, job: BuildJob, { allowedBy, call, index }: BuildReason): Promise<PackageLock> {
+    const { engine, maxBytes, onInstalled, readProgram } = this.#options;
+    const work = async (): Promise<PackageLock> => {
+      const program = await readProgram();
+      const onProgress = (report: ReportOf<'progress'>): void => call.onToolProgress?.(progressOf(report));
+      const done = await buildPackages(job, { engine, program, index, maxBytes, onProgress });
+      const lock = { version: 1 as const, requirements: [...job.requirements], set: done.set, packages: done.packages };
+      await this.#locks.write(key, lock);
+      onInstalled?.(call, { allowedBy, packages: done.packages, fetchedBytes: done.fetched_bytes });
+      return lock;
+    };
+    const running = this.#inTurn(work)
+      .catch((error: unknown) => {
+        this.#failures.set(key, { error, at: Date.now() });
+        throw error;
+      })
+      .finally(() => this.#running.delete(key));
+    this.#running.set(key, running);
+    // If every call that waited was cancelled, the next one reports the failure.
+    running.catch(() => undefined);
+    return running;
+  }
+}
+
+function answerOf({ packages, set }: PackageLock): InstallAnswer {
+  return {
+    path: set === null ? null : `${PACKAGES_FOLDER}/sets/${set}`,
+    packages: packages.map(({ name, version }) => [name, version] as const),
+  };
+}
+
+function wantedOf({ modules, requirements }: InstallParams): Requirement[] {
+  const stated = requirements.map(parseRequirement);
+  // A requirement that the code states says more than its import.
+  const ofModules = modules
+    .flatMap((module) => distributionOf(module) ?? [])
+    .map(parseRequirement)
+    .filter(({ name }) => !stated.some((one) => one.name === name));
+  const all = [...stated, ...ofModules];
+  if (all.length === 0) {
+    throw new BridgeError('CALL_REFUSED', 'no package was named', { hint: 'Name one, such as "pandas>=2".' });
+  }
+  return [...new Map(all.map((one) => [one.text, one])).values()];
+}
+
+function progressOf({ done = 0, names, stage, total }: ReportOf<'progress'>) {
+  const message =
+    stage === 'fetch' ? `fetching ${names?.join(', ') ?? 'packages'}` : stage === 'tool' ? 'fetching pip' : 'resolving';
+  return { tool: 'packages.install', progress: done, ...(total ? { total } : {}), message };
+}
+
+function noBuilder({ name }: Engine, wanted: readonly Requirement[]): BridgeError {
+  const names = wanted.map(({ name: one }) => one).join(', ');
+  return new BridgeError('PACKAGE_UNAVAILABLE', `${names} cannot be installed on the engine ${name}`, {
+    hint: 'Install Podman or Docker, or choose an installed one with MCP_BRIDGE_RUNTIME.',
+  });
+}

@@ -1,0 +1,66 @@
+/** What a builder reports: lines of JSON. It handles what an index sends, so every line is checked and bounded. */
+import { z } from 'zod';
+import { isPackageName } from './requirement.ts';
+
+/** Chosen: the packages of the largest sets that people use, with room. */
+export const MAX_SET_PACKAGES = 500;
+
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+
+/** One wheel of a set. The keys are those of the lock file. */
+export const LockedPackageSchema = z.strictObject({
+  name: z.string().refine(isPackageName),
+  version: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9.+!_-]{0,99}$/),
+  file: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._+!-]{0,250}\.whl$/),
+  url: z.url({ protocol: /^https?$/ }).max(2_000),
+  sha256,
+});
+export type LockedPackage = z.infer<typeof LockedPackageSchema>;
+
+const text = z.string().max(2_000);
+const bytes = z.number().nonnegative().max(Number.MAX_SAFE_INTEGER);
+
+const ReportSchema = z.discriminatedUnion('type', [
+  z.strictObject({
+    type: z.literal('progress'),
+    stage: z.enum(['tool', 'resolve', 'fetch']),
+    names: z.array(text).max(MAX_SET_PACKAGES).optional(),
+    done: bytes.optional(),
+    total: bytes.optional(),
+  }),
+  z.strictObject({
+    type: z.literal('done'),
+    set: sha256.nullable(),
+    packages: z.array(LockedPackageSchema).max(MAX_SET_PACKAGES),
+    fetched_bytes: bytes,
+    python: text,
+  }),
+  z.strictObject({
+    type: z.literal('failed'),
+    kind: z.enum([
+      'network',
+      'index',
+      'conflict',
+      'missing',
+      'hash',
+      'wheel',
+      'limit',
+      'tool',
+      'disk',
+      'store',
+      'internal',
+    ]),
+    reason: text,
+  }),
+]);
+type Report = z.infer<typeof ReportSchema>;
+export type ReportOf<Type extends Report['type']> = Extract<Report, { readonly type: Type }>;
+
+/** The report in a line; undefined if it is not one. */
+export function parseReport(line: string): Report | undefined {
+  try {
+    return ReportSchema.safeParse(JSON.parse(line)).data;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,98 @@
+/** A package index on 127.0.0.1 (PEP 503, 691 and 700), with wheels made by the test, and pip for images that have none. */
+import { execFile } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { type Wheel, wheelOf } from './wheels.ts';
+
+export interface IndexedWheel extends Wheel {
+  /** When it was uploaded; long ago by default. */
+  readonly uploadedAt?: Date;
+  /** The hash that the index promises; the right one by default. */
+  readonly promisedSha256?: string;
+}
+
+export interface PackageIndex {
+  /** For `PIP_INDEX_URL`. */
+  readonly url: string;
+  /** Method and path of every request so far. */
+  readonly requests: readonly string[];
+  add(...wheels: IndexedWheel[]): void;
+  /** Answers each request with this instead, until it is undefined. */
+  answer: ((request: IncomingMessage, response: ServerResponse) => void) | undefined;
+  close(): Promise<void>;
+}
+
+const LONG_AGO = new Date('2020-01-01T00:00:00Z');
+
+/** Starts the index. It has pip, which `python3 -m pip download` fetched once. */
+export async function startPackageIndex(): Promise<PackageIndex> {
+  const wheels: IndexedWheel[] = [await pipWheel()];
+  const requests: string[] = [];
+  const server = createServer((request, response) => {
+    requests.push(`${request.method} ${request.url}`);
+    if (index.answer === undefined) {
+      respond(wheels, request, response);
+    } else {
+      index.answer(request, response);
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const index: PackageIndex = {
+    url: `http://127.0.0.1:${port}/simple`,
+    requests,
+    add: (...more) => void wheels.push(...more),
+    answer: undefined,
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+  return index;
+}
+
+function respond(wheels: readonly IndexedWheel[], request: IncomingMessage, response: ServerResponse): void {
+  const [, folder, name = ''] = (request.url ?? '').split('/').map(decodeURIComponent);
+  const files = wheels.filter((wheel) => wheel.name === name);
+  const file = wheels.find(({ filename }) => filename === name);
+  if (folder === 'simple' && files.length > 0) {
+    response.setHeader('Content-Type', 'application/vnd.pypi.simple.v1+json');
+    response.end(JSON.stringify({ meta: { 'api-version': '1.1' }, name, files: files.map(describe) }));
+  } else if (folder === 'files' && file !== undefined) {
+    response.setHeader('Content-Type', 'application/octet-stream');
+    response.end(file.bytes);
+  } else {
+    response.statusCode = 404;
+    response.end();
+  }
+}
+
+function describe({ bytes, filename, promisedSha256, requiresPython, sha256, uploadedAt = LONG_AGO }: IndexedWheel) {
+  return {
+    filename,
+    url: `../../files/${filename}`,
+    hashes: { sha256: promisedSha256 ?? sha256 },
+    size: bytes.length,
+    'upload-time': uploadedAt.toISOString().replace(/Z$/, '000Z'),
+    ...(requiresPython === undefined ? {} : { 'requires-python': requiresPython }),
+  };
+}
+
+/** Outside of the test's own folders, so that it is fetched once on each machine. */
+const PIP_FOLDER = join(tmpdir(), `bridge-test-pip-${process.getuid?.() ?? 0}`);
+
+async function pipWheel(): Promise<Wheel> {
+  mkdirSync(PIP_FOLDER, { recursive: true });
+  const find = () => readdirSync(PIP_FOLDER).find((file) => file.endsWith('.whl'));
+  if (find() === undefined) {
+    await promisify(execFile)('python3', ['-m', 'pip', 'download', '--no-deps', '--dest', PIP_FOLDER, 'pip>=26']);
+  }
+  const filename = find() ?? '';
+  const version = filename.split('-')[1] ?? '';
+  const bytes = readFileSync(join(PIP_FOLDER, filename));
+  return wheelOf(filename, bytes, { name: 'pip', version, requiresPython: '>=3.9' });
+}
