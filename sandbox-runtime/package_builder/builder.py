@@ -158,6 +158,10 @@ class Index:
             self.certificates = store.path("certificates.pem")
             with open(self.certificates, "w", encoding="ascii") as file:
                 file.write(job["index"]["certificates"])
+        # Only these: an engine may have set others.
+        for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+            del os.environ[name]
+        os.environ.update(job["index"]["proxies"])
         self._opener: urllib.request.OpenerDirector | None = None
 
     def open(self, url: str, accept: str | None = None) -> Any:
@@ -366,6 +370,9 @@ def _explain_pip(text: str, job: dict[str, Any]) -> JobError:
         return JobError("network", "no network: " + _short(lines[-1:]))
     if _NO_INDEX.search(text):
         return JobError("index", _short(lines[-2:]))
+    if "DO NOT MATCH THE HASHES" in joined:
+        told = [line for line in lines if re.search(r" from http|Expected sha256|Got ", line)]
+        return JobError("hash", _short([" ".join(told)]))
     if "ResolutionImpossible" in joined or "conflict" in joined:
         told = [line for line in lines if re.search(r" depends on | requested | requires |Cannot install", line)]
         return JobError("conflict", _short(told[:2]))

@@ -61,7 +61,12 @@ async function buildOnce(job: BuildJob, options: BuildOptions): Promise<ReportOf
     uploaded_before: job.uploadedBefore?.toISOString().replace(/\.\d+Z$/, 'Z') ?? null,
     lock: job.lock ?? null,
     max_bytes: maxBytes,
-    index: { url: index.url, extra: index.extra, certificates: index.certificates ?? null },
+    index: {
+      url: index.url,
+      extra: index.extra,
+      certificates: index.certificates ?? null,
+      proxies: index.proxies,
+    },
   });
   sandbox.stdin.write(`${line}\n`);
   const timer = setTimeout(() => void sandbox.kill(), BUILD_TIMEOUT_MS);

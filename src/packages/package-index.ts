@@ -10,6 +10,8 @@ export interface PackageIndex {
   readonly extra: readonly string[];
   /** Certificates of authorities, as PEM; undefined for those of the image. */
   readonly certificates: string | undefined;
+  /** Proxies as programs read them, such as `https_proxy`. */
+  readonly proxies: Readonly<Record<string, string>>;
   /** Replaces the credentials of every address in a text. */
   readonly mask: (text: string) => string;
 }
@@ -26,11 +28,16 @@ export function readPackageIndex(env: Environment): PackageIndex {
     // uv allows NAME=ADDRESS.
     .map((text) => text.replace(/^[A-Za-z0-9._-]+=(?=https?:)/, ''));
   const all = [url, ...extra];
-  const secrets = all.flatMap(secretsOf);
+  const proxies = readProxies(env);
+  const secrets = [
+    ...all.flatMap(secretsOf),
+    ...Object.values(proxies).flatMap((one) => (URL.canParse(one) ? credentialsIn(one) : [])),
+  ];
   return {
     url,
     extra,
     certificates: readCertificates(first(env, 'PIP_CERT', 'SSL_CERT_FILE', 'REQUESTS_CA_BUNDLE')),
+    proxies,
     mask: (text) => secrets.reduce((masked, secret) => masked.replaceAll(secret, '***'), text),
   };
 }
@@ -46,9 +53,23 @@ function secretsOf(address: string): string[] {
       hint: 'Correct PIP_INDEX_URL, PIP_EXTRA_INDEX_URL or their equivalents of uv.',
     });
   }
+  return credentialsIn(address);
+}
+
+function credentialsIn(address: string): string[] {
   const { password, username } = new URL(address);
   const secrets = password === '' ? [username] : [password, `${username}:${password}`];
   return secrets.flatMap((secret) => [secret, decodeURIComponent(secret)]).filter((secret) => secret.length > 2);
+}
+
+function readProxies(env: Environment): Record<string, string> {
+  const names = ['http_proxy', 'https_proxy', 'all_proxy', 'no_proxy'];
+  const found = names.map((name) => [name, first(env, name, name.toUpperCase())] as const);
+  const ofPip = first(env, 'PIP_PROXY');
+  return {
+    ...(ofPip === undefined ? {} : { http_proxy: ofPip, https_proxy: ofPip }),
+    ...Object.fromEntries(found.filter((entry): entry is [string, string] => entry[1] !== undefined)),
+  };
 }
 
 function readCertificates(path: string | undefined): string | undefined {

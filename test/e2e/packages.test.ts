@@ -1,12 +1,17 @@
 /** Packages that arrive in a running session, from a real index on this machine, with the built command and a real client. */
-import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type BridgeClient, startBridge } from '../support/bridge-client.ts';
-import { coverContainerEngines } from '../support/covered-engines.ts';
-import { type PackageIndex, startPackageIndex } from '../support/package-index.ts';
-import { makeWheel } from '../support/wheels.ts';
 
-const engines = await coverContainerEngines();
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type BridgeClient, CLI, startBridge } from '../support/bridge-client.ts';
+import { coverEngines } from '../support/covered-engines.ts';
+import { type PackageIndex, startPackageIndex } from '../support/package-index.ts';
+import { makeWheel, makeZip, wheelOf } from '../support/wheels.ts';
+
+const engines = (await coverEngines()).filter(({ name }) => name !== 'embedded');
 
 for (const engine of engines) {
   describe(`packages on ${engine.label}`, () => {
@@ -38,13 +43,31 @@ for (const engine of engines) {
         makeWheel({ name: 'tiny-pkg' }),
         makeWheel({ name: 'tiny-pkg', version: '2.0' }),
         makeWheel({ name: 'needs-tiny', requires: ['tiny-pkg<2'] }),
+        makeWheel({ name: 'needs-tiny-2', requires: ['tiny-pkg>=2'] }),
+        makeWheel({ name: 'python-slugify', files: { 'slugify/__init__.py': 'made_by = "the test"\n' } }),
+        { ...makeWheel({ name: 'changed' }), promisedSha256: '0'.repeat(64) },
+        makeWheel({ name: 'fresh', version: '1.0' }),
+        { ...makeWheel({ name: 'fresh', version: '2.0' }), uploadedAt: new Date() },
+        { ...makeWheel({ name: 'newborn' }), uploadedAt: new Date() },
+        makeWheel({ name: 'elsewhere', tag: 'cp27-cp27m-win32' }),
+        makeWheel({
+          name: 'with-pth',
+          files: { 'with_pth/__init__.py': '', 'with_pth.pth': "import os; os.environ['PTH'] = 'ran'\n" },
+        }),
+        wheelOf('escaping-1.0-py3-none-any.whl', archive('escaping', { path: '../../../escaped.py' }), ESCAPING),
+        wheelOf('linked-1.0-py3-none-any.whl', archive('linked', { path: 'linked/passwd', mode: 0o120777 }), LINKED),
       );
       bridge = await start();
     });
     afterAll(async () => {
       await bridge.close();
       await index.close();
-      await engine.run('volume', 'rm', '--force', store);
+      if (engine.isContainer) {
+        await engine.run('volume', 'rm', '--force', store);
+      } else {
+        // Where the stores of a bridge that runs as root are; others are in the state directory, which is removed.
+        rmSync(join('/var/lib/mcp-server-code-execution-mode', store), { recursive: true, force: true });
+      }
     });
 
     it('fetches what a cell imports, and the same cell goes on with its variables', async () => {
@@ -54,5 +77,141 @@ for (const engine of engines) {
         "('tiny-pkg', '2.0', 42)",
       );
     });
+
+    it('asks no network for what another session has fetched', async () => {
+      const before = index.requests.length;
+      expect((await run('import tiny_pkg\ntiny_pkg.version', newSession())).text).toBe("'2.0'");
+      expect(index.requests.slice(before)).toEqual([]);
+    });
+
+    it('knows modules with another name, and takes dependencies along', async () => {
+      expect((await run('import slugify\nslugify.made_by', newSession())).text).toBe("'the test'");
+      const code = 'import needs_tiny, tiny_pkg\nneeds_tiny.version, tiny_pkg.version';
+      expect((await run(code, newSession())).text).toBe("('1.0', '1.0')");
+    });
+
+    it.each([
+      ['runtime.install', 'await runtime.install("tiny-pkg<2")\n'],
+      ['%pip', '%pip install -q "tiny-pkg<2"\n'],
+      ['!pip', '!pip install "tiny-pkg<2"  # as in a notebook\n'],
+      ['a script header', '# /// script\n# requires-python = ">=3.10"\n# dependencies = ["tiny-pkg<2"]\n# ///\n'],
+    ])('takes the version that %s states', async (_, start) => {
+      expect((await run(`${start}import tiny_pkg\ntiny_pkg.version`, newSession())).text).toBe("'1.0'");
+    });
+
+    it('adds packages to a session that has some, and keeps their versions', async () => {
+      const session = newSession();
+      await run('import tiny_pkg\nfirst = tiny_pkg', session);
+      const code = 'import slugify, tiny_pkg\nfirst is tiny_pkg, tiny_pkg.version, slugify.made_by';
+      expect((await run(code, session)).text).toBe("(True, '2.0', 'the test')");
+      const { text } = await run('await runtime.install("needs-tiny")', session);
+      expect(text).toContain('PACKAGE_UNAVAILABLE');
+      expect(text).toMatch(/tiny-pkg/);
+      expect((await run('tiny_pkg.version, slugify.made_by', session)).text).toBe("('2.0', 'the test')");
+    });
+
+    it.each([
+      ['a conflict', 'needs-tiny", "needs-tiny-2', /Cannot install|depends on tiny-pkg/],
+      ['an unknown name', 'no-such-package', /no wheel of no-such-package/],
+      ['a version that does not exist', 'tiny-pkg>=9', /tiny-pkg>=9/],
+      ['a changed file', 'changed', /changed/],
+      ['a fresh upload', 'newborn', /newborn/],
+      ['no wheel for this Python', 'elsewhere', /elsewhere/],
+      ['a wheel that leaves its folder', 'escaping', /escaping-1.0.*unusable name '\.\.\/\.\.\/\.\.\/escaped\.py'/],
+      ['a wheel with a link', 'linked', /linked-1.0.*not a regular file/],
+    ])('reports %s in two lines and installs nothing', async (_, requirement, reason) => {
+      // One session for all: nothing is installed in it.
+      const session = 'unharmed';
+      await run('kept = 1', session);
+      const { text } = await run(`await runtime.install("${requirement}")`, session);
+      expect(text).toMatch(reason);
+      expect(text).toContain('PACKAGE_UNAVAILABLE: ');
+      expect((await run("import sys\nkept, [p for p in sys.path if p.startswith('/packages')]", session)).text).toBe(
+        '(1, [])',
+      );
+    });
+
+    it('leaves fresh uploads alone and takes the version before', async () => {
+      expect((await run('import fresh\nfresh.version', newSession())).text).toBe("'1.0'");
+    });
+
+    it('runs nothing of a .pth file', async () => {
+      const code = "import os, with_pth\nos.environ.get('PTH')\nprint(os.environ.get('PTH'))";
+      expect((await run(code, newSession())).text).toBe('None');
+    });
+
+    it('leaves an import alone that the code can do without', async () => {
+      const before = index.requests.length;
+      const code = 'try:\n    import other_pkg\nexcept ImportError:\n    other_pkg = None\nprint(other_pkg)';
+      expect((await run(code, newSession())).text).toBe('None');
+      expect(index.requests.slice(before)).toEqual([]);
+    });
+
+    it('serves two sessions at once, with the same packages and with others', async () => {
+      index.add(makeWheel({ name: 'at-once-a' }), makeWheel({ name: 'at-once-b' }));
+      const [one, two, three] = await Promise.all(
+        ['at_once_a', 'at_once_a', 'at_once_b'].map((name) => run(`import ${name}\n${name}.name`, newSession())),
+      );
+      expect([one?.text, two?.text, three?.text]).toEqual(["'at-once-a'", "'at-once-a'", "'at-once-b'"]);
+      const fetched = index.requests.filter((request) => /\/files\/at_once_a.*\.whl$/.test(request));
+      expect(fetched).toHaveLength(1);
+    });
+
+    it('cannot be written by a session', async () => {
+      const code = `import os, tiny_pkg
+def attempt(work):
+    try:
+        work()
+    except OSError as error:
+        return error.strerror
+places = [os.path.dirname(tiny_pkg.__file__), '/packages', '/packages/sets']
+print({attempt(lambda: open(place + '/x', 'w')) for place in places})
+print(attempt(lambda: os.listdir('/packages/tmp')))`;
+      const { text } = await run(code, newSession());
+      expect(text).toMatch(/^\{'Read-only file system'\}\n(?:Permission denied|No such file or directory)$/);
+    });
+
+    it('looks up no name outside the list without consent', async () => {
+      const cautious = await start({ MCP_BRIDGE_PACKAGES: 'common' });
+      try {
+        const before = index.requests.length;
+        const refused = await cautious.runPython('import secret_in_a_name');
+        expect(refused.text).toContain("ModuleNotFoundError: No module named 'secret_in_a_name'");
+        expect(refused.text).toContain('not in the list of common packages');
+        expect(refused.text).toContain('MCP_BRIDGE_PACKAGES=any');
+        const stated = await cautious.runPython('await runtime.install("python-slugify", "secret-in-a-name")');
+        expect(stated.text).toContain('APPROVAL_UNAVAILABLE');
+        expect(index.requests.slice(before)).toEqual([]);
+        expect((await cautious.runPython('import slugify\nslugify.made_by')).text).toBe("'the test'");
+      } finally {
+        await cautious.close();
+      }
+    });
+
+    it('records each installation', async () => {
+      const env = { ...process.env, MCP_BRIDGE_STATE_DIR: bridge.folder };
+      const { stdout } = await promisify(execFile)(process.execPath, [CLI, 'audit', 'show', '--json'], { env });
+      const lines = stdout.split('\n').filter((line) => line.includes('"packages_installed"'));
+      expect(JSON.parse(lines[0] ?? '{}').record).toMatchObject({
+        allowed_by: 'setting',
+        packages: [expect.stringMatching(/^tiny-pkg==2\.0 sha256:[0-9a-f]{64}$/)],
+      });
+    });
   });
+}
+
+const ESCAPING = { name: 'escaping', version: '1.0', requiresPython: undefined };
+const LINKED = { name: 'linked', version: '1.0', requiresPython: undefined };
+
+/** A wheel with one more file, which no tool would make. */
+function archive(name: string, hostile: { path: string; mode?: number }): Buffer {
+  const info = `${name}-1.0.dist-info`;
+  const file = (path: string, text: string) => ({ path, content: Buffer.from(text) });
+  return makeZip([
+    file(`${name}/__init__.py`, ''),
+    file(`${info}/METADATA`, `Metadata-Version: 2.1\nName: ${name}\nVersion: 1.0\n`),
+    file(`${info}/WHEEL`, 'Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n'),
+    file(`${info}/RECORD`, ''),
+    { ...hostile, content: Buffer.from('/etc/passwd') },
+  ]);
 }

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type Wheel, wheelOf } from './wheels.ts';
+import { sha256Of, type Wheel, wheelOf } from './wheels.ts';
 
 export interface IndexedWheel extends Wheel {
   /** When it was uploaded; long ago by default. */
@@ -59,25 +59,38 @@ function respond(wheels: readonly IndexedWheel[], request: IncomingMessage, resp
   const [, folder, name = ''] = (request.url ?? '').split('/').map(decodeURIComponent);
   const files = wheels.filter((wheel) => wheel.name === name);
   const file = wheels.find(({ filename }) => filename === name);
+  const described = wheels.find(({ filename }) => `${filename}.metadata` === name);
   if (folder === 'simple' && files.length > 0) {
     response.setHeader('Content-Type', 'application/vnd.pypi.simple.v1+json');
     response.end(JSON.stringify({ meta: { 'api-version': '1.1' }, name, files: files.map(describe) }));
   } else if (folder === 'files' && file !== undefined) {
     response.setHeader('Content-Type', 'application/octet-stream');
     response.end(file.bytes);
+  } else if (folder === 'files' && described?.metadata !== undefined) {
+    response.end(described.metadata);
   } else {
     response.statusCode = 404;
     response.end();
   }
 }
 
-function describe({ bytes, filename, promisedSha256, requiresPython, sha256, uploadedAt = LONG_AGO }: IndexedWheel) {
+function describe({
+  bytes,
+  filename,
+  metadata,
+  promisedSha256,
+  requiresPython,
+  sha256,
+  uploadedAt = LONG_AGO,
+}: IndexedWheel) {
   return {
     filename,
     url: `../../files/${filename}`,
     hashes: { sha256: promisedSha256 ?? sha256 },
     size: bytes.length,
     'upload-time': uploadedAt.toISOString().replace(/Z$/, '000Z'),
+    // PEP 658, as PyPI does: pip need not fetch a wheel to know what it requires.
+    ...(metadata === undefined ? {} : { 'core-metadata': { sha256: sha256Of(metadata) } }),
     ...(requiresPython === undefined ? {} : { 'requires-python': requiresPython }),
   };
 }

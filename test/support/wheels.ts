@@ -20,6 +20,8 @@ export interface Wheel {
   readonly bytes: Buffer;
   readonly sha256: string;
   readonly requiresPython: string | undefined;
+  /** What the index can serve beside the file (PEP 658). */
+  readonly metadata?: string;
 }
 
 export function makeWheel(options: WheelOptions): Wheel {
@@ -47,7 +49,8 @@ export function makeWheel(options: WheelOptions): Wheel {
   });
   all[`${info}/RECORD`] = `${[...record, `${info}/RECORD,,`].join('\n')}\n`;
   const bytes = makeZip(Object.entries(all).map(([path, content]) => ({ path, content: Buffer.from(content) })));
-  return wheelOf(`${module}-${version}-${tag}.whl`, bytes, { name, version, requiresPython });
+  const wheel = wheelOf(`${module}-${version}-${tag}.whl`, bytes, { name, version, requiresPython });
+  return { ...wheel, metadata: all[`${info}/METADATA`] ?? '' };
 }
 
 /** A wheel with these bytes. */
@@ -56,7 +59,11 @@ export function wheelOf(
   bytes: Buffer,
   facts: Pick<Wheel, 'name' | 'version' | 'requiresPython'>,
 ): Wheel {
-  return { ...facts, filename, bytes, sha256: createHash('sha256').update(bytes).digest('hex') };
+  return { ...facts, filename, bytes, sha256: sha256Of(bytes) };
+}
+
+export function sha256Of(content: string | Buffer): string {
+  return createHash('sha256').update(content).digest('hex');
 }
 
 export interface ZipEntry {

@@ -3,7 +3,7 @@
  * contains only what is named here. Tested with bubblewrap 0.8.0, as root and as an ordinary user.
  */
 import { BridgeError } from '../../base/errors.ts';
-import type { Mount, SandboxLimits } from '../engine.ts';
+import { type Mount, PACKAGES_FOLDER, type SandboxLimits } from '../engine.ts';
 import { type HardLimits, OOM_SCORE_ADJUSTMENT, resourceLimits, SHM_BYTES, userAndGroup } from '../process-limits.ts';
 import type { Interpreter } from './interpreter.ts';
 
@@ -33,6 +33,10 @@ export interface BubblewrapRequest {
   readonly folders: readonly SystemFolder[];
   /** Host folders to mount; none by default. */
   readonly mounts?: readonly Mount[] | undefined;
+  /** Folder of the package store on the host; none by default. */
+  readonly packages?: string | undefined;
+  /** See `StartRequest`. */
+  readonly isBuilder?: boolean | undefined;
   /** Program and arguments of PID 1; `python3` stands for the interpreter. */
   readonly command: readonly string[];
   readonly hardLimits?: HardLimits | undefined;
@@ -40,6 +44,17 @@ export interface BubblewrapRequest {
 
 /** The files of /etc that the loader, links in /usr and local time need. No accounts, host names or certificates. */
 const ETC_FILES = ['ld.so.cache', 'ld.so.conf', 'ld.so.conf.d', 'alternatives', 'localtime'];
+
+/** Of a builder. Some systems link `resolv.conf` to /run. */
+const NETWORK_FILES = [
+  '/etc/resolv.conf',
+  '/etc/hosts',
+  '/etc/nsswitch.conf',
+  '/etc/ssl',
+  '/etc/pki',
+  '/etc/ca-certificates',
+  '/run/systemd/resolve',
+];
 
 /** The program and its arguments. Throws `CONFIG_INVALID` if `user` is invalid. */
 export function buildBubblewrapCommand(request: BubblewrapRequest): string[] {
@@ -53,7 +68,8 @@ export function buildBubblewrapCommand(request: BubblewrapRequest): string[] {
     ...environmentArguments(interpreter),
     ...systemArguments(request.folders),
     ...scratchArguments(limits),
-    ...(request.mounts ?? []).flatMap(mountArguments),
+    ...(request.isBuilder === true ? networkArguments() : (request.mounts ?? []).flatMap(mountArguments)),
+    ...storeArguments(request),
     ...(interpreter.prefix === undefined ? [] : ['--ro-bind', interpreter.prefix, interpreter.prefix]),
     '--chdir',
     '/workspace',
@@ -93,10 +109,11 @@ function limitArguments({ tools, limits, hardLimits }: BubblewrapRequest): strin
   ];
 }
 
-function namespaceArguments({ name, user }: BubblewrapRequest): string[] {
+function namespaceArguments({ isBuilder, name, user }: BubblewrapRequest): string[] {
   const [uid, gid] = userAndGroup(user);
+  const namespaces = ['user', 'pid', ...(isBuilder === true ? [] : ['net']), 'ipc', 'uts', 'cgroup'];
   return [
-    ...['user', 'pid', 'net', 'ipc', 'uts', 'cgroup'].map((namespace) => `--unshare-${namespace}`),
+    ...namespaces.map((namespace) => `--unshare-${namespace}`),
     '--disable-userns',
     // The supervisor relies on being PID 1.
     '--as-pid-1',
@@ -111,10 +128,7 @@ function namespaceArguments({ name, user }: BubblewrapRequest): string[] {
     '--cap-drop',
     'ALL',
     // For the supervisor, which mounts what bubblewrap cannot and then drops both (`mounts.py`).
-    '--cap-add',
-    'CAP_SYS_ADMIN',
-    '--cap-add',
-    'CAP_SETPCAP',
+    ...(isBuilder === true ? [] : ['--cap-add', 'CAP_SYS_ADMIN', '--cap-add', 'CAP_SETPCAP']),
     '--clearenv',
     // Has no effect except that `ps` on the host shows the name; bubblewrap has no option for a name.
     '--unsetenv',
@@ -167,6 +181,21 @@ function scratchArguments({ tmpBytes, workspaceBytes }: SandboxLimits): string[]
     ['/dev/shm', SHM_BYTES],
   ];
   return scratch.flatMap(([folder, bytes]) => ['--perms', '1777', '--size', String(bytes), '--tmpfs', folder]);
+}
+
+/** What a builder needs to resolve names and to check certificates. */
+function networkArguments(): string[] {
+  return NETWORK_FILES.flatMap((file) => ['--ro-bind-try', file, file]);
+}
+
+/** A session sees only finished sets: it may have the user of the builder, and locks what it can read. */
+function storeArguments({ isBuilder, packages }: BubblewrapRequest): string[] {
+  if (packages === undefined) {
+    return [];
+  }
+  return isBuilder === true
+    ? ['--bind', packages, PACKAGES_FOLDER]
+    : ['--ro-bind', `${packages}/sets`, `${PACKAGES_FOLDER}/sets`];
 }
 
 function mountArguments({ source, target, isWritable }: Mount): string[] {

@@ -3,12 +3,24 @@
  * container: code sees the host's /usr, and the supervisor instead of a cgroup enforces the limits.
  */
 import { lstatSync, readlinkSync } from 'node:fs';
+import { chown, mkdir } from 'node:fs/promises';
 import { homedir, userInfo } from 'node:os';
+import { join } from 'node:path';
 import { BridgeError, messageOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { type EngineCommand, openPipe, runEngineCommand } from '../client.ts';
 import type { Environment } from '../client-env.ts';
-import type { Engine, Mount, Sandbox, SandboxExit, SandboxLimits, StartRequest, SweepOptions } from '../engine.ts';
+import {
+  BUILDER_UID,
+  type Engine,
+  type Mount,
+  type PackageStore,
+  type Sandbox,
+  type SandboxExit,
+  type SandboxLimits,
+  type StartRequest,
+  type SweepOptions,
+} from '../engine.ts';
 import { findExecutable, findExecutables } from '../executable.ts';
 import { readNamespaceSettings } from '../namespace-settings.ts';
 import { readHardLimits } from '../process-limits.ts';
@@ -29,6 +41,8 @@ export interface BubblewrapOptions {
   readonly user: string;
   /** Host folders to mount; none by default. */
   readonly mounts?: readonly Mount[] | undefined;
+  /** The package store; none by default. */
+  readonly packages?: PackageStore | undefined;
   /** Id of this bridge, part of the names of its sandboxes. */
   readonly instanceId: string;
   /** Path of `bwrap`; by default it is looked up on PATH. */
@@ -42,6 +56,9 @@ const ANSWER_TIMEOUT_MS = 10_000;
 /** Folders outside /usr that programs in /usr need. */
 const SYSTEM_FOLDERS = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
 
+/** If the bridge runs as root, the users of its sandboxes cannot enter root's home. */
+const ROOT_STORES = '/var/lib/mcp-server-code-execution-mode';
+
 /** Creates the engine. A start throws `CONFIG_INVALID` if `user` is invalid. */
 export function createBubblewrapEngine(options: BubblewrapOptions): Engine {
   return new BubblewrapEngine(options);
@@ -52,6 +69,7 @@ class BubblewrapEngine implements Engine {
   readonly description = 'bubblewrap with the Python of this machine';
   readonly isolation =
     "the host's Python in separate Linux namespaces, with read access to the host's /usr and without cgroups";
+  readonly canBuild: boolean;
   readonly #options: BubblewrapOptions;
   readonly #running = new RunningSandboxes();
   #parts: Promise<Pick<BubblewrapRequest, 'tools' | 'interpreter' | 'folders'>> | undefined;
@@ -59,6 +77,7 @@ class BubblewrapEngine implements Engine {
 
   constructor(options: BubblewrapOptions) {
     this.#options = options;
+    this.canBuild = options.packages !== undefined;
   }
 
   async prepare(): Promise<void> {
@@ -66,7 +85,8 @@ class BubblewrapEngine implements Engine {
   }
 
   async start(request: StartRequest): Promise<Sandbox> {
-    const { instanceId, limits, user, mounts } = this.#options;
+    const { instanceId, limits, mounts } = this.#options;
+    const user = request.isBuilder === true ? String(BUILDER_UID) : this.#options.user;
     const parts = await this.#findParts();
     this.#startedCount += 1;
     const name = `mcp-bridge-${instanceId}-${this.#startedCount}`;
@@ -77,6 +97,8 @@ class BubblewrapEngine implements Engine {
       limits,
       user,
       mounts,
+      packages: await this.#packageFolder(),
+      isBuilder: request.isBuilder,
       hardLimits,
       command: request.command,
     });
@@ -97,6 +119,21 @@ class BubblewrapEngine implements Engine {
 
   async sweep(options?: SweepOptions): Promise<number> {
     return this.#running.sweep(options);
+  }
+
+  /** The folder of the package store, which is made if it is missing. */
+  async #packageFolder(): Promise<string | undefined> {
+    const { packages } = this.#options;
+    if (packages === undefined) {
+      return undefined;
+    }
+    const isRoot = process.getuid?.() === 0;
+    const folder = isRoot ? join(ROOT_STORES, packages.volume) : packages.folder;
+    await mkdir(join(folder, 'sets'), { recursive: true, mode: 0o755 });
+    if (isRoot) {
+      await Promise.all([folder, join(folder, 'sets')].map((path) => chown(path, BUILDER_UID, BUILDER_UID)));
+    }
+    return folder;
   }
 
   /** Searches at the first start, and again after a failure. */
