@@ -168,12 +168,12 @@ class Index:
         """Opens an address of an index, with the credentials for its host."""
         if self._opener is None:
             self._opener = self._new_opener()
-        plain, headers = _without_credentials(url), {"User-Agent": "mcp-server-code-execution-mode"}
+        plain, headers = without_credentials(url), {"User-Agent": "mcp-server-code-execution-mode"}
         if accept is not None:
             headers["Accept"] = accept
         for known in (url, *self.urls):
-            credentials = _credentials_of(known)
-            if credentials and _origin(known) == _origin(url):
+            credentials = credentials_of(known)
+            if credentials and origin_of(known) == origin_of(url):
                 headers["Authorization"] = "Basic " + base64.b64encode(credentials.encode()).decode()
                 break
         request = urllib.request.Request(plain, headers=headers)
@@ -214,20 +214,23 @@ class Index:
         return []
 
 
-def _without_credentials(url: str) -> str:
+def without_credentials(url: str) -> str:
+    """An address as it can be shown."""
     parts = urllib.parse.urlsplit(url)
     return urllib.parse.urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
-def _credentials_of(url: str) -> str:
+def credentials_of(url: str) -> str:
+    """The `user:password` of an address; empty if there is none."""
     return urllib.parse.unquote(urllib.parse.urlsplit(url).netloc.rpartition("@")[0])
 
 
 def _host(url: str) -> str:
-    return _origin(url)[1]
+    return origin_of(url)[1]
 
 
-def _origin(url: str) -> tuple[str, str]:
+def origin_of(url: str) -> tuple[str, str]:
+    """Scheme and host of an address. Credentials are sent to no other."""
     parts = urllib.parse.urlsplit(url)
     return parts.scheme, parts.netloc.rpartition("@")[2]
 
@@ -262,7 +265,7 @@ def resolve(job: dict[str, Any], index: Index, store: Store) -> list[dict[str, A
         [*command, *arguments], env=environment, capture_output=True, text=True, errors="replace", check=False
     )
     if ended.returncode != 0:
-        raise _explain_pip(ended.stderr or ended.stdout, job)
+        raise explain_pip(ended.stderr or ended.stdout, job)
     with open(plan, encoding="utf-8") as file:
         items = json.load(file)["install"]
     return [_planned(item) for item in items]
@@ -278,7 +281,7 @@ def _planned(item: dict[str, Any]) -> dict[str, Any]:
     sha256 = source.get("archive_info", {}).get("hashes", {}).get("sha256", "")
     if not re.fullmatch(r"[0-9a-f]{64}", sha256):
         raise JobError("hash", f"the index gives no SHA-256 for {metadata['name']} {metadata['version']}")
-    url = _without_credentials(source["url"])
+    url = without_credentials(source["url"])
     file = urllib.parse.unquote(urllib.parse.urlsplit(url).path.rpartition("/")[2])
     return {"name": metadata["name"], "version": metadata["version"], "file": file, "url": url, "sha256": sha256}
 
@@ -363,7 +366,8 @@ _NO_INDEX = re.compile(
 )
 
 
-def _explain_pip(text: str, job: dict[str, Any]) -> JobError:
+def explain_pip(text: str, job: dict[str, Any]) -> JobError:
+    """The error for what pip printed."""
     lines = [re.sub(r"^ERROR:\s*", "", line).strip() for line in text.splitlines() if not _NOISE.search(line)]
     joined = "\n".join(lines)
     if _NO_NETWORK.search(text):
@@ -416,8 +420,9 @@ class Download:
         self._fetch(wheel, file)
         try:
             with zipfile.ZipFile(file) as archive:
-                self._extract(archive, wheel["file"], folder)
-        except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+                self.extract(archive, wheel["file"], folder)
+        # Two entries for one file, or a file in the place of a folder.
+        except (zipfile.BadZipFile, ValueError, NotImplementedError, FileExistsError, NotADirectoryError) as error:
             raise JobError("wheel", f"{wheel['file']} is not a valid wheel: {error}") from None
         os.unlink(file)
         _compile(folder)
@@ -451,7 +456,8 @@ class Download:
             if self.left < 0:
                 raise JobError("limit", "the packages are larger than the limit of the store")
 
-    def _extract(self, archive: zipfile.ZipFile, name: str, folder: str) -> None:
+    def extract(self, archive: zipfile.ZipFile, name: str, folder: str) -> None:
+        """Unpacks the wheel `name` into a new folder. Raises JobError for a wheel that no tool would make."""
         entries = archive.infolist()
         if len(entries) > _MAX_FILES:
             raise JobError("wheel", f"{name} has {len(entries)} files; the limit is {_MAX_FILES}")

@@ -57,6 +57,18 @@ describe('the command of a bubblewrap sandbox', () => {
     expect(words).toContain('-- /opt/python/bin/python3.12 -I');
   });
 
+  it('shows sessions only finished sets of packages, and gives a builder a network', () => {
+    const packages = '/srv/store';
+    const session = buildBubblewrapCommand({ ...request, packages }).join(' ');
+    expect(session).toContain('--ro-bind /srv/store/sets /packages/sets --chdir');
+    expect(session).toContain('--unshare-net');
+    const mounts = [{ source: '/srv/out', target: '/out', isWritable: true }];
+    const builder = buildBubblewrapCommand({ ...request, packages, mounts, isBuilder: true }).join(' ');
+    expect(builder).toContain('--bind /srv/store /packages --chdir');
+    expect(builder).toContain('--ro-bind-try /etc/resolv.conf /etc/resolv.conf');
+    expect(builder).not.toMatch(/--unshare-net|--cap-add|\/srv\/out/);
+  });
+
   it('stays within the hard limits of this process', () => {
     const words = buildBubblewrapCommand({ ...request, hardLimits: { processes: 1000, openFiles: 256 } });
     expect(words).toEqual(expect.arrayContaining(['--nproc=1000:1000', '--nofile=256:256']));

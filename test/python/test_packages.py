@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import ast
+import asyncio
+import os
+import sys
+import tempfile
+import unittest
+from typing import Any
+
+from bridge_kernel.errors import CheckError, MCPError
+from bridge_kernel.packages import Packages, without_pip_lines
+
+
+class FakeHost:
+    """Answers `install_packages` with what a test sets."""
+
+    def __init__(self) -> None:
+        self.calls: list[dict[str, Any]] = []
+        self.answers: list[Any] = []
+
+    async def call(self, method: str, params: dict[str, Any], *_: object) -> object:
+        self.calls.append({"method": method, **params})
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def wanted(code: str) -> tuple[list[str], list[str]]:
+    found = Packages(FakeHost()).wanted(ast.parse(code), code)  # pyright: ignore[reportArgumentType]
+    return ([], []) if found is None else (sorted(found.modules), found.requirements)
+
+
+class WantedTest(unittest.TestCase):
+    def test_missing_modules_are_found_wherever_a_cell_imports_them(self) -> None:
+        code = (
+            "import json, no_pkg_a.sub as a\nfrom no_pkg_b.c import d\ndef f():\n    import no_pkg_c\n"
+            "if a:\n    import no_pkg_d\nwith d:\n    import no_pkg_e\ntry:\n    import no_pkg_f\nfinally:\n    pass\n"
+        )
+        names = ["no_pkg_a", "no_pkg_b", "no_pkg_c", "no_pkg_d", "no_pkg_e", "no_pkg_f"]
+        self.assertEqual(wanted(code), (names, []))
+
+    def test_nothing_is_wanted_if_the_code_has_everything(self) -> None:
+        for code in ("x = 1", "import json, os.path", "from . import x", "print('import no_pkg')", "# install"):
+            self.assertEqual(wanted(code), ([], []), code)
+
+    def test_an_import_whose_absence_is_handled_is_left_alone(self) -> None:
+        for kinds in ("ImportError", "ModuleNotFoundError", "(ValueError, ImportError)", "Exception", ""):
+            code = f"try:\n    import no_pkg\nexcept {kinds}:\n    import no_pkg_b\n"
+            self.assertEqual(wanted(code), (["no_pkg_b"], []), kinds)
+        self.assertEqual(wanted("try:\n    import no_pkg\nexcept KeyError:\n    pass\n"), (["no_pkg"], []))
+
+    def test_stated_requirements_are_known_before_the_cell_runs(self) -> None:
+        code = 'await runtime.install("tiny<2", name, "b")\nother.install("c")\nimport tiny_pkg_x'
+        tree = compile(code, "x", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        found = Packages(FakeHost()).wanted(tree, code)  # pyright: ignore[reportArgumentType]
+        assert found is not None
+        self.assertEqual((found.modules, found.requirements), (["tiny_pkg_x"], ["tiny<2", "b"]))
+
+    def test_a_script_header_states_requirements(self) -> None:
+        header = '# /// script\n# requires-python = ">=3.8"\n# dependencies = [\n#   "a>=1",\n#   "b",\n# ]\n# ///'
+        self.assertEqual(wanted(f"{header}\nx = 1"), ([], ["a>=1", "b"]))
+        self.assertEqual(wanted(header), ([], ["a>=1", "b"]))
+        self.assertEqual(wanted("# /// script\nx = 1"), ([], []))
+
+    def test_a_script_header_for_a_newer_python_stops_the_cell(self) -> None:
+        with self.assertRaisesRegex(CheckError, r"requires Python >=3\.99; the sandbox has 3\."):
+            wanted('# /// script\n# requires-python = ">=3.99"\n# ///\n')
+
+
+class PipLinesTest(unittest.TestCase):
+    def test_lines_of_notebooks_become_calls(self) -> None:
+        for line, call in (
+            ("%pip install pandas", "await runtime.install('pandas')"),
+            ("!pip install -q --upgrade 'pandas>=2' rich  # both", "await runtime.install('pandas>=2', 'rich')"),
+            ("    ! python -m pip install pandas", "    await runtime.install('pandas')"),
+            ("%pip install -r requirements.txt", "await runtime.install('-r', 'requirements.txt')"),
+            ("%timeit pip", "%timeit pip"),
+            ("x %pip", "x %pip"),
+        ):
+            self.assertEqual(without_pip_lines(f"a = 1\n{line}\nb"), f"a = 1\n{call}\nb")
+
+
+class InstallTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.path = list(sys.path)
+        self.meta_path = list(sys.meta_path)
+        self.host = FakeHost()
+        self.packages = Packages(self.host)  # pyright: ignore[reportArgumentType]
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.sets = folder.name
+
+    def tearDown(self) -> None:
+        sys.path[:] = self.path
+        sys.meta_path[:] = self.meta_path
+
+    def make_set(self, name: str) -> str:
+        path = os.path.join(self.sets, name)
+        os.makedirs(f"{path}/lib")
+        with open(f"{path}/lock", "w", encoding="ascii"):
+            pass
+        return path
+
+    def install(self, *requirements: str) -> list[str]:
+        return asyncio.run(self.packages.install([], list(requirements)))
+
+    def test_a_set_comes_before_the_packages_of_the_image_and_replaces_the_one_before(self) -> None:
+        sys.path[:] = ["/usr/lib/python3", "/usr/lib/python3/dist-packages"]
+        first, second = self.make_set("1"), self.make_set("2")
+        self.host.answers = [
+            {"path": first, "packages": [["a", "1"]]},
+            {"path": second, "packages": [["a", "1"], ["b", "2"]]},
+        ]
+        self.assertEqual(self.install("a"), ["a==1"])
+        self.assertEqual(sys.path, ["/usr/lib/python3", f"{first}/lib", "/usr/lib/python3/dist-packages"])
+        self.assertEqual(self.install("b"), ["a==1", "b==2"])
+        self.assertEqual(sys.path, ["/usr/lib/python3", f"{second}/lib", "/usr/lib/python3/dist-packages"])
+
+    def test_nothing_changes_if_the_image_has_everything(self) -> None:
+        self.host.answers = [{"path": None, "packages": []}]
+        self.assertEqual(self.install("a"), [])
+        self.assertEqual(sys.path, self.path)
+
+    def test_a_set_that_is_gone_is_asked_for_again_once(self) -> None:
+        gone = {"path": f"{self.sets}/gone", "packages": []}
+        self.host.answers = [gone, gone]
+        with self.assertRaisesRegex(MCPError, "does not see them"):
+            self.install("a")
+        self.assertEqual([call["is_gone"] for call in self.host.calls], [False, True])
+        self.assertEqual(sys.path, self.path)
+
+    def test_an_import_says_why_its_package_is_missing(self) -> None:
+        self.host.answers = [MCPError("no_pkg was not installed: no network", "PACKAGE_UNAVAILABLE", "Check it.")]
+        found = self.packages.wanted(ast.parse("import no_pkg_q"), "import no_pkg_q")
+        assert found is not None
+        asyncio.run(self.packages.prepare(found))
+        with self.assertRaises(ModuleNotFoundError) as raised:
+            __import__("no_pkg_q")
+        self.assertEqual(
+            str(raised.exception), "No module named 'no_pkg_q': no_pkg was not installed: no network. Check it."
+        )
+        self.assertEqual(raised.exception.name, "no_pkg_q")
+
+    def test_a_stated_requirement_raises(self) -> None:
+        self.host.answers = [MCPError("no", "PACKAGE_UNAVAILABLE")]
+        code = "# /// script\n# dependencies = ['a']\n# ///\n"
+        found = self.packages.wanted(ast.parse(code), code)
+        assert found is not None
+        with self.assertRaises(MCPError):
+            asyncio.run(self.packages.prepare(found))
+
+
+if __name__ == "__main__":
+    unittest.main()

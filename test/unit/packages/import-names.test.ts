@@ -1,0 +1,26 @@
+import { expect, it } from 'vitest';
+import { COMMON_PACKAGES } from '../../../src/packages/common.ts';
+import { distributionOf } from '../../../src/packages/import-names.ts';
+import { normalizeName } from '../../../src/packages/requirement.ts';
+
+it.each([
+  ['sklearn', 'scikit-learn'],
+  ['PIL', 'pillow'],
+  ['cv2', 'opencv-python-headless'],
+  ['yaml', 'pyyaml'],
+  ['bs4', 'beautifulsoup4'],
+  ['docx', 'python-docx'],
+  ['dateutil', 'python-dateutil'],
+  ['pandas', 'pandas'],
+  ['some_module', 'some-module'],
+  ['_private', undefined],
+  ['naïve', undefined],
+])('%s belongs to %s', (module, distribution) => {
+  expect(distributionOf(module)).toBe(distribution);
+});
+
+it('lists common packages as indexes write their names', () => {
+  const names = [...COMMON_PACKAGES];
+  expect(names.filter((name) => normalizeName(name) !== name)).toEqual([]);
+  expect(new Set(names).size).toBe(names.length);
+});
