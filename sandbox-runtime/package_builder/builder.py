@@ -531,9 +531,14 @@ def _size_of(wheel: dict[str, Any], index: Index) -> int:
     return int(wheel.get("bytes") or 0)
 
 
+def python_name() -> str:
+    """The interpreter and the platform that wheels were chosen for, as the kernel writes it."""
+    return f"{sys.implementation.cache_tag} {sys.platform} {os.uname().machine}"
+
+
 def publish_set(wheels: list[dict[str, Any]], store: Store) -> str:
     """Makes the folder of a set, of links to the files of its wheels. Returns its id."""
-    tag = f"{sys.implementation.cache_tag} {sysconfig.get_platform()}"
+    tag = python_name()
     content = "\n".join([tag, *sorted(wheel["sha256"] for wheel in wheels)])
     identity = hashlib.sha256(content.encode()).hexdigest()
     final = os.path.join(store.sets, identity)
@@ -567,11 +572,11 @@ def build(job: dict[str, Any], store: Store) -> None:
     index = Index(job, store)
     wheels: list[dict[str, Any]] = job["lock"] if job["lock"] is not None else resolve(job, index, store)
     if not wheels:
-        report("done", set=None, packages=[], fetched_bytes=0, python=sys.implementation.cache_tag)
+        report("done", set=None, packages=[], fetched_bytes=0, python=python_name())
         return
     fetched = fetch_all(wheels, index, store, job["max_bytes"])
     identity = publish_set(wheels, store)
-    report("done", set=identity, packages=wheels, fetched_bytes=fetched, python=sys.implementation.cache_tag)
+    report("done", set=identity, packages=wheels, fetched_bytes=fetched, python=python_name())
 
 
 def main() -> None:

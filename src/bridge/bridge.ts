@@ -19,7 +19,7 @@ import type { Engine } from '../engines/engine.ts';
 import { packageMethods, readPackageIndex } from '../packages/index.ts';
 import { createSavedTools, type SavedTools, type SavedToolsOptions, savedToolMethods } from '../saved-tools/index.ts';
 import { createSecretMask } from '../secrets/index.ts';
-import { AUTOLOAD_SUMMARY, CAPABILITY_SUMMARY } from '../server/capabilities.ts';
+import { AUTOLOAD_SUMMARY, CAPABILITY_SUMMARY, PACKAGES_SUMMARY } from '../server/capabilities.ts';
 import type { Bridge, ServerNames } from '../server/lazy-bridge.ts';
 import { readKernelSources } from '../session/boot.ts';
 import { createCodePackStore } from '../session/code-packs.ts';
@@ -57,7 +57,7 @@ export async function createBridge(settings: Settings, logger: Logger): Promise<
     recorder: trail,
     onSandboxEnd: (session) => void artifacts.endSession(session),
     logger,
-    capabilitySummary: CAPABILITY_SUMMARY + (autoload ? AUTOLOAD_SUMMARY : ''),
+    capabilitySummary: manualOf(settings),
     autoload,
     idleTimeoutMs: settings.idleTimeoutMs,
     questionTimeoutMs: settings.approvalTimeoutMs,
@@ -101,6 +101,10 @@ function savedToolsOptions(
   };
 }
 
+function manualOf({ autoload, packages }: Settings): string {
+  return CAPABILITY_SUMMARY + (autoload ? AUTOLOAD_SUMMARY : '') + (packages === 'off' ? '' : PACKAGES_SUMMARY);
+}
+
 interface Features {
   readonly artifacts: Artifacts;
   readonly engine: Engine;
@@ -120,6 +124,7 @@ function featureMethods({ artifacts, engine, savedTools, settings, trail }: Feat
     readProgram: () => readFile(BUILDER_PROGRAM, 'utf8'),
     stateDir: settings.stateDir,
     image: settings.image,
+    preinstall: settings.preinstall,
     onInstalled: (call, installation) => trail?.packagesInstalled(call, installation),
   });
   return [...savedToolMethods(savedTools), ...artifactMethods(artifacts), ...ofPackages];

@@ -13,7 +13,7 @@ export interface BuildJob {
   readonly constraints: readonly string[];
   /** Only files uploaded before this time; undefined for no limit. */
   readonly uploadedBefore: Date | undefined;
-  /** What an earlier build chose; the same bytes are fetched again, and nothing is chosen anew. */
+  /** What an earlier build chose; the same bytes are fetched again, and nothing is chosen again. */
   readonly lock: readonly LockedPackage[] | undefined;
 }
 
@@ -108,7 +108,8 @@ async function readOutcome(sandbox: Sandbox, options: BuildOptions): Promise<Rep
   }
   const how = exit.signal ?? (exit.exitCode === undefined ? 'without a reason' : `with code ${exit.exitCode}`);
   const last = stderr.trim().split('\n').at(-1) ?? '';
-  return failure(`the builder ended ${how}${last === '' ? '' : `: ${index.mask(last)}`}`, 'Run the cell again.');
+  const message = `the builder ended ${how}${last === '' ? '' : `: ${index.mask(last)}`}`;
+  return new BridgeError('PACKAGE_UNAVAILABLE', message, { hint: 'Run the cell again; nothing was installed.' });
 }
 
 const HINTS: Readonly<Record<ReportOf<'failed'>['kind'], string>> = {
@@ -125,10 +126,7 @@ const HINTS: Readonly<Record<ReportOf<'failed'>['kind'], string>> = {
   internal: 'Report this as a bug.',
 };
 
+/** `data.kind` shows that the builder did its work and that the next one would meet the same. */
 function failedBuild({ kind, reason }: ReportOf<'failed'>, index: PackageIndex): BridgeError {
-  return failure(index.mask(reason), HINTS[kind]);
-}
-
-function failure(message: string, hint: string): BridgeError {
-  return new BridgeError('PACKAGE_UNAVAILABLE', message, { hint });
+  return new BridgeError('PACKAGE_UNAVAILABLE', index.mask(reason), { hint: HINTS[kind], data: { kind } });
 }

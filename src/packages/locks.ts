@@ -13,6 +13,8 @@ import { LockedPackageSchema, MAX_SET_PACKAGES } from './report.ts';
 const LockSchema = z.strictObject({
   version: z.literal(1),
   requirements: z.array(z.string()),
+  /** The interpreter and the platform that the wheels were chosen for. */
+  python: z.string(),
   /** Id of the set; null if the image has everything. */
   set: z
     .string()
@@ -23,8 +25,8 @@ const LockSchema = z.strictObject({
 export type PackageLock = z.infer<typeof LockSchema>;
 
 export interface PackageLocks {
-  /** Undefined if there is none, or it cannot be used. */
-  find(key: string): Promise<PackageLock | undefined>;
+  /** Undefined if there is none for this interpreter, or it cannot be used. */
+  find(key: string, python: string): Promise<PackageLock | undefined>;
   /** Rejects with `STATE_WRITE_FAILED`. */
   write(key: string, lock: PackageLock): Promise<void>;
 }
@@ -40,14 +42,15 @@ export function createPackageLocks(stateDir: string): PackageLocks {
   const directory = join(stateDir, 'packages');
   const fileOf = (key: string) => join(directory, `${key}.lock.json`);
   return {
-    async find(key) {
+    async find(key, python) {
       try {
         const text = (await readBounded(fileOf(key), MAX_LOCK_BYTES)).toString('utf8');
         const lock = LockSchema.safeParse(JSON.parse(text)).data;
         // Shows when the set was used last; the store itself is read-only for sessions.
         const now = new Date();
         await utimes(fileOf(key), now, now).catch(() => undefined);
-        return lock;
+        // The image may have been replaced under the same name.
+        return lock?.python === python ? lock : undefined;
       } catch {
         return undefined;
       }

@@ -15,7 +15,7 @@ import { distributionOf } from './import-names.ts';
 import { createPackageLocks, lockKey, type PackageLock } from './locks.ts';
 import type { PackageIndex } from './package-index.ts';
 import type { ReportOf } from './report.ts';
-import { MAX_REQUIREMENT_CHARS, parseRequirement, type Requirement } from './requirement.ts';
+import { MAX_REQUIREMENT_CHARS, normalizeName, parseRequirement, type Requirement } from './requirement.ts';
 
 /** The call that installs. */
 export type InstallingCall = Pick<
@@ -44,14 +44,26 @@ export interface PackagesOptions {
   readonly stateDir: string;
   /** The image, or another name for the Python of sessions. */
   readonly image: string;
+  /** What every session can import without asking, as `MCP_BRIDGE_PREINSTALL` names it. */
+  readonly preinstall?: readonly string[] | undefined;
   readonly onInstalled?: (call: InstallingCall, installation: Installation) => void;
 }
 
-/** What a session has installed. */
-interface Installed {
+/** What packages to install, on top of those that a session has. */
+interface Request {
+  readonly wanted: readonly Requirement[];
+  /** All that the session has asked for so far. */
   readonly requirements: readonly string[];
+  /** The versions that the session has. */
+  readonly constraints: readonly string[];
   /** Of its lock. */
   readonly key: string;
+  /** Whether there is no need to ask. */
+  readonly isAllowed?: boolean;
+}
+
+/** What a session has installed. */
+interface Installed extends Request {
   readonly lock: PackageLock;
 }
 
@@ -73,7 +85,7 @@ const InstallParams = z.strictObject({
   /** Modules that code imports. */
   modules: z.array(z.string().max(MAX_REQUIREMENT_CHARS)).max(MAX_REQUIREMENTS).default([]),
   requirements: z.array(z.string().max(1_000)).max(MAX_REQUIREMENTS).default([]),
-  /** The interpreter, such as `cpython-314 linux-x86_64`. Only ever compared. */
+  /** The interpreter and the platform, such as `cpython-314 linux x86_64`. Only ever compared. */
   python: z.string().max(200),
   /** Whether the set of the last answer is not in the store. */
   is_gone: z.boolean().default(false),
@@ -107,37 +119,62 @@ class Packages {
   }
 
   async install(params: InstallParams, call: InstallingCall): Promise<InstallAnswer> {
-    const { image, minAgeMs, mode, readIndex } = this.#options;
+    const { engine, mode, preinstall = [] } = this.#options;
     const wanted = wantedOf(params);
-    refuseIfOff(mode, wanted);
-    if (this.#options.engine.canBuild !== true) {
-      throw noBuilder(this.#options.engine, wanted);
+    if (preinstall.length === 0) {
+      refuseIfOff(mode, wanted);
     }
-    const before = call.sandbox && this.#installed.get(call.sandbox);
-    const isThere = before !== undefined && wanted.every(({ text }) => before.requirements.includes(text));
-    if (isThere && !params.is_gone) {
-      return answerOf(before.lock);
+    if (engine.canBuild !== true) {
+      throw noBuilder(engine, wanted);
     }
+    const before = (call.sandbox && this.#installed.get(call.sandbox)) ?? (await this.#preinstalled(params, call));
+    const isThere = before !== undefined && wanted.every((one) => hasPackage(before, one));
+    if (!isThere) {
+      refuseIfOff(mode, wanted);
+    }
+    const installed =
+      isThere && !params.is_gone
+        ? before
+        : await this.#install(isThere ? { ...before, isAllowed: true } : this.#request(wanted, before), params, call);
+    if (call.sandbox !== undefined) {
+      this.#installed.set(call.sandbox, installed);
+    }
+    return answerOf(installed.lock);
+  }
+
+  /** The set of `MCP_BRIDGE_PREINSTALL`, which is built once; undefined if there is none or it cannot be built. */
+  async #preinstalled(params: InstallParams, call: InstallingCall): Promise<Installed | undefined> {
+    const { preinstall = [] } = this.#options;
+    if (preinstall.length === 0) {
+      return undefined;
+    }
+    const request = { ...this.#request(preinstall.map(parseRequirement), undefined), isAllowed: true };
+    // What the code asks for may work without it, and the failure is remembered.
+    return this.#install(request, { ...params, is_gone: false }, call).catch(() => undefined);
+  }
+
+  #request(wanted: readonly Requirement[], before: Installed | undefined): Request {
+    const { image, minAgeMs, readIndex } = this.#options;
     const index = readIndex();
     const requirements = [...new Set([...(before?.requirements ?? []), ...wanted.map(({ text }) => text)])].toSorted();
     const constraints = (before?.lock.packages ?? []).map(({ name, version }) => `${name}==${version}`).toSorted();
     const addresses = [index.url, ...index.extra].map((url) => index.mask(url));
-    const key = isThere
-      ? before.key
-      : lockKey({ requirements, constraints, addresses, image, python: params.python, minAgeMs });
-    const found = await this.#locks.find(key);
+    const key = lockKey({ requirements, constraints, addresses, image, minAgeMs });
+    return { wanted, requirements, constraints, key };
+  }
+
+  async #install(request: Request, params: InstallParams, call: InstallingCall): Promise<Installed> {
+    const { minAgeMs, mode, readIndex } = this.#options;
+    const { constraints, isAllowed, key, requirements, wanted } = request;
+    const found = await this.#locks.find(key, params.python);
+    if (found !== undefined && !params.is_gone) {
+      return { ...request, lock: found };
+    }
     const uploadedBefore = minAgeMs === 0 ? undefined : new Date(Date.now() - minAgeMs);
     const job = { requirements, constraints, uploadedBefore, lock: found?.packages };
-    const lock =
-      found === undefined
-        ? await this.#build(key, job, { index, allowedBy: await askToInstall(wanted, mode, call), call })
-        : params.is_gone
-          ? await this.#build(key, job, { index, allowedBy: 'lock', call })
-          : found;
-    if (call.sandbox !== undefined) {
-      this.#installed.set(call.sandbox, { requirements, key, lock });
-    }
-    return answerOf(lock);
+    const allowedBy =
+      found !== undefined ? 'lock' : isAllowed === true ? 'setting' : await askToInstall(wanted, mode, call);
+    return { ...request, lock: await this.#build(key, job, { index: readIndex(), allowedBy, call }) };
   }
 
   /** Waits for the build, which continues if the call is cancelled: the next cell finds its lock. */
@@ -156,14 +193,22 @@ class Packages {
       const program = await readProgram();
       const onProgress = (report: ReportOf<'progress'>): void => call.onToolProgress?.(progressOf(report));
       const done = await buildPackages(job, { engine, program, index, maxBytes, onProgress });
-      const lock = { version: 1 as const, requirements: [...job.requirements], set: done.set, packages: done.packages };
+      const lock = {
+        version: 1 as const,
+        requirements: [...job.requirements],
+        python: done.python,
+        set: done.set,
+        packages: done.packages,
+      };
       await this.#locks.write(key, lock);
       onInstalled?.(call, { allowedBy, packages: done.packages, fetchedBytes: done.fetched_bytes });
       return lock;
     };
     const running = this.#inTurn(work)
       .catch((error: unknown) => {
-        this.#failures.set(key, { error, at: Date.now() });
+        if (error instanceof BridgeError && error.data['kind'] !== undefined) {
+          this.#failures.set(key, { error, at: Date.now() });
+        }
         throw error;
       })
       .finally(() => this.#running.delete(key));
@@ -172,6 +217,12 @@ class Packages {
     running.catch(() => undefined);
     return running;
   }
+}
+
+/** Any version of a package satisfies its bare name, also of one that another needs. */
+function hasPackage({ lock, requirements }: Installed, { name, text }: Requirement): boolean {
+  const isBare = text === name;
+  return requirements.includes(text) || (isBare && lock.packages.some((one) => normalizeName(one.name) === name));
 }
 
 function answerOf({ packages, set }: PackageLock): InstallAnswer {

@@ -1,6 +1,6 @@
 /**
  * Requirements as code may state them: a name, extras, versions and a marker, without addresses and options. A subset of PEP 508,
- * with bounds of its own. What comes out is written anew, so that pip reads nothing else in it.
+ * with bounds of its own. The result is composed again from its parts, so that pip reads nothing else in it.
  */
 import { BridgeError } from '../base/errors.ts';
 

@@ -32,7 +32,12 @@ for issue in issues:
 
 **Keep what is useful.** \`runtime.save_tool(func)\` stores a self-contained function; later sessions have it by name. \`runtime.save_artifact("report.csv", data)\` keeps a file for the user and later sessions; \`display(value)\` shows images, figures and documents.
 
-**Bounds.** No network: only tools reach the outside. Write only in /workspace and /tmp, which are not executable. The standard library is there; packages cannot be installed. Long output is cut in the middle: filter, aggregate and slice in code, and print only what is needed.
+**Bounds.** No network: only tools reach the outside. Write only in /workspace and /tmp, which are not executable. The standard library is there, and the packages of the image; the import of another says how to get it. Long output is cut in the middle: filter, aggregate and slice in code, and print only what is needed.
+`;
+
+/** Appended to the manual unless `MCP_BRIDGE_PACKAGES` is off. */
+export const PACKAGES_SUMMARY = `
+**Packages arrive when a cell imports them**, before it runs; variables stay. \`await runtime.install("pandas>=2")\`, \`%pip install pandas\` or a script header (\`# /// script\`) choose a version. The user may be asked, and only wheels can be installed.
 `;
 
 /** Appended to the manual if `MCP_BRIDGE_AUTOLOAD` is on. */

@@ -51,9 +51,10 @@ function serverFilesOf({ configSources, serversConfig }: Settings): string[] {
   return [...(serversConfig === undefined ? [] : [serversConfig]), ...ofSources];
 }
 
-/** Undefined if packages are off: then no sandbox sees the store. */
-function packageStoreOf({ packages, packagesNetwork, packagesStore, stateDir }: Settings): PackageStore | undefined {
-  return packages === 'off'
+/** Undefined if there are no packages at all: then no sandbox sees the store. */
+function packageStoreOf(settings: Settings): PackageStore | undefined {
+  const { packages, packagesNetwork, packagesStore, preinstall, stateDir } = settings;
+  return packages === 'off' && preinstall === undefined
     ? undefined
     : { volume: packagesStore, folder: join(stateDir, '.cache', 'packages'), network: packagesNetwork };
 }

@@ -46,6 +46,8 @@ const MIN_SHOWN_CHARS = 1_000;
 const MAX_OUTPUT_CHARS = 2 * KEPT_OUTPUT_BYTES;
 /** Chosen: a day of work with cells of usual length. */
 const MIN_AUDIT_BYTES = 1024 ** 2;
+/** One version clause each, because commas separate requirements. */
+const PREINSTALLED = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}(\[[A-Za-z0-9._-]+\])?([=<>~!]=?[A-Za-z0-9.*+!-]{1,64})?$/;
 /** A year. */
 const MAX_PACKAGE_AGE_MS = 8_760 * HOUR_MS;
 /** Chosen: less has no room for any useful package. */
@@ -270,6 +272,21 @@ const DEFINITIONS = {
       'Which Python packages code may install. `common` installs well-known packages for data, documents and text, and asks you about all others; `ask` asks about each; `any` never asks.',
     allowed: 'off, common, ask or any',
     schema: oneOf(['off', 'common', 'ask', 'any']),
+  },
+  preinstall: {
+    variable: 'MCP_BRIDGE_PREINSTALL',
+    meaning:
+      'Packages that every session can import, whatever `MCP_BRIDGE_PACKAGES` says about them. They are fetched once, at the first import of a package.',
+    allowed: 'requirements separated by commas, such as numpy,pandas>=2',
+    schema: z.string().transform((text, context) => {
+      const requirements = text.split(',').map((part) => part.trim());
+      const wrong = requirements.find((part) => !PREINSTALLED.test(part));
+      if (wrong !== undefined) {
+        context.addIssue({ code: 'custom', message: `${JSON.stringify(wrong)} is not a requirement` });
+        return z.NEVER;
+      }
+      return requirements;
+    }),
   },
   packagesMinAgeMs: {
     variable: 'MCP_BRIDGE_PACKAGES_MIN_AGE',

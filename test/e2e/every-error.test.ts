@@ -277,7 +277,7 @@ if (engine !== undefined) {
       writeState(bridge.folder);
     });
     afterAll(async () => {
-      if (engine?.isContainer === true) {
+      if (engine?.isContainer) {
         await engine.run('volume', 'rm', '--force', 'bridge-test-packages-unused');
       }
       await bridge.close();

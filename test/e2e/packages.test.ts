@@ -2,13 +2,18 @@
 
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createDeferred } from '../../src/base/deferred.ts';
+import { PID_LABEL, SESSION_LABEL } from '../../src/engines/container/labels.ts';
+import { startAskingBridge } from '../support/asking-bridge.ts';
 import { type BridgeClient, CLI, startBridge } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
+import type { TestEngine } from '../support/engines.ts';
 import { type PackageIndex, startPackageIndex } from '../support/package-index.ts';
+import { descendantsOf } from '../support/processes.ts';
 import { makeWheel, makeZip, wheelOf } from '../support/wheels.ts';
 
 const engines = (await coverEngines()).filter(({ name }) => name !== 'embedded');
@@ -19,18 +24,14 @@ for (const engine of engines) {
     let index: PackageIndex;
     let bridge: BridgeClient;
     let sessions = 0;
-    const start = (env: Record<string, string> = {}) =>
-      startBridge({
-        engine,
-        env: {
-          MCP_BRIDGE_PACKAGES: 'any',
-          MCP_BRIDGE_PACKAGES_STORE: store,
-          MCP_BRIDGE_PACKAGES_NETWORK: 'host',
-          MCP_BRIDGE_TIMEOUT: '120',
-          PIP_INDEX_URL: index.url,
-          ...env,
-        },
-      });
+    const environment = () => ({
+      MCP_BRIDGE_PACKAGES: 'any',
+      MCP_BRIDGE_PACKAGES_STORE: store,
+      MCP_BRIDGE_PACKAGES_NETWORK: 'host',
+      MCP_BRIDGE_TIMEOUT: '120',
+      PIP_INDEX_URL: index.url,
+    });
+    const start = (env: Record<string, string> = {}) => startBridge({ engine, env: { ...environment(), ...env } });
     const run = async (code: string, session?: string) => {
       const { structured, text } = await bridge.runPython(code, session === undefined ? {} : { session });
       return { text, result: structured['result'] };
@@ -95,8 +96,8 @@ for (const engine of engines) {
       ['%pip', '%pip install -q "tiny-pkg<2"\n'],
       ['!pip', '!pip install "tiny-pkg<2"  # as in a notebook\n'],
       ['a script header', '# /// script\n# requires-python = ">=3.10"\n# dependencies = ["tiny-pkg<2"]\n# ///\n'],
-    ])('takes the version that %s states', async (_, start) => {
-      expect((await run(`${start}import tiny_pkg\ntiny_pkg.version`, newSession())).text).toBe("'1.0'");
+    ])('takes the version that %s states', async (_, first) => {
+      expect((await run(`${first}import tiny_pkg\ntiny_pkg.version`, newSession())).text).toBe("'1.0'");
     });
 
     it('adds packages to a session that has some, and keeps their versions', async () => {
@@ -188,16 +189,122 @@ print(attempt(lambda: os.listdir('/packages/tmp')))`;
       }
     });
 
+    it('asks the person about a name outside the list, and does what the person says', async () => {
+      const asked: string[] = [];
+      let answer = false;
+      const asking = await startAskingBridge({
+        engine,
+        era: '2026-07-28',
+        servers: {},
+        env: { ...environment(), MCP_BRIDGE_PACKAGES: 'common' },
+        person(question) {
+          asked.push(question.message);
+          return { action: 'accept', content: { install: answer } };
+        },
+      });
+      try {
+        const before = index.requests.length;
+        expect(await asking.run('import needs_tiny')).toContain('the user was asked and did not allow it');
+        expect(index.requests.slice(before)).toEqual([]);
+        answer = true;
+        expect(await asking.run('import needs_tiny, tiny_pkg\ntiny_pkg.version')).toBe("'1.0'");
+        expect(asked[0]).toContain('    needs-tiny');
+        expect(asked[1]).toContain('    needs-tiny\n    tiny-pkg');
+      } finally {
+        await asking.close();
+      }
+    });
+
+    it('has from the start what MCP_BRIDGE_PREINSTALL names, and its dependencies', async () => {
+      const ready = await start({ MCP_BRIDGE_PACKAGES: 'off', MCP_BRIDGE_PREINSTALL: 'needs-tiny,fresh==1.0' });
+      try {
+        expect((await ready.runPython('import needs_tiny\nneeds_tiny.version')).text).toBe("'1.0'");
+        const before = index.requests.length;
+        const code = 'import tiny_pkg, fresh\ntiny_pkg.version, fresh.version';
+        expect((await ready.runPython(code, { session: 'other' })).text).toBe("('1.0', '1.0')");
+        const { text } = await ready.runPython('import slugify');
+        expect(text).toContain('MCP_BRIDGE_PACKAGES is off');
+        expect(index.requests.slice(before)).toEqual([]);
+      } finally {
+        await ready.close();
+      }
+    });
+
+    it('goes on fetching if the deadline of the cell ends first, and the next cell has it', async () => {
+      index.add(makeWheel({ name: 'slow-pkg' }));
+      const arrived = createDeferred<void>();
+      const held = index.hold(/slow_pkg-1.0-py3-none-any.whl$/, arrived.resolve);
+      const session = newSession();
+      await run('kept = 1', session);
+      const cell = bridge.runPython('import slow_pkg', { session, timeout: 15 }, { timeout: 120_000 });
+      await arrived.promise;
+      const { structured } = await cell;
+      expect(structured['status']).toBe('timeout');
+      held.release();
+      expect((await run('import slow_pkg\nslow_pkg.name, kept', session)).text).toBe("('slow-pkg', 1)");
+    });
+
+    it('reports a killed builder, leaves nothing half-installed, and works again', async () => {
+      index.add(makeWheel({ name: 'killed-pkg' }));
+      const arrived = createDeferred<void>();
+      const held = index.hold(/killed_pkg-1.0-py3-none-any.whl$/, arrived.resolve);
+      const session = newSession();
+      await run('kept = 1', session);
+      const cell = run('await runtime.install("killed-pkg")', session);
+      await arrived.promise;
+      await killBuilder(engine, bridge.pid);
+      expect((await cell).text).toContain('the builder ended');
+      held.release();
+      expect((await run('import killed_pkg\nkilled_pkg.name, kept', session)).text).toBe("('killed-pkg', 1)");
+    });
+
+    it('survives an index that is down, and one that answers rubbish', async () => {
+      const session = newSession();
+      await run('kept = 1', session);
+      index.answer = (_, response) => void response.destroy();
+      const down = await run('await runtime.install("index-down")', session);
+      expect(down.text).toMatch(/PACKAGE_UNAVAILABLE/);
+      const requests = index.requests.length;
+      expect((await run('await runtime.install("index-down")', session)).text).toContain('PACKAGE_UNAVAILABLE');
+      expect(index.requests.length).toBe(requests);
+      index.answer = (_, response) => void response.end('<html>Sign in to the Wi-Fi');
+      const rubbish = await run('await runtime.install("index-rubbish")', session);
+      expect(rubbish.text).toMatch(/PACKAGE_UNAVAILABLE/);
+      index.answer = undefined;
+      expect((await run('import tiny_pkg\ntiny_pkg.version, kept', session)).text).toBe("('2.0', 1)");
+    });
+
     it('records each installation', async () => {
       const env = { ...process.env, MCP_BRIDGE_STATE_DIR: bridge.folder };
       const { stdout } = await promisify(execFile)(process.execPath, [CLI, 'audit', 'show', '--json'], { env });
-      const lines = stdout.split('\n').filter((line) => line.includes('"packages_installed"'));
-      expect(JSON.parse(lines[0] ?? '{}').record).toMatchObject({
+      const first = stdout.split('\n').find((line) => line.includes('"packages_installed"'));
+      expect(JSON.parse(first ?? '{}').record).toMatchObject({
         allowed_by: 'setting',
         packages: [expect.stringMatching(/^tiny-pkg==2\.0 sha256:[0-9a-f]{64}$/)],
       });
     });
   });
+}
+
+/** Kills what runs the builder, as the machine would if memory ran out. */
+async function killBuilder(engine: TestEngine, bridgePid: number): Promise<void> {
+  if (engine.isContainer) {
+    const labels = [`${PID_LABEL}=${bridgePid}`, `${SESSION_LABEL}=packages`].map((label) => `--filter=label=${label}`);
+    const { stdout } = await engine.run('ps', '--quiet', ...labels);
+    await engine.run('kill', '--signal=KILL', stdout.trim());
+    return;
+  }
+  const builders = descendantsOf(bridgePid).filter((pid) => commandLine(pid).includes('uploaded-prior-to'));
+  builders.forEach((pid) => process.kill(pid, 'SIGKILL'));
+}
+
+/** Of a process that may have ended. */
+function commandLine(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  } catch {
+    return '';
+  }
 }
 
 const ESCAPING = { name: 'escaping', version: '1.0', requiresPython: undefined };

@@ -23,6 +23,8 @@ export interface PackageIndex {
   add(...wheels: IndexedWheel[]): void;
   /** Answers each request with this instead, until it is undefined. */
   answer: ((request: IncomingMessage, response: ServerResponse) => void) | undefined;
+  /** Answers requests for these paths only after `release`. `onRequest` is called with the first. */
+  hold(path: RegExp, onRequest: () => void): { release: () => void };
   close(): Promise<void>;
 }
 
@@ -47,6 +49,24 @@ export async function startPackageIndex(): Promise<PackageIndex> {
     requests,
     add: (...more) => void wheels.push(...more),
     answer: undefined,
+    hold(path, onRequest) {
+      const waiting: (() => void)[] = [];
+      index.answer = (request, response) => {
+        const answer = () => respond(wheels, request, response);
+        if (path.test(request.url ?? '')) {
+          waiting.push(answer);
+          onRequest();
+        } else {
+          answer();
+        }
+      };
+      return {
+        release() {
+          index.answer = undefined;
+          waiting.forEach((answer) => answer());
+        },
+      };
+    },
     async close() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

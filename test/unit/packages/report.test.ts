@@ -25,7 +25,7 @@ it.each([
   JSON.stringify({ ...done, packages: [{ ...wheel, name: '../x' }] }),
   JSON.stringify({ ...done, packages: [{ ...wheel, url: 'file:///etc/passwd' }] }),
   JSON.stringify({ ...done, packages: [{ ...wheel, file: '../a.whl' }] }),
-  JSON.stringify({ ...done, packages: Array(501).fill(wheel) }),
+  JSON.stringify({ ...done, packages: Array.from({ length: 501 }, () => wheel) }),
   JSON.stringify({ type: 'failed', kind: 'hash', reason: 'x'.repeat(2_001) }),
 ])('drops %.60s', (line) => {
   expect(parseReport(line)).toBeUndefined();
