@@ -97,6 +97,9 @@ class Store:
         os.makedirs(self.tmp, mode=0o700, exist_ok=True)
         # Held while this process lives, whatever ends it.
         self.own, self._lock = self._new_folder()
+        # Held by everyone who builds; whoever removes anything needs it alone.
+        self.work_lock = os.open(os.path.join(self.tmp, "work"), os.O_CREAT | os.O_RDWR)
+        fcntl.flock(self.work_lock, fcntl.LOCK_SH)
         self._remove_leftovers()
 
     def _new_folder(self) -> tuple[str, int]:
@@ -431,6 +434,8 @@ class Download:
         digest = hashlib.sha256()
         try:
             with self.index.open(wheel["url"]) as answer, open(file, "wb") as target:
+                with self._lock:
+                    self.total += int(answer.headers.get("Content-Length") or 0)
                 while block := answer.read(_BLOCK):
                     self._spend(len(block))
                     digest.update(block)
@@ -511,7 +516,6 @@ def fetch_all(wheels: list[dict[str, Any]], index: Index, store: Store, max_byte
     """Fetches the wheels that the store lacks. Returns the number of bytes fetched."""
     missing = [wheel for wheel in wheels if not os.path.isdir(os.path.join(store.wheels, wheel["sha256"]))]
     download = Download(index, store, max_bytes)
-    download.total = sum(_size_of(wheel, index) for wheel in missing)
 
     def fetch(wheel: dict[str, Any]) -> None:
         folder = store.path(wheel["sha256"])
@@ -520,15 +524,11 @@ def fetch_all(wheels: list[dict[str, Any]], index: Index, store: Store, max_byte
 
     names = [f"{wheel['name']} {wheel['version']}" for wheel in missing]
     if names:
-        report("progress", stage="fetch", names=names, done=0, total=download.total)
+        report("progress", stage="fetch", names=names)
     with ThreadPoolExecutor(_DOWNLOADS) as pool:
         for _ in pool.map(fetch, missing):
             pass
     return download.done
-
-
-def _size_of(wheel: dict[str, Any], index: Index) -> int:
-    return int(wheel.get("bytes") or 0)
 
 
 def python_name() -> str:
@@ -567,6 +567,52 @@ def _link_tree(source: str, target: str) -> None:
                 pass  # Namespace packages repeat files; as with pip, one of them stays.
 
 
+def prune(store: Store, job: dict[str, Any], kept: str) -> None:
+    """Removes sets until the store fits, the least recently used first; never `kept`, nor one that a session uses.
+
+    Does nothing while another builder works: it may be about to link to a wheel.
+    """
+    try:
+        fcntl.flock(store.work_lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return
+    size = _size_of(store.wheels)
+    used: list[str] = job["recently_used"]
+    # What the host does not know was used by no session of its own; the last ones of its list were used last.
+    for identity in sorted(os.listdir(store.sets), key=lambda one: used.index(one) if one in used else -1):
+        if size <= job["max_bytes"]:
+            return
+        if identity != kept and _remove_set(os.path.join(store.sets, identity), store):
+            _remove_unused_wheels(store)
+            size = _size_of(store.wheels)
+
+
+def _size_of(folder: str) -> int:
+    files = (os.path.join(inner, name) for inner, _, names in os.walk(folder) for name in names)
+    return sum(os.lstat(file).st_blocks * 512 for file in files)
+
+
+def _remove_set(path: str, store: Store) -> bool:
+    """Removes a set unless a session holds its lock. Returns whether it did."""
+    try:
+        with open(os.path.join(path, "lock"), "rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Away in one step, so that no session sees a part of it.
+            os.rename(path, store.path("removed"))
+    except OSError:
+        return False
+    shutil.rmtree(store.path("removed"))
+    return True
+
+
+def _remove_unused_wheels(store: Store) -> None:
+    for name in os.listdir(store.wheels):
+        wheel = os.path.join(store.wheels, name)
+        files = [os.path.join(folder, file) for folder, _, inner in os.walk(wheel) for file in inner]
+        if all(os.lstat(file).st_nlink == 1 for file in files):
+            shutil.rmtree(wheel)
+
+
 def build(job: dict[str, Any], store: Store) -> None:
     """Does the job and reports it."""
     index = Index(job, store)
@@ -576,6 +622,7 @@ def build(job: dict[str, Any], store: Store) -> None:
         return
     fetched = fetch_all(wheels, index, store, job["max_bytes"])
     identity = publish_set(wheels, store)
+    prune(store, job, identity)
     report("done", set=identity, packages=wheels, fetched_bytes=fetched, python=python_name())
 
 

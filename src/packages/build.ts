@@ -22,7 +22,10 @@ export interface BuildOptions {
   /** Source of the builder's program. */
   readonly program: string;
   readonly index: PackageIndex;
+  /** Of the whole store. If it has more, sets that no session uses are removed. */
   readonly maxBytes: number;
+  /** Ids of sets, the one that was used last at the end. */
+  readonly recentlyUsed: readonly string[];
   readonly onProgress: (report: ReportOf<'progress'>) => void;
 }
 
@@ -47,7 +50,7 @@ export async function buildPackages(job: BuildJob, options: BuildOptions): Promi
 }
 
 async function buildOnce(job: BuildJob, options: BuildOptions): Promise<ReportOf<'done'> | BridgeError> {
-  const { engine, index, maxBytes, program } = options;
+  const { engine, index, maxBytes, program, recentlyUsed } = options;
   await engine.prepare(() => undefined);
   const sandbox = await engine.start({
     command: ['python3', '-I', '-u', '-X', 'utf8', '-c', program],
@@ -61,6 +64,7 @@ async function buildOnce(job: BuildJob, options: BuildOptions): Promise<ReportOf
     uploaded_before: job.uploadedBefore?.toISOString().replace(/\.\d+Z$/, 'Z') ?? null,
     lock: job.lock ?? null,
     max_bytes: maxBytes,
+    recently_used: recentlyUsed,
     index: {
       url: index.url,
       extra: index.extra,

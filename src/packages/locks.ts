@@ -3,7 +3,7 @@
  * day, or after its set was removed. A lock also keeps its request from the network.
  */
 import { createHash } from 'node:crypto';
-import { mkdir, utimes } from 'node:fs/promises';
+import { mkdir, readdir, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { BridgeError, messageOf } from '../base/errors.ts';
@@ -27,25 +27,35 @@ export type PackageLock = z.infer<typeof LockSchema>;
 export interface PackageLocks {
   /** Undefined if there is none for this interpreter, or it cannot be used. */
   find(key: string, python: string): Promise<PackageLock | undefined>;
+  /** Ids of sets, the one that was used last at the end. */
+  recentlyUsed(): Promise<string[]>;
   /** Rejects with `STATE_WRITE_FAILED`. */
   write(key: string, lock: PackageLock): Promise<void>;
 }
 
+const EXTENSION = '.lock.json';
 const MAX_LOCK_BYTES = 2 * 1024 * 1024;
+/** Chosen: the store has fewer sets. */
+const MAX_LOCKS = 1_000;
 
 /** What a lock is valid for, as a name of a file. */
 export function lockKey(parts: Readonly<Record<string, unknown>>): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }
 
+/** Undefined if the file is not a lock; rejects if it cannot be read. */
+async function readLock(path: string): Promise<PackageLock | undefined> {
+  const text = (await readBounded(path, MAX_LOCK_BYTES)).toString('utf8');
+  return LockSchema.safeParse(JSON.parse(text)).data;
+}
+
 export function createPackageLocks(stateDir: string): PackageLocks {
   const directory = join(stateDir, 'packages');
-  const fileOf = (key: string) => join(directory, `${key}.lock.json`);
+  const fileOf = (key: string) => join(directory, key + EXTENSION);
   return {
     async find(key, python) {
       try {
-        const text = (await readBounded(fileOf(key), MAX_LOCK_BYTES)).toString('utf8');
-        const lock = LockSchema.safeParse(JSON.parse(text)).data;
+        const lock = await readLock(fileOf(key));
         // Shows when the set was used last; the store itself is read-only for sessions.
         const now = new Date();
         await utimes(fileOf(key), now, now).catch(() => undefined);
@@ -54,6 +64,19 @@ export function createPackageLocks(stateDir: string): PackageLocks {
       } catch {
         return undefined;
       }
+    },
+    async recentlyUsed() {
+      const files = (await readdir(directory).catch((): string[] => [])).filter((file) => file.endsWith(EXTENSION));
+      const read = files.slice(0, MAX_LOCKS).map(async (file) => {
+        const path = join(directory, file);
+        const [{ mtimeMs }, lock] = await Promise.all([stat(path), readLock(path)]);
+        return { usedAt: mtimeMs, set: lock?.set };
+      });
+      const found = (await Promise.all(read.map((one) => one.catch(() => undefined)))).filter(
+        (one) => one !== undefined,
+      );
+      const sorted = found.toSorted((one, other) => one.usedAt - other.usedAt);
+      return sorted.flatMap(({ set }) => set ?? []);
     },
     async write(key, lock) {
       try {

@@ -190,9 +190,9 @@ class Packages {
   #start(key: string, job: BuildJob, { allowedBy, call, index }: BuildReason): Promise<PackageLock> {
     const { engine, maxBytes, onInstalled, readProgram } = this.#options;
     const work = async (): Promise<PackageLock> => {
-      const program = await readProgram();
+      const [program, recentlyUsed] = await Promise.all([readProgram(), this.#locks.recentlyUsed()]);
       const onProgress = (report: ReportOf<'progress'>): void => call.onToolProgress?.(progressOf(report));
-      const done = await buildPackages(job, { engine, program, index, maxBytes, onProgress });
+      const done = await buildPackages(job, { engine, program, index, maxBytes, recentlyUsed, onProgress });
       const lock = {
         version: 1 as const,
         requirements: [...job.requirements],

@@ -298,7 +298,8 @@ const DEFINITIONS = {
   packagesMaxBytes: {
     variable: 'MCP_BRIDGE_PACKAGES_MAX_SIZE',
     default: '4g',
-    meaning: 'Maximum size of the packages that one installation may fetch and unpack.',
+    meaning:
+      'Maximum size of the package store, and of one installation. Beyond it, packages that no session uses are removed, the least recently used first.',
     allowed: 'a size of at least 1m, such as 512m or 4g',
     schema: z.string().transform(parseSizeBytes).pipe(z.int().min(MIN_PACKAGES_BYTES)),
   },

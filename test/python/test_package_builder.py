@@ -30,7 +30,7 @@ class StoreTest(unittest.TestCase):
         self.assertTrue(os.path.isdir(living.own))
         for store in (living, new):
             store.close()
-        self.assertEqual(os.listdir(os.path.join(self.root, "tmp")), [])
+        self.assertEqual(os.listdir(os.path.join(self.root, "tmp")), ["work"])
 
     def test_others_cannot_look_into_what_is_being_built(self) -> None:
         store = builder.Store(self.root)
@@ -56,6 +56,58 @@ class StoreTest(unittest.TestCase):
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         for store in (one, two):
             store.close()
+
+
+class PruneTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.store = builder.Store(folder.name)
+        self.addCleanup(self.store.close)
+
+    def make_set(self, *wheels: str) -> str:
+        """A set of wheels with a file of 64 KiB each."""
+        for name in wheels:
+            folder = os.path.join(self.store.wheels, name, name)
+            if not os.path.isdir(folder):
+                os.makedirs(folder)
+                with open(os.path.join(folder, "data"), "wb") as file:
+                    file.write(os.urandom(1 << 16))
+        return builder.publish_set([{"sha256": name} for name in wheels], self.store)
+
+    def prune(self, max_bytes: int, used: list[str], kept: str) -> None:
+        builder.prune(self.store, {"max_bytes": max_bytes, "recently_used": used}, kept)
+
+    def sets(self) -> set[str]:
+        return set(os.listdir(self.store.sets))
+
+    def test_nothing_is_removed_while_the_store_fits(self) -> None:
+        one, two = self.make_set("a"), self.make_set("a", "b")
+        self.prune(1 << 20, [], two)
+        self.assertEqual(self.sets(), {one, two})
+
+    def test_the_least_recently_used_sets_go_first_with_the_wheels_that_only_they_have(self) -> None:
+        unknown, old, new, kept = self.make_set("a"), self.make_set("b"), self.make_set("c"), self.make_set("d", "b")
+        self.prune(3 << 16, [old, new, kept], kept)
+        self.assertEqual(self.sets(), {old, new, kept})
+        self.assertEqual(sorted(os.listdir(self.store.wheels)), ["b", "c", "d"])
+        self.prune(2 << 16, [old, new, kept], kept)
+        self.assertEqual(self.sets(), {kept})
+        self.assertNotIn(unknown, self.sets())
+
+    def test_a_set_in_use_stays(self) -> None:
+        used, kept = self.make_set("a"), self.make_set("b")
+        with open(os.path.join(self.store.sets, used, "lock"), "rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH)
+            self.prune(1, [], kept)
+        self.assertEqual(self.sets(), {used, kept})
+
+    def test_nothing_is_removed_while_another_builder_works(self) -> None:
+        other = builder.Store(os.path.dirname(self.store.sets))
+        self.addCleanup(other.close)
+        one, kept = self.make_set("a"), self.make_set("b")
+        self.prune(1, [], kept)
+        self.assertEqual(self.sets(), {one, kept})
 
 
 class ExtractTest(unittest.TestCase):
