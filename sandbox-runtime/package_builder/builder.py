@@ -75,11 +75,11 @@ def report(_type: str, **facts: object) -> None:
         sys.stdout.flush()
 
 
-def become_builder(uid: int) -> None:
+def become_builder(uid: int, root: str) -> None:
     """Gives the store to the builder's user and becomes that user, for good."""
     if os.getuid() != 0:
         return
-    os.chown(STORE, uid, uid)
+    os.chown(root, uid, uid)
     os.setgroups([])
     os.setgid(uid)
     os.setuid(uid)
@@ -597,7 +597,7 @@ def _remove_set(path: str, store: Store) -> bool:
     try:
         with open(os.path.join(path, "lock"), "rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Away in one step, so that no session sees a part of it.
+            # Away in one step: sessions never see a part of it.
             os.rename(path, store.path("removed"))
     except OSError:
         return False
@@ -635,11 +635,12 @@ def main() -> None:
             pass
         os._exit(0)
 
-    become_builder(job["uid"])
+    root = job.get("store", STORE)
+    become_builder(job["uid"], root)
     threading.Thread(target=end_with_host, daemon=True).start()
     store = None
     try:
-        store = Store(job.get("store", STORE))
+        store = Store(root)
         build(job, store)
     except JobError as failure:
         report("failed", kind=failure.kind, reason=str(failure))

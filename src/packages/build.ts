@@ -3,7 +3,9 @@
  * addresses of the indexes, and they go through the pipe. The host only reads reports; it never sees a wheel.
  */
 import { BridgeError } from '../base/errors.ts';
+import { didYouMean } from '../base/suggest.ts';
 import { BUILDER_UID, type Engine, type Sandbox } from '../engines/engine.ts';
+import { COMMON_PACKAGES } from './common.ts';
 import type { PackageIndex } from './package-index.ts';
 import { type LockedPackage, parseReport, type ReportOf } from './report.ts';
 
@@ -84,7 +86,7 @@ async function buildOnce(job: BuildJob, options: BuildOptions): Promise<ReportOf
 
 async function readOutcome(sandbox: Sandbox, options: BuildOptions): Promise<ReportOf<'done'> | BridgeError> {
   const { engine, index, onProgress } = options;
-  let outcome: ReportOf<'done'> | BridgeError | undefined;
+  let outcome: ReportOf<'done'> | ReportOf<'failed'> | undefined;
   let unread = '';
   let stderr = '';
   let hasSpoken = false;
@@ -99,13 +101,13 @@ async function readOutcome(sandbox: Sandbox, options: BuildOptions): Promise<Rep
       if (report?.type === 'progress') {
         onProgress(report);
       } else if (report !== undefined) {
-        outcome ??= report.type === 'done' ? report : failedBuild(report, index);
+        outcome ??= report;
       }
     }
   });
   const exit = await sandbox.exited;
   if (outcome !== undefined) {
-    return outcome;
+    return outcome.type === 'done' ? outcome : failedBuild(outcome, index);
   }
   if (!hasSpoken) {
     return engine.explainStartFailure(sandbox, exit, stderr);
@@ -131,6 +133,8 @@ const HINTS: Readonly<Record<ReportOf<'failed'>['kind'], string>> = {
 };
 
 /** `data.kind` shows that the builder did its work and that the next one would meet the same. */
-function failedBuild({ kind, reason }: ReportOf<'failed'>, index: PackageIndex): BridgeError {
-  return new BridgeError('PACKAGE_UNAVAILABLE', index.mask(reason), { hint: HINTS[kind], data: { kind } });
+async function failedBuild({ kind, reason }: ReportOf<'failed'>, index: PackageIndex): Promise<BridgeError> {
+  const [, name] = kind === 'missing' ? (/ of ([A-Za-z0-9._-]+)/.exec(reason) ?? []) : [];
+  const near = name === undefined ? '' : await didYouMean(name, [...COMMON_PACKAGES]);
+  return new BridgeError('PACKAGE_UNAVAILABLE', index.mask(reason), { hint: `${HINTS[kind]}${near}`, data: { kind } });
 }

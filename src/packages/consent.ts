@@ -4,12 +4,16 @@
  */
 import { BridgeError, toBridgeError } from '../base/errors.ts';
 import { COMMAND } from '../base/package.ts';
+import { didYouMean } from '../base/suggest.ts';
 import type { CallContext } from '../session/dispatch.ts';
 import type { Settings } from '../settings/settings.ts';
 import { COMMON_PACKAGES } from './common.ts';
 import type { Requirement } from './requirement.ts';
 
 export type PackagesMode = Settings['packages'];
+
+/** Of a suggestion: short names have many neighbours. Chosen. */
+const NEAR_SCORE = 0.7;
 
 /** Who allowed an installation: the list of common packages, the setting `any`, or the user. */
 export type AllowedBy = 'common' | 'setting' | 'user';
@@ -36,7 +40,10 @@ export async function askToInstall(
   const what = `${requirements.map(({ text }) => text).join(', ')} was not installed: ${why}`;
   const hint = `Only the user can allow this, with MCP_BRIDGE_PACKAGES=any, or with an image that has it: ${COMMAND} image build --packages ${names.replaceAll(' ', '')}`;
   if (asker === undefined) {
-    throw new BridgeError('APPROVAL_UNAVAILABLE', `${what}, and this client cannot ask the user`, { hint });
+    const near = COMMON_PACKAGES.has(doubtful[0]?.name ?? '') ? '' : await nearNames(doubtful);
+    throw new BridgeError('APPROVAL_UNAVAILABLE', `${what}, and this client cannot ask the user`, {
+      hint: `${hint}${near}`,
+    });
   }
   const form = {
     mode: 'form' as const,
@@ -62,6 +69,12 @@ export async function askToInstall(
     });
   }
   return 'user';
+}
+
+/** Most names that are not in the list are, with a typing error. */
+async function nearNames([first]: readonly Requirement[]): Promise<string> {
+  const near = first === undefined ? '' : await didYouMean(first.name, [...COMMON_PACKAGES], NEAR_SCORE);
+  return near === '' ? '' : `.${near}`;
 }
 
 /** Throws `CALL_REFUSED` if nothing may be installed. */

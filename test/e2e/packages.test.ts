@@ -16,7 +16,23 @@ import { type PackageIndex, startPackageIndex } from '../support/package-index.t
 import { descendantsOf } from '../support/processes.ts';
 import { makeWheel, makeZip, wheelOf } from '../support/wheels.ts';
 
-const engines = (await coverEngines()).filter(({ name }) => name !== 'embedded');
+const covered = await coverEngines();
+const engines = covered.filter(({ name }) => name !== 'embedded');
+
+for (const engine of covered.filter(({ name }) => name === 'embedded')) {
+  it('names a way out on the embedded engine, which cannot install', async () => {
+    const bridge = await startBridge({ engine, env: { MCP_BRIDGE_PACKAGES: 'any' } });
+    try {
+      const imported = await bridge.runPython('import pandas');
+      expect(imported.text).toMatch(/No module named 'pandas': the embedded sandbox .* install Podman or Docker/);
+      const stated = await bridge.runPython('await runtime.install("pandas")');
+      expect(stated.text).toContain('PACKAGE_UNAVAILABLE: pandas cannot be installed on the engine embedded');
+      expect(stated.text).toContain('MCP_BRIDGE_RUNTIME');
+    } finally {
+      await bridge.close();
+    }
+  });
+}
 
 for (const engine of engines) {
   describe(`packages on ${engine.label}`, () => {

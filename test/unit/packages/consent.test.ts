@@ -49,6 +49,12 @@ describe('askToInstall', () => {
     await expect(askToInstall(requirements, 'common', call(reply))).rejects.toMatchObject({ code: 'APPROVAL_DENIED' });
   });
 
+  it('suggests the common package that a name resembles', async () => {
+    await expect(askToInstall([parseRequirement('pandsa')], 'common', call())).rejects.toMatchObject({
+      hint: expect.stringMatching(/Did you mean 'pandas'/),
+    });
+  });
+
   it('names a way out if no one can be asked, and if packages are off', async () => {
     await expect(askToInstall(requirements, 'common', call())).rejects.toMatchObject({
       code: 'APPROVAL_UNAVAILABLE',
