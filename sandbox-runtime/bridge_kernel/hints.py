@@ -15,6 +15,7 @@ NO_NETWORK = (
     "The sandbox has no network: call a tool of a configured MCP server instead; "
     "await runtime.search_tool_docs('fetch a web page') finds one."
 )
+_NO_PIP = "pip has no network in the sandbox: write, for example, await runtime.install('pandas>=2')."
 _NOT_JSON_TEXT = "the JSON object must be str, bytes or bytearray, not "
 _UNREACHABLE = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN})
 # Python's own attributes: a class of the user may override them with code that raises, or that says something else.
@@ -35,7 +36,17 @@ def hint_for(error: BaseException) -> str | None:
     text = next(iter(_args(error)), None)
     if type(error) is TypeError and isinstance(text, str) and text.startswith(_NOT_JSON_TEXT):
         return "The value is already parsed: use it without json.loads."
+    if type(error).__name__ == "CalledProcessError" and _runs_pip(vars(error).get("cmd")):
+        return _NO_PIP
     return NO_NETWORK if is_without_network(error) else None
+
+
+def _runs_pip(command: object) -> bool:
+    # Exact types, because those of the user may override anything.
+    words: list[Any] = command.split() if type(command) is str else []
+    if type(command) is list:
+        words = command  # pyright: ignore[reportUnknownVariableType]
+    return any(type(word) is str and word.rpartition("/")[2] in {"pip", "pip3", "uv"} for word in words)
 
 
 def explain_mapping(error: BaseException) -> None:

@@ -12,6 +12,7 @@ import os
 import re
 import sys
 
+from bridge_kernel import unavailable
 from bridge_kernel.errors import CheckError, MCPError
 from bridge_kernel.values import as_dict, as_list
 
@@ -26,10 +27,6 @@ _METHOD = "install_packages"
 _HANDLED = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
 _MAX_WANTED = 64
 """The host takes no more at once."""
-_PIP = re.compile(
-    r"^(?P<indent>[ \t]*)[%!][ \t]*(?:python3?[ \t]+-m[ \t]+)?pip3?[ \t]+install[ \t]+(?P<words>.+?)[ \t]*$"
-)
-_PIP_FLAGS = frozenset({"-q", "-qq", "--quiet", "-U", "--upgrade", "--user", "--no-cache-dir", "--pre"})
 # PEP 723, "Reference Implementation".
 _SCRIPT = re.compile(r"(?m)^# /// script$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
 
@@ -50,14 +47,15 @@ class Packages:
         self._path: str | None = None
         # Kept open, because the lock on it tells builders that the set is in use.
         self._locks: list[int] = []
-        self._reasons: dict[str, str] = {}
 
     def wanted(self, tree: ast.Module, code: str) -> Wanted | None:
         """What the cell needs and the sandbox may lack; None if it needs nothing. Cheap if every import is known."""
         requirements = _script_requirements(code) if "# /// script" in code else []
         if "install" in code:
             requirements += _stated(tree)
-        modules = [name for name in _imported(tree) if _is_missing(name)] if "import" in code else []
+        imported = _imported(tree) if "import" in code else []
+        # Without a network, code rarely needs those: the user should not be asked because of a habit.
+        modules = [name for name in imported if name not in unavailable.NETWORK_PACKAGES and _is_missing(name)]
         return Wanted(modules[:_MAX_WANTED], requirements[:_MAX_WANTED]) if modules or requirements else None
 
     async def prepare(self, wanted: Wanted) -> None:
@@ -70,7 +68,7 @@ class Packages:
             self._explain(wanted.modules, error)
         else:
             for name in wanted.modules:
-                self._reasons.pop(name, None)
+                unavailable.reasons.pop(name, None)
 
     async def install(self, modules: list[str], requirements: list[str]) -> list[str]:
         """Installs packages; returns `name==version` of each package of the session."""
@@ -126,24 +124,9 @@ class Packages:
         self._locks.append(descriptor)
 
     def _explain(self, modules: list[str], error: MCPError) -> None:
-        if not self._reasons:
-            sys.meta_path.append(_Explainer(self._reasons))
         hint = "" if error.hint is None else f" {error.hint}"
         for name in modules:
-            self._reasons[name] = f"{error.message.rstrip('.')}.{hint}"
-
-
-class _Explainer:
-    """The last finder: says why a missing module could not be installed."""
-
-    def __init__(self, reasons: dict[str, str]) -> None:
-        self._reasons = reasons
-
-    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        """Raises ModuleNotFoundError with the reason; `importlib.util.find_spec` just finds nothing."""
-        asker = sys._getframe(2).f_globals.get("__name__")  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
-        if name in self._reasons and asker != "importlib.util":
-            raise ModuleNotFoundError(f"No module named {name!r}: {self._reasons[name]}", name=name)
+            unavailable.reasons[name] = f"{error.message.rstrip('.')}.{hint}"
 
 
 def _imported(tree: ast.Module) -> list[str]:
@@ -169,11 +152,9 @@ def _handles_absence(handler: ast.ExceptHandler) -> bool:
 
 
 def _is_missing(name: str) -> bool:
-    if name in sys.modules or name in sys.stdlib_module_names:
+    if name in sys.modules or name in sys.stdlib_module_names or name.startswith("mcp_"):
         return False
     for finder in sys.meta_path:
-        if isinstance(finder, _Explainer):
-            continue
         try:
             if finder.find_spec(name, None) is not None:
                 return False
@@ -227,22 +208,3 @@ def _parse_toml(text: str) -> dict[str, Any]:
         pairs = re.findall(r"^(dependencies|requires-python)\s*=\s*(\[[^\]]*\]|\"[^\"]*\")", text, re.MULTILINE)
         return {key: ast.literal_eval(value) for key, value in pairs}
     return tomllib.loads(text)
-
-
-def without_pip_lines(code: str) -> str:
-    """The code with each `%pip install …` and `!pip install …` line as a call of `runtime.install`, line for line."""
-    return "\n".join(map(_python_of, code.split("\n"))) if "pip" in code else code
-
-
-def _python_of(line: str) -> str:
-    match = _PIP.match(line)
-    if match is None:
-        return line
-    import shlex
-
-    try:
-        words = shlex.split(match["words"], comments=True)
-    except ValueError:
-        return line
-    names = [word for word in words if word not in _PIP_FLAGS]
-    return f"{match['indent']}await runtime.install({', '.join(map(repr, names))})"

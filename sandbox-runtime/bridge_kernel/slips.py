@@ -22,7 +22,9 @@ _FENCE = re.compile(r"\s*(?:```+|~~~+)[ \t]*[\w+-]*[ \t]*")
 _MAGIC_WITHOUT_EFFECT = re.compile(r"\s*%(?:matplotlib|load_ext|autoreload|config)\b.*")
 _QUESTION = re.compile(r"(\s*)(?:\?{1,2}[ \t]*([\w.]+)|([\w.]+)[ \t]*\?{1,2})[ \t]*")
 _INVISIBLE = str.maketrans({"\ufeff": None, "\u200b": None, "\u2060": None, "\u00a0": " ", "\u202f": " "})
-_PIP = re.compile(r"\s*[!%]?\s*(?:python3? -m |uv )?(?:pip3?|conda|mamba) install\s*(?:-\S+\s+)*([\w.-]*)")
+_PIP = re.compile(r"(\s*)[!%]{0,2}\s*(?:python3? -m |uv )?(?:pip3?|conda|mamba) install\s+([^|&;$`#]+?)\s*(?:#.*)?")
+_PIP_COMMAND = re.compile(r"\s*[!%]{0,2}\s*(?:python3? -m |uv )?(?:pip3?|conda|mamba)\s+\w+")
+_PIP_FLAGS = frozenset({"-q", "-qq", "-qqq", "--quiet", "-U", "-y", "--upgrade", "--user", "--no-cache-dir"})
 _SHELL = re.compile(r"\s*(?:[\w, ]+=\s*)?!\s*(.*?)\s*")
 _MAGIC = re.compile(r"\s*(?:[\w, ]+=\s*)?(%%?[a-zA-Z_]\w*).*")
 _JAVASCRIPT = re.compile(r"\s*(?:export\s+)?(?:const|let|var|function|async\s+function)\s+[\w${\[].*")
@@ -87,14 +89,29 @@ def _repaired_line(line: str) -> str:
     question = _QUESTION.fullmatch(line)
     if question is not None:
         return f"{question[1]}help({question[2] or question[3]})"
+    pip = _PIP.fullmatch(line)
+    if pip is not None:
+        return _installation(pip[1], pip[2]) or line
     return line.translate(_INVISIBLE)
+
+
+def _installation(indent: str, words: str) -> str | None:
+    """The call for the arguments of a line such as `%pip install -q pandas`; None if there are other options."""
+    import shlex
+
+    try:
+        names = [word for word in shlex.split(words) if word not in _PIP_FLAGS]
+    except ValueError:
+        return None
+    if not names or any(name.startswith("-") for name in names):
+        return None
+    return f"{indent}await runtime.install({', '.join(map(repr, names))})"
 
 
 def _hint(line: str) -> str | None:
     """What to write instead of a line that Python does not understand."""
-    pip = _PIP.match(line)
-    if pip is not None:
-        return f"packages cannot be installed from code: {unavailable.how_to_get(pip[1] or 'NAME')}"
+    if _PIP_COMMAND.match(line):
+        return "pip cannot be used here: write, for example, await runtime.install('pandas>=2', 'openpyxl')"
     shell = _SHELL.fullmatch(line)
     if shell is not None:
         if unavailable.is_embedded:

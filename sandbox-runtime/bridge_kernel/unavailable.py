@@ -24,17 +24,11 @@ _NO_INPUT = (
     "EOF when reading a line: no one can type here. Ask the user in your answer, and write what they say into the code "
     "of the next cell"
 )
-_NETWORK_PACKAGES = frozenset(
-    {"aiohttp", "boto3", "httpx", "paramiko", "requests", "selenium", "urllib3", "websockets"}
-)
+NETWORK_PACKAGES = frozenset({"aiohttp", "boto3", "httpx", "paramiko", "requests", "selenium", "urllib3", "websockets"})
 """Packages that are of little use without a network. Chosen: those that agents import most."""
 _NO_NETWORK = "no sandbox has a network; call a tool of an MCP server that fetches for you. If that is not enough: "
-_DISTRIBUTIONS = {
-    "PIL": "pillow", "bs4": "beautifulsoup4", "cv2": "opencv-python-headless", "dateutil": "python-dateutil",
-    "docx": "python-docx", "dotenv": "python-dotenv", "fitz": "pymupdf", "pptx": "python-pptx",
-    "sklearn": "scikit-learn", "yaml": "pyyaml",
-}  # fmt: skip
-"""Packages whose name on PyPI differs from that of their module. Chosen: those that agents import most."""
+reasons: dict[str, str] = {}
+"""Why modules that a cell imports could not be installed."""
 
 
 def install(folder: str) -> None:
@@ -85,21 +79,9 @@ def why_missing(name: str) -> str:
         return "the Python of this sandbox does not have this part of the standard library"
     if name.startswith("mcp_"):
         return "no server has this name in Python; runtime.discovered_servers() lists them, and they need no import"
-    return _NO_NETWORK * (name in _NETWORK_PACKAGES) + how_to_get(name)
-
-
-def how_to_get(package: str) -> str:
-    """How code gets a package that the sandbox lacks."""
-    if is_embedded:
-        return (
-            "the embedded sandbox has the standard library but no packages; a package "
-            f"{WAY_OUT}, and set MCP_BRIDGE_IMAGE to an image that has it"
-        )
-    name = _DISTRIBUTIONS.get(package, package)
-    return (
-        "use the standard library, or ask the user for a sandbox image with the package: "
-        f"mcp-server-code-execution-mode image build --packages {name}"
-    )
+    if name in reasons:
+        return reasons[name]
+    return _NO_NETWORK * (name in NETWORK_PACKAGES) + f"install it: await runtime.install({name!r})"
 
 
 def _explain_input() -> None:

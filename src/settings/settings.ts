@@ -267,7 +267,7 @@ const DEFINITIONS = {
   },
   packages: {
     variable: 'MCP_BRIDGE_PACKAGES',
-    default: 'off',
+    default: 'common',
     meaning:
       'Which Python packages code may install. `common` installs well-known packages for data, documents and text, and asks you about all others; `ask` asks about each; `any` never asks.',
     allowed: 'off, common, ask or any',

@@ -148,8 +148,9 @@ image.mime_type, image.data[:4]`;
             ? /the embedded sandbox has no shell/
             : /write: import subprocess; subprocess.run\('ls', shell=True\)/,
         ],
-        ['%pip install pyyaml', /packages cannot be installed from code: /],
-        ['import no_such_package', /No module named 'no_such_package': /],
+        ['%pip install pyyaml', /CALL_REFUSED: packages cannot be installed, because MCP_BRIDGE_PACKAGES is off/],
+        ['import no_such_package', /No module named 'no_such_package': packages cannot be installed, because/],
+        ['__import__("other_package")', /'other_package': install it: await runtime.install\('other_package'\)/],
         ['input("Name? ")', /no one can type here. Ask the user in your answer/],
         [
           'runtime.load_artifact("none.txt")',

@@ -24,7 +24,9 @@ for (const engine of covered.filter(({ name }) => name === 'embedded')) {
     const bridge = await startBridge({ engine, env: { MCP_BRIDGE_PACKAGES: 'any' } });
     try {
       const imported = await bridge.runPython('import pandas');
-      expect(imported.text).toMatch(/No module named 'pandas': the embedded sandbox .* install Podman or Docker/);
+      expect(imported.text).toMatch(
+        /No module named 'pandas': pandas cannot be installed on the engine embedded. Install Podman or Docker/,
+      );
       const stated = await bridge.runPython('await runtime.install("pandas")');
       expect(stated.text).toContain('PACKAGE_UNAVAILABLE: pandas cannot be installed on the engine embedded');
       expect(stated.text).toContain('MCP_BRIDGE_RUNTIME');

@@ -37,10 +37,9 @@ UNCHANGED = [
 EXPLAINED = [
     ("!ls -l", "'!' runs no shell command here; write: import subprocess; subprocess.run('ls -l', shell=True)"),
     ("x = 1\nfiles = !ls", "subprocess.run('ls', shell=True)"),
-    ("%pip install yaml", "packages cannot be installed from code: use the standard library, or ask the user"),
-    ("!pip install -q 'yaml'", "packages cannot be installed"),
-    ("!python3 -m pip install -U yaml", "--packages pyyaml"),
-    ("pip install yaml", "--packages pyyaml"),
+    ("%pip install -r requirements.txt", "pip cannot be used here: write, for example, await runtime.install("),
+    ("!pip list", "pip cannot be used here"),
+    ("pip install a && ls", "pip cannot be used here"),
     ("%%time\nx = 1", "there are no IPython magics such as %%time here"),
     ("x = %env HOME", "there are no IPython magics such as %env here"),
     ("Here is the code:\n```python\n1\n```", "send what is in one Markdown block, without the text around it"),
@@ -50,6 +49,17 @@ EXPLAINED = [
     ("try:\n    x = 1\nfinally:\n    return 1", "in 'with' or 'try', put the code into a function"),
     ("class A:\n    return 1", "'return' outside function"),
     ("1 +", "invalid syntax"),
+]
+
+
+INSTALLING = [
+    ("%pip install pandas", ["pandas"]),
+    ("%%pip install pandas", ["pandas"]),
+    ("pip install pandas>=2", ["pandas>=2"]),
+    ("!pip install -q --upgrade 'pandas>=2' rich  # both", ["pandas>=2", "rich"]),
+    ("if True:\n    ! python -m pip install pandas", ["pandas"]),
+    ("!uv pip install pandas", ["pandas"]),
+    ("x = 1\n%pip install a\n!pip install b[c]==1.*\nx", ["a", "b[c]==1.*"]),
 ]
 
 
@@ -95,6 +105,19 @@ class Slips(unittest.IsolatedAsyncioTestCase):
         code = "def f():\n    try:\n        return 1\n    except BaseException:\n        return 2\nreturn f()"
         self.assertEqual(await self.repl.run(1, code), 1)
         self.assertNotIn("return", self.repl.namespace)
+
+    async def test_lines_of_notebooks_install_packages(self) -> None:
+        for code, expected in INSTALLING:
+            with self.subTest(code=code):
+                installed: list[str] = []
+
+                class Runtime:
+                    async def install(self, *names: str) -> None:
+                        installed.extend(names)  # noqa: B023 Called in this round only.
+
+                self.repl.namespace["runtime"] = Runtime()
+                await self.repl.run(1, code)
+                self.assertEqual(installed, expected)
 
 
 if __name__ == "__main__":

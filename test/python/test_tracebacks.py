@@ -6,6 +6,7 @@ import errno
 import json
 import socket
 import statistics
+import subprocess
 import unittest
 import urllib.error
 from typing import Any
@@ -93,6 +94,12 @@ class Hints(unittest.TestCase):
             self.assertEqual(said, "The value is already parsed: use it without json.loads.")
         self.assertEqual(hint_for(error_of("[1].content[0].text")), "The result is already a list: use it directly.")
         self.assertIsNone(hint_for(error_of("[1].nothing")))
+
+    def test_a_pip_that_failed_names_what_works(self) -> None:
+        for command in (["/usr/bin/python3", "-m", "pip", "install", "x"], "pip install x"):
+            said = hint_for(subprocess.CalledProcessError(1, command))
+            self.assertIn("await runtime.install(", said or "")
+        self.assertIsNone(hint_for(subprocess.CalledProcessError(1, ["ls", "pip.txt"])))
 
 
 class OverriddenTest(unittest.TestCase):

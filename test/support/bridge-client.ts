@@ -123,6 +123,7 @@ export function environmentOf(
   env: BridgeOptions['env'] = {},
 ): Record<string, string> {
   const inherited = Object.entries(engine.env).filter(([name]) => !name.startsWith('MCP_BRIDGE_TEST_'));
-  const own = { MCP_BRIDGE_STATE_DIR: stateDir, MCP_BRIDGE_LOG_LEVEL: 'WARNING', ...env };
+  // A test that is not about packages must not create the user's package store.
+  const own = { MCP_BRIDGE_STATE_DIR: stateDir, MCP_BRIDGE_LOG_LEVEL: 'WARNING', MCP_BRIDGE_PACKAGES: 'off', ...env };
   return { ...Object.fromEntries(inherited), ...own };
 }
