@@ -391,10 +391,12 @@ class Runtime(ModuleType):
             self._say_once(text, ("not searched", entry["server"], entry.get("late")))
         for entry in found.get("notices", []):
             self._say_once(f"server {entry['server']}: {entry['notice']}")
+        documents = _as_list(found.get("documents"))
         unmatched = "; ".join(_unmatched_word(entry) for entry in found.get("unmatched", []))
         if unmatched:
-            print(f"no close match: no tool mentions {unmatched}", file=sys.stderr)
-        return Hits(ToolHit(document) for document in _as_list(found.get("documents")))
+            rest = "; the hits match the rest of the query" if documents else ""
+            print(f"no tool mentions {unmatched}{rest}", file=sys.stderr)
+        return Hits(map(ToolHit, documents))
 
     def _searched(self, answer: object) -> Hits:
         self._mention_no_server()

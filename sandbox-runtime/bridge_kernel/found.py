@@ -15,8 +15,11 @@ _LINE_CHARS = 160
 
 class _Found(AttrDict):
     __slots__ = ()
+    _WHAT = ""
 
     def __missing__(self, key: str) -> NoReturn:
+        if isinstance(key, int):
+            raise KeyError(f"no key {key}: this is one {self._WHAT}, not a list. Keys: {', '.join(self)}")
         raise KeyError(f"no key {key!r}.{close_names(str(key), list(self))} Keys: {', '.join(self)}")
 
     def line(self, max_chars: int = _LINE_CHARS) -> str:
@@ -43,6 +46,7 @@ class ToolHit(_Found):
 
     __module__ = "mcp.runtime"
     __slots__ = ()
+    _WHAT = "tool"
 
     def line(self, max_chars: int = _LINE_CHARS) -> str:
         """`await mcp_x.tool(name: str) -> str  # What it does.`"""
@@ -71,6 +75,7 @@ class ServerHit(_Found):
 
     __module__ = "mcp.runtime"
     __slots__ = ()
+    _WHAT = "server"
 
     def line(self, max_chars: int = _LINE_CHARS) -> str:
         """`name (3 tools, such as a, b): What it offers. Not loaded: servers=['name']. Failed: why.`"""

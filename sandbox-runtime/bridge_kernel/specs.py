@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from inspect import Parameter, Signature
     from typing import TypedDict
 
+    from bridge_kernel.schema_values import Problem
+
     class ParameterFacts(TypedDict, total=False):
         """A parameter, as described by the host."""
 
@@ -29,6 +31,10 @@ if TYPE_CHECKING:
         required: bool
         default: str
         description: str
+
+
+_MAX_CHECKED = 20
+"""Further arguments that a refusal may name. Chosen: tools rarely have more."""
 
 
 class Shown:
@@ -108,9 +114,20 @@ class ToolSpec:
         self._refuse_missing(arguments)
         problem = self._checker.find(arguments, self._schema)
         if problem is not None:
-            first = problem.path[0] if problem.path else ""
-            raise self._refusal(_place(problem.path, self._alias(str(first))), problem.text)
+            raise self._refusal(*self._problems(problem, arguments))
         return arguments
+
+    def _problems(self, first: Problem, arguments: dict[str, object]) -> tuple[str, str]:
+        """The place of the first problem, and all there is to say: a call can be corrected at once."""
+        name = str(first.path[0]) if first.path else ""
+        text = first.text
+        schemas = as_dict(self._schema.get("properties"))
+        others = [other for other in arguments if other in schemas and other != name] if first.path else []
+        for other in others[:_MAX_CHECKED]:
+            found = self._checker.find(arguments[other], schemas[other])
+            if found is not None:
+                text += f"; {_place([other, *found.path], self._alias(other))} {found.text}"
+        return _place(first.path, self._alias(name)), text
 
     def _bound(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> dict[str, object]:
         if len(args) == 1 and not kwargs and is_object(args[0]):
@@ -127,12 +144,15 @@ class ToolSpec:
             )
             raise self._refusal("", f"{takes}, but {len(args)} {'was' if len(args) == 1 else 'were'} given")
         given = dict(zip(names, args, strict=False))
+        unknown = [key for key in kwargs if key not in self._originals and not self.is_open]
+        if unknown:
+            first, *others = unknown
+            more = [f"{key} {self._unknown(key)}" for key in others[:_MAX_CHECKED]]
+            raise self._refusal(first, "; ".join([self._unknown(first), *more]))
         for key, value in kwargs.items():
             name = self._originals.get(key, key)
             if name in given:
                 raise self._refusal(key, "was given twice")
-            if key not in self._originals and not self.is_open:
-                raise self._refusal(key, self._unknown(key))
             given[name] = value
         return given
 

@@ -137,6 +137,8 @@ class Documents(RuntimeTestCase):
     def test_a_missing_key_names_the_keys(self) -> None:
         (hit,) = self.find(DOCUMENT)
         keys = "Keys: server, serverAlias, tool, toolAlias"
+        with self.assertRaisesRegex(KeyError, "no key 0: this is one tool, not a list. Keys: server, "):
+            _ = hit[0]
         with self.assertRaisesRegex(KeyError, f"no key 'alias'. Did you mean 'toolAlias' or 'serverAlias'\\? {keys}"):
             _ = hit["alias"]
         with self.assertRaisesRegex(AttributeError, "no key 'alias'; keys: server, "):
@@ -172,7 +174,7 @@ class Documents(RuntimeTestCase):
         with contextlib.redirect_stderr(io.StringIO()) as stderr:
             self.assertEqual(await self.runtime.search_tool_docs("quux zorg"), [])
             self.assertEqual(self.runtime.search_tool_docs_sync("quux zorg"), [])
-        line = "no close match: no tool mentions 'quux' (nearest: 'queue', 'quote'); 'zorg'\n"
+        line = "no tool mentions 'quux' (nearest: 'queue', 'quote'); 'zorg'\n"
         self.assertEqual(stderr.getvalue(), line * 2)
 
     def test_wrong_arguments_fail_before_the_host_is_asked(self) -> None:

@@ -104,6 +104,16 @@ class Binding(unittest.TestCase):
             ((), {"from": "b", "from_": "a"}, "from_ was given twice"),
             (("a",), {"limti": 3}, "limti is not a parameter of this tool. Did you mean 'limit'?"),
             (("a",), {"zzz": 3}, "zzz is not a parameter of this tool"),
+            (
+                ("a",),
+                {"zzz": 3, "limti": 1},
+                "zzz is not a parameter of this tool; limti is not .* Did you mean 'limit'",
+            ),
+            (
+                ("a",),
+                {"limit": 0, "state": "x", "where": {"labels": [1]}},
+                r"limit must .*; state must .*; where.labels\[0\] must",
+            ),
             (tuple("abcdefg"), {}, r"takes at most 6 arguments \(from_, limit, state, .*\), but 7 were given"),
             (("a",), {"limit": 0}, r"limit must be at least 1, not 0 \(int\)"),
             (
