@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 
 from bridge_kernel import values
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 # Its base64 is well below the longest line that the host accepts, and short enough not to delay an interrupt.
 _PIECE_BYTES = 1 << 20
 _MAX_PATH_CHARS = 4096
+_MODES = ("rb", "r", "wb", "w")
 
 
 def save(host: Host, name: str, data: object) -> Any:
@@ -79,6 +81,63 @@ def load(host: Host, name: str, session: str | None) -> bytes:
             return bytes(data)
         if not part["data"]:
             raise MCPError(f"the artifact {name!r} was truncated while it was being read", "CALL_REFUSED")
+
+
+class _NewArtifact(io.BytesIO):
+    """A file that becomes an artifact when it is closed, but not if its `with` block failed."""
+
+    def __init__(self, host: Host, name: str) -> None:
+        super().__init__()
+        self._host = host
+        self._name = name
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            self.discard()
+        self.close()
+
+    def discard(self) -> None:
+        """Closes the file without saving it."""
+        super().close()
+
+    def close(self) -> None:
+        """Saves the content. Closing a second time does nothing."""
+        if not self.closed:
+            data = self.getvalue()
+            super().close()
+            save(self._host, self._name, data)
+
+
+class _NewText(io.TextIOWrapper):
+    """The same for text."""
+
+    def __init__(self, file: _NewArtifact) -> None:
+        super().__init__(file, "utf-8", newline="")
+        self._file = file
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            self._file.discard()
+        self.close()
+
+    def close(self) -> None:
+        """Saves the content, unless it was discarded."""
+        if not self._file.closed:
+            super().close()
+
+
+def open_file(host: Host, name: str, mode: str, session: str | None) -> Any:
+    """A file object on an artifact. Raises ValueError for any mode but `r`, `rb`, `w` and `wb`."""
+    if mode not in _MODES:
+        raise ValueError(f"mode must be one of {', '.join(map(repr, _MODES))}, not {mode!r}")
+    is_text = "b" not in mode
+    if mode.startswith("r"):
+        data = io.BytesIO(load(host, name, session))
+        return io.TextIOWrapper(data, "utf-8") if is_text else data
+    if session is not None:
+        raise ValueError("files can be saved in this session only: leave out `session`")
+    file = _NewArtifact(host, name)
+    return _NewText(file) if is_text else file
 
 
 def listing(host: Host) -> tuple[Any, ...]:

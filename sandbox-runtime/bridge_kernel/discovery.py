@@ -56,6 +56,7 @@ _HELPERS = (
     "save_tool",
     "save_artifact",
     "load_artifact",
+    "open_artifact",
     "list_artifacts",
     "background",
     "jobs",
@@ -274,6 +275,12 @@ class Runtime(ModuleType):
 
         return artifacts.load(self._host, name, session)
 
+    def open_artifact(self, name: str, mode: str = "rb", session: str | None = None) -> Any:
+        """A saved file as a file object; with mode "w" or "wb", a new one that is saved when it is closed."""
+        from bridge_kernel import artifacts
+
+        return artifacts.open_file(self._host, name, mode, session)
+
     def list_artifacts(self) -> tuple[Any, ...]:
         """All saved files: dicts with `session`, `name`, `size`, `modified`, `uri`, `mime_type`."""
         from bridge_kernel import artifacts
@@ -328,7 +335,9 @@ class Runtime(ModuleType):
 
     def capability_summary(self) -> str:
         """A text that explains how to work in this session."""
-        return self._summary
+        from bridge_kernel.packages import installed_packages
+
+        return self._summary + installed_packages()
 
     def help(self) -> None:
         """Prints one line for each helper."""

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _METHOD = "install_packages"
 # A module is missing on purpose in code that handles its absence.
 _HANDLED = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
+_MAX_NAMED = 60
+_NO_LIBRARIES = frozenset({"pip", "setuptools", "wheel"})
 _MAX_WANTED = 64
 """The host takes no more at once."""
 # PEP 723, "Reference Implementation".
@@ -127,6 +129,23 @@ class Packages:
         hint = "" if error.hint is None else f" {error.hint}"
         for name in modules:
             unavailable.reasons[name] = f"{error.message.rstrip('.')}.{hint}"
+
+
+def installed_packages() -> str:
+    """A line for the manual: the packages that code can import now, at most `_MAX_NAMED`."""
+    from importlib import metadata
+
+    # A set comes first in `sys.path`, so its versions count.
+    versions: dict[str, str] = {}
+    for distribution in metadata.distributions():
+        facts = distribution.metadata
+        if facts is not None and "Name" in facts and "Version" in facts:  # pyright: ignore[reportUnnecessaryComparison]
+            versions.setdefault(facts["Name"].lower(), facts["Version"])
+    names = [f"{name} {version}" for name, version in sorted(versions.items()) if name not in _NO_LIBRARIES]
+    if not names:
+        return ""
+    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+    return f"\n**Packages here now:** {', '.join(names[:_MAX_NAMED])}{more}.\n"
 
 
 def _imported(tree: ast.Module) -> list[str]:

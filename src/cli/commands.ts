@@ -5,6 +5,7 @@ import { execCommand } from '../exec/index.ts';
 import { imageCommand } from '../images/index.ts';
 import { examineRegistrations, installCommand } from '../install/index.ts';
 import { serversCommand } from '../manage-servers/index.ts';
+import { examinePackages } from '../packages/index.ts';
 import { acceptCommand } from '../pins/index.ts';
 import { examinePolicies, policyCommand } from '../policy/index.ts';
 import { sessionsCommand } from '../session-list/index.ts';
@@ -18,7 +19,7 @@ export const COMMANDS = [
   acceptCommand,
   policyCommand,
   installCommand,
-  doctorCommand([examinePolicies, examineRegistrations]),
+  doctorCommand([examinePackages, examinePolicies, examineRegistrations]),
   sessionsCommand,
   imageCommand,
   auditCommand,

@@ -25,8 +25,11 @@ interface Given {
   readonly json?: true;
 }
 
-/** Packages for working with tables and drawing charts. */
-const DATA_SCIENCE = ['numpy', 'pandas', 'matplotlib', 'pillow'];
+/** Packages for tables, statistics, charts and documents. */
+const DATA_SCIENCE =
+  'numpy pandas scipy scikit-learn statsmodels matplotlib seaborn openpyxl pyarrow pillow pypdf python-docx python-pptx sympy lxml tabulate networkx'.split(
+    ' ',
+  );
 /** A PyPI name with optional extras and one version specifier. Strict, because names reach a shell inside the build. */
 const PACKAGE = /^[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9,._-]+\])?([=<>~!]=?[A-Za-z0-9.*+!-]+)?$/;
 const TAG = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/;

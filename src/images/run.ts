@@ -53,10 +53,14 @@ export async function image(command: ImageCommand, options: ImageOptions): Promi
       return 0;
     }
     case 'build': {
+      const startedAt = performance.now();
       const name = await build(command, images);
-      print({ engine: images.engine, image: name }, `MCP_BRIDGE_IMAGE=${name}\n`);
+      const seconds = Math.round((performance.now() - startedAt) / 1000);
+      const sizeBytes = (await images.find(name))?.sizeBytes ?? null;
+      print({ engine: images.engine, image: name, sizeBytes, seconds }, `MCP_BRIDGE_IMAGE=${name}\n`);
+      const size = sizeBytes === null ? '' : `: ${mebibytes(sizeBytes)}`;
       writeError(
-        `Built with ${images.engine}. To use the image, put the line above into the environment of the bridge.\n`,
+        `Built with ${images.engine} in ${seconds} s${size}. To use the image, put the line above into the environment of the bridge.\n`,
       );
       return 0;
     }
@@ -121,6 +125,10 @@ async function prune(images: Images, usedName: string): Promise<ImageReport[]> {
 }
 
 function renderImage({ engine, id, isUsed, names, sizeBytes }: ImageReport): string[] {
-  const size = sizeBytes === null ? '' : `${Math.round(sizeBytes / MEBIBYTE)} MiB`;
+  const size = sizeBytes === null ? '' : mebibytes(sizeBytes);
   return [names[0] ?? '(no name)', id.slice(0, 12), size, engine, isUsed ? 'in use' : ''];
+}
+
+function mebibytes(bytes: number): string {
+  return `${Math.round(bytes / MEBIBYTE)} MiB`;
 }

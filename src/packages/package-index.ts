@@ -1,6 +1,7 @@
-/** The indexes to fetch from, as pip and uv read them from the environment, and the secrets in their addresses. */
+/** The indexes to fetch from, as pip and uv read them from their files and the environment, and the secrets in their addresses. */
 import { readFileSync } from 'node:fs';
 import { BridgeError, messageOf } from '../base/errors.ts';
+import { variablesOfFiles } from './index-files.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -19,8 +20,9 @@ export interface PackageIndex {
 const PYPI = 'https://pypi.org/simple';
 const MAX_CERTIFICATE_BYTES = 4 * 1024 * 1024;
 
-/** Reads the environment. Throws `CONFIG_INVALID` for an address that is not one, or certificates that cannot be read. */
-export function readPackageIndex(env: Environment): PackageIndex {
+/** Reads the environment and the files that it leads to. Rejects with `CONFIG_INVALID` for an address that is not one, or certificates that cannot be read. */
+export async function readPackageIndex(given: Environment): Promise<PackageIndex> {
+  const env = { ...(await variablesOfFiles(given)), ...given };
   const url = first(env, 'UV_DEFAULT_INDEX', 'UV_INDEX_URL', 'PIP_INDEX_URL') ?? PYPI;
   const extra = [env['UV_INDEX'], env['UV_EXTRA_INDEX_URL'], env['PIP_EXTRA_INDEX_URL']]
     .flatMap((text) => (text ?? '').split(/\s+/))
@@ -50,7 +52,7 @@ function first(env: Environment, ...names: readonly string[]): string | undefine
 function secretsOf(address: string): string[] {
   if (!URL.canParse(address) || !/^https?:$/.test(new URL(address).protocol)) {
     throw new BridgeError('CONFIG_INVALID', 'the address of a package index is not an http or https address', {
-      hint: 'Correct PIP_INDEX_URL, PIP_EXTRA_INDEX_URL or their equivalents of uv.',
+      hint: 'Correct PIP_INDEX_URL, PIP_EXTRA_INDEX_URL, or the settings of pip or uv with the same meaning.',
     });
   }
   return credentialsIn(address);

@@ -37,8 +37,8 @@ export interface PackagesOptions {
   /** Files uploaded more recently are not fetched; 0 for no limit. */
   readonly minAgeMs: number;
   readonly maxBytes: number;
-  /** Read when it is first needed. Throws `CONFIG_INVALID`. */
-  readonly readIndex: () => PackageIndex;
+  /** Read when it is first needed. Rejects with `CONFIG_INVALID`. */
+  readonly readIndex: () => Promise<PackageIndex>;
   /** Source of the builder's program. */
   readonly readProgram: () => Promise<string>;
   readonly stateDir: string;
@@ -135,7 +135,11 @@ class Packages {
     const installed =
       isThere && !params.is_gone
         ? before
-        : await this.#install(isThere ? { ...before, isAllowed: true } : this.#request(wanted, before), params, call);
+        : await this.#install(
+            isThere ? { ...before, isAllowed: true } : await this.#request(wanted, before),
+            params,
+            call,
+          );
     if (call.sandbox !== undefined) {
       this.#installed.set(call.sandbox, installed);
     }
@@ -148,14 +152,14 @@ class Packages {
     if (preinstall.length === 0) {
       return undefined;
     }
-    const request = { ...this.#request(preinstall.map(parseRequirement), undefined), isAllowed: true };
+    const request = { ...(await this.#request(preinstall.map(parseRequirement), undefined)), isAllowed: true };
     // What the code asks for may work without it, and the failure is remembered.
     return this.#install(request, { ...params, is_gone: false }, call).catch(() => undefined);
   }
 
-  #request(wanted: readonly Requirement[], before: Installed | undefined): Request {
+  async #request(wanted: readonly Requirement[], before: Installed | undefined): Promise<Request> {
     const { image, minAgeMs, readIndex } = this.#options;
-    const index = readIndex();
+    const index = await readIndex();
     const requirements = [...new Set([...(before?.requirements ?? []), ...wanted.map(({ text }) => text)])].toSorted();
     const constraints = (before?.lock.packages ?? []).map(({ name, version }) => `${name}==${version}`).toSorted();
     const addresses = [index.url, ...index.extra].map((url) => index.mask(url));
@@ -174,7 +178,7 @@ class Packages {
     const job = { requirements, constraints, uploadedBefore, lock: found?.packages };
     const allowedBy =
       found !== undefined ? 'lock' : isAllowed === true ? 'setting' : await askToInstall(wanted, mode, call);
-    return { ...request, lock: await this.#build(key, job, { index: readIndex(), allowedBy, call }) };
+    return { ...request, lock: await this.#build(key, job, { index: await readIndex(), allowedBy, call }) };
   }
 
   /** Waits for the build, which continues if the call is cancelled: the next cell finds its lock. */

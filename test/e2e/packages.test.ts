@@ -48,6 +48,9 @@ for (const engine of engines) {
       MCP_BRIDGE_PACKAGES_NETWORK: 'host',
       MCP_BRIDGE_TIMEOUT: '120',
       PIP_INDEX_URL: index.url,
+      // No other index of this machine.
+      PIP_CONFIG_FILE: '/dev/null',
+      UV_NO_CONFIG: '1',
     });
     const start = (env: Record<string, string> = {}) => startBridge({ engine, env: { ...environment(), ...env } });
     const run = async (code: string, session?: string) => {

@@ -1,29 +1,36 @@
-import { describe, expect, it } from 'vitest';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { readPackageIndex } from '../../../src/packages/package-index.ts';
 
+/** Reads no files of this machine. */
+const read = (env: Record<string, string>) =>
+  readPackageIndex({ PIP_CONFIG_FILE: '/dev/null', UV_NO_CONFIG: '1', ...env });
+
 describe('readPackageIndex', () => {
-  it('is PyPI by default', () => {
-    expect(readPackageIndex({})).toMatchObject({ url: 'https://pypi.org/simple', extra: [], proxies: {} });
+  it('is PyPI by default', async () => {
+    expect(await read({})).toMatchObject({ url: 'https://pypi.org/simple', extra: [], proxies: {} });
   });
 
-  it('reads what pip and uv read', () => {
+  it('reads what pip and uv read', async () => {
     const ofPip = {
       PIP_INDEX_URL: 'https://a.example/simple',
       PIP_EXTRA_INDEX_URL: 'https://b.example/simple http://c.example',
     };
-    expect(readPackageIndex(ofPip)).toMatchObject({
+    expect(await read(ofPip)).toMatchObject({
       url: 'https://a.example/simple',
       extra: ['https://b.example/simple', 'http://c.example'],
     });
     const ofUv = { ...ofPip, UV_DEFAULT_INDEX: 'https://u.example/simple', UV_INDEX: 'own=https://v.example/simple' };
-    expect(readPackageIndex(ofUv)).toMatchObject({
+    expect(await read(ofUv)).toMatchObject({
       url: 'https://u.example/simple',
       extra: ['https://v.example/simple', 'https://b.example/simple', 'http://c.example'],
     });
   });
 
-  it('masks every credential, also as it is decoded', () => {
-    const index = readPackageIndex({
+  it('masks every credential, also as it is decoded', async () => {
+    const index = await read({
       PIP_INDEX_URL: 'https://ada:p%40ss@a.example/simple',
       PIP_EXTRA_INDEX_URL: 'https://token-123@b.example/simple',
       HTTPS_PROXY: 'http://eve:hidden@proxy.example:8080',
@@ -33,18 +40,76 @@ describe('readPackageIndex', () => {
     expect(index.mask('ada and eve')).toBe('ada and eve');
   });
 
-  it('reads proxies in both spellings', () => {
-    expect(readPackageIndex({ HTTPS_PROXY: 'http://p.example', no_proxy: 'localhost' }).proxies).toEqual({
+  it('reads proxies in both spellings', async () => {
+    const { proxies } = await read({ HTTPS_PROXY: 'http://p.example', no_proxy: 'localhost' });
+    expect(proxies).toEqual({
       https_proxy: 'http://p.example',
       no_proxy: 'localhost',
     });
   });
 
-  it.each(['file:///srv/simple', 'nonsense', 'ftp://x.example'])('refuses %s without repeating it', (url) => {
-    expect(() => readPackageIndex({ PIP_INDEX_URL: url })).toThrow(/^the address of a package index is not an http/);
+  it.each(['file:///srv/simple', 'nonsense', 'ftp://x.example'])('refuses %s without repeating it', async (url) => {
+    await expect(read({ PIP_INDEX_URL: url })).rejects.toThrow(/^the address of a package index is not an http/);
   });
 
-  it('names certificates that cannot be read', () => {
-    expect(() => readPackageIndex({ PIP_CERT: '/nonexistent.pem' })).toThrow('/nonexistent.pem');
+  it('names certificates that cannot be read', async () => {
+    await expect(read({ PIP_CERT: '/nonexistent.pem' })).rejects.toThrow('/nonexistent.pem');
+  });
+
+  describe('with files', () => {
+    function homeWith(files: Record<string, string>): Record<string, string> {
+      const home = mkdtempSync(join(tmpdir(), 'bridge-index-'));
+      onTestFinished(() => rmSync(home, { recursive: true }));
+      for (const [path, text] of Object.entries(files)) {
+        mkdirSync(dirname(join(home, path)), { recursive: true });
+        writeFileSync(join(home, path), text);
+      }
+      return { HOME: home };
+    }
+    const PIP = `# ours
+[global]
+index-url = https://user:secret@pip.example/simple
+extra_index_url =
+    https://b.example/simple
+    https://c.example/simple
+; proxy = http://no.example
+[install]
+proxy: http://proxy.example:8080
+[list]
+index-url = https://wrong.example
+`;
+
+    it('reads those of pip; the environment counts more', async () => {
+      const env = homeWith({ '.config/pip/pip.conf': PIP });
+      const index = await readPackageIndex(env);
+      expect(index).toMatchObject({
+        url: 'https://user:secret@pip.example/simple',
+        extra: ['https://b.example/simple', 'https://c.example/simple'],
+        proxies: { https_proxy: 'http://proxy.example:8080' },
+      });
+      expect(index.mask(index.url)).not.toContain('secret');
+      const own = await readPackageIndex({ ...env, PIP_INDEX_URL: 'https://e.example/simple' });
+      expect(own.url).toBe('https://e.example/simple');
+      expect((await readPackageIndex({ ...env, PIP_CONFIG_FILE: '/dev/null' })).url).toBe('https://pypi.org/simple');
+    });
+
+    it('reads those of uv', async () => {
+      const text = `[[index]]
+name = "ours"
+url = "https://ours.example/simple"
+[[index]]
+url = "https://main.example/simple"
+default = true
+`;
+      const env = homeWith({ '.config/uv/uv.toml': text });
+      expect(await readPackageIndex({ ...env, PIP_CONFIG_FILE: '/dev/null' })).toMatchObject({
+        url: 'https://main.example/simple',
+        extra: ['https://ours.example/simple'],
+      });
+      const without = homeWith({ '.config/uv/uv.toml': 'not = [TOML' });
+      expect((await readPackageIndex({ ...without, PIP_CONFIG_FILE: '/dev/null' })).url).toBe(
+        'https://pypi.org/simple',
+      );
+    });
   });
 });
