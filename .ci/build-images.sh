@@ -6,7 +6,7 @@
 #
 #   python:3.14-slim                    like the official image: Python without compiled files
 #   localhost/bridge-python:3.14-pyc    the same with compiled files
-#   localhost/bridge-datascience:3.14   with numpy, pandas, matplotlib and Pillow
+#   localhost/bridge-datascience:3.14   with numpy, pandas, matplotlib, Pillow and openpyxl
 set -euo pipefail
 
 BRIDGE_CI_CACHE=${BRIDGE_CI_CACHE:-/var/tmp/bridge-ci/images}
@@ -14,7 +14,7 @@ ROOTLESS_USER=bridge-ci
 SUITE=forky
 # Other programs and files of the official image that code in a sandbox may use.
 SLIM_PACKAGES=python3,python3.14,libc-bin,tzdata,base-files,base-passwd,dash,bash,coreutils,grep,sed,findutils,debianutils
-DATASCIENCE_PACKAGES=$SLIM_PACKAGES,python3-numpy,python3-pandas,python3-matplotlib,python3-pil
+DATASCIENCE_PACKAGES=$SLIM_PACKAGES,python3-numpy,python3-pandas,python3-matplotlib,python3-pil,python3-openpyxl
 
 say() { printf 'build-images: %s\n' "$*"; }
 
