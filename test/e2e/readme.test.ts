@@ -5,6 +5,7 @@ import { parseServerFile } from '../../src/servers/server-file.ts';
 import { type BridgeClient, startBridge } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
 import { findDocuments, readFences, readSamples } from '../support/documented-samples.ts';
+import { TEST_IMAGES } from '../support/engines.ts';
 
 const DOCUMENTS = findDocuments();
 const engines = await coverEngines();
@@ -18,7 +19,10 @@ describe.each(engine === undefined ? [] : sampled)('the samples of %s', (file) =
   let bridge: BridgeClient | undefined;
   beforeAll(async () => {
     workspace = createWorkspace();
-    bridge = engine && (await startBridge({ engine, env: { MCP_BRIDGE_STATE_DIR: workspace.stateDir } }));
+    const env = { MCP_BRIDGE_STATE_DIR: workspace.stateDir, MCP_BRIDGE_TIMEOUT: '60' };
+    // Draws a chart. It has the same Python.
+    const image = file === 'README.md' ? { MCP_BRIDGE_IMAGE: TEST_IMAGES.datascience } : {};
+    bridge = engine && (await startBridge({ engine, env: { ...env, ...image } }));
   });
   afterAll(async () => {
     workspace.remove();
