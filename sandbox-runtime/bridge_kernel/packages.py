@@ -11,6 +11,7 @@ import ast
 import os
 import re
 import sys
+import time
 
 from bridge_kernel import unavailable
 from bridge_kernel.errors import CheckError, MCPError
@@ -29,6 +30,10 @@ _MAX_NAMED = 60
 _NO_LIBRARIES = frozenset({"pip", "setuptools", "wheel"})
 _MAX_WANTED = 64
 """The host takes no more at once."""
+# A builder that looks whether a set is in use holds its lock for a moment. There is no waiting for it, because another
+# session could hold it forever.
+_LOCK_ATTEMPTS = 20
+_LOCK_PAUSE_SECONDS = 0.005
 # PEP 723, "Reference Implementation".
 _SCRIPT = re.compile(r"(?m)^# /// script$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
 
@@ -99,9 +104,10 @@ class Packages:
         if path is None or path == self._path:
             return True
         lib = f"{path}/lib"
+        self._lock(f"{path}/lock")
+        # Afterwards, because it may have been removed until then.
         if not os.path.isdir(lib):
             return False
-        self._lock(f"{path}/lock")
         earlier = f"{self._path}/lib"
         if self._path is not None and earlier in sys.path:
             # The versions of the earlier set are the same in this one.
@@ -120,10 +126,17 @@ class Packages:
             import fcntl
 
             descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except (ImportError, OSError):
-            return  # The set works without it, as long as no one removes it.
-        self._locks.append(descriptor)
+            return
+        for _ in range(_LOCK_ATTEMPTS):
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except OSError:
+                time.sleep(_LOCK_PAUSE_SECONDS)
+            else:
+                self._locks.append(descriptor)
+                return
+        os.close(descriptor)  # The set works without the lock, as long as no one removes it.
 
     def _explain(self, modules: list[str], error: MCPError) -> None:
         hint = "" if error.hint is None else f" {error.hint}"

@@ -1,8 +1,9 @@
-"""Fetches packages into the package store; run as `python3 -c` in a builder sandbox.
+"""Fetches packages into the package store, and looks after it; run as `python3 -c` in a builder sandbox.
 
-Reads one job, a line of JSON, from stdin, and writes reports, lines of JSON, to stdout: `progress`, then `done` or
-`failed`. It ends when its stdin is closed. pip only chooses versions. This program downloads the wheels itself, checks
-their hashes and unpacks them, so that nothing in a wheel is ever executed and it alone decides what a wheel may write.
+Reads one job, a line of JSON, from stdin, and writes reports, lines of JSON, to stdout: `progress` or `set`, then one of
+`done`, `listed`, `removed` and `failed`. It ends when its stdin is closed. pip only chooses versions. This program
+downloads the wheels itself, checks their hashes and unpacks them, so that nothing in a wheel is ever executed and it
+alone decides what a wheel may write.
 
 The store:
     wheels/SHA256/     an unpacked wheel
@@ -567,24 +568,40 @@ def _link_tree(source: str, target: str) -> None:
                 pass  # Namespace packages repeat files; as with pip, one of them stays.
 
 
-def prune(store: Store, job: dict[str, Any], kept: str) -> None:
-    """Removes sets until the store fits, the least recently used first; never `kept`, nor one that a session uses.
+def prune(store: Store, job: dict[str, Any], kept: str | None) -> list[str] | None:
+    """Removes the sets that were not used for too long, then the least recently used ones until the store fits.
 
-    Does nothing while another builder works: it may be about to link to a wheel.
+    Never `kept`, nor a set that a session uses. Does nothing while another builder works: it may be about to link to a
+    wheel. Returns the ids of the sets that it removed; None if it did nothing.
     """
+    if not _is_alone(store):
+        return None
+    # Of a builder that was killed before it made its set.
+    _remove_unused_wheels(store)
+    size, removed = _size_of(store.wheels), list[str]()
+    oldest = 0.0 if job["max_age"] is None else time.time() - job["max_age"]
+    # What the host does not know was used by no session of its own.
+    used_at = {identity: job["used_at"].get(identity, _made_at(store, identity)) for identity in os.listdir(store.sets)}
+    for identity in sorted(used_at, key=used_at.__getitem__):
+        if used_at[identity] >= oldest and size <= job["max_bytes"]:
+            break
+        if identity != kept and _remove_set(os.path.join(store.sets, identity), store):
+            removed.append(identity)
+            _remove_unused_wheels(store)
+            size = _size_of(store.wheels)
+    return removed
+
+
+def _is_alone(store: Store) -> bool:
     try:
         fcntl.flock(store.work_lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        return
-    size = _size_of(store.wheels)
-    used: list[str] = job["recently_used"]
-    # What the host does not know was used by no session of its own; the last ones of its list were used last.
-    for identity in sorted(os.listdir(store.sets), key=lambda one: used.index(one) if one in used else -1):
-        if size <= job["max_bytes"]:
-            return
-        if identity != kept and _remove_set(os.path.join(store.sets, identity), store):
-            _remove_unused_wheels(store)
-            size = _size_of(store.wheels)
+        return False
+    return True
+
+
+def _made_at(store: Store, identity: str) -> int:
+    return int(os.stat(os.path.join(store.sets, identity, "manifest.json")).st_mtime)
 
 
 def _size_of(folder: str) -> int:
@@ -611,6 +628,41 @@ def _remove_unused_wheels(store: Store) -> None:
         files = [os.path.join(folder, file) for folder, _, inner in os.walk(wheel) for file in inner]
         if all(os.lstat(file).st_nlink == 1 for file in files):
             shutil.rmtree(wheel)
+
+
+def list_sets(store: Store) -> None:
+    """Reports each set, and then the size of the store."""
+    for identity in sorted(os.listdir(store.sets)):
+        folder = os.path.join(store.sets, identity)
+        with open(os.path.join(folder, "manifest.json"), encoding="utf-8") as file:
+            manifest = json.load(file)
+        size, made_at = _size_of(os.path.join(folder, "lib")), _made_at(store, identity)
+        report("set", id=identity, **manifest, bytes=size, made_at=made_at, in_use=_is_in_use(folder))
+    report("listed", bytes=_size_of(store.wheels))
+
+
+def _is_in_use(folder: str) -> bool:
+    try:
+        with open(os.path.join(folder, "lock"), "rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False
+
+
+def remove_sets(store: Store, job: dict[str, Any]) -> None:
+    """Removes the sets of the job that no session uses; without a list of sets, those beyond the limits."""
+    size = _size_of(store.wheels)
+    if job["sets"] is None:
+        removed = prune(store, job, None)
+    elif _is_alone(store):
+        removed = [identity for identity in job["sets"] if _remove_set(os.path.join(store.sets, identity), store)]
+        _remove_unused_wheels(store)
+    else:
+        removed = None
+    if removed is None:
+        raise JobError("busy", "packages are being installed, so nothing was removed")
+    report("removed", sets=removed, bytes=max(0, size - _size_of(store.wheels)))
 
 
 def build(job: dict[str, Any], store: Store) -> None:
@@ -641,7 +693,12 @@ def main() -> None:
     store = None
     try:
         store = Store(root)
-        build(job, store)
+        if job["do"] == "list":
+            list_sets(store)
+        elif job["do"] == "remove":
+            remove_sets(store, job)
+        else:
+            build(job, store)
     except JobError as failure:
         report("failed", kind=failure.kind, reason=str(failure))
     except OSError as error:

@@ -27,7 +27,6 @@ interface Options {
   readonly json?: true;
 }
 
-const DAY_MS = 24 * 3_600_000;
 const DEFAULT_LINES = 10;
 const MAX_LINES = 100_000;
 const SINCE = 'only newer records: 30m, 2h, 7d, or a time such as 2026-11-21 or 2026-11-21T17:00Z';
@@ -75,8 +74,7 @@ function toCommand(action: AuditCommand['action'], options: Options): AuditComma
 
 /** A point in time, or a duration before now; in milliseconds since 1970. */
 function since(text: string): number {
-  const [, days] = /^(\d+)d$/.exec(text) ?? [];
-  const agoMs = days === undefined ? parseDurationMs(text) : Number(days) * DAY_MS;
+  const agoMs = parseDurationMs(text);
   const timeMs = Number.isNaN(agoMs) ? Date.parse(text) : Date.now() - agoMs;
   if (Number.isNaN(timeMs) || timeMs < 0) {
     throw new InvalidArgumentError(

@@ -1,11 +1,11 @@
 /** Durations and sizes as people write them in settings and files, and counts as messages show them. */
 
-const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const UNIT_BYTES: Readonly<Record<string, number>> = { b: 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3, t: 1024 ** 4 };
 
-/** The milliseconds in `30`, `30s`, `2m`, `1h` or `500ms`; a plain number is in seconds. NaN for anything else. */
+/** The milliseconds in `30`, `30s`, `2m`, `1h`, `90d` or `500ms`; a plain number is in seconds. NaN for anything else. */
 export function parseDurationMs(text: string): number {
-  const [, amount, unit = 's'] = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h)?$/i.exec(text) ?? [];
+  const [, amount, unit = 's'] = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?$/i.exec(text) ?? [];
   return Math.round(Number(amount) * (UNIT_MS[unit.toLowerCase()] ?? Number.NaN));
 }
 

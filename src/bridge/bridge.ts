@@ -120,6 +120,7 @@ function featureMethods({ artifacts, engine, savedTools, settings, trail }: Feat
     mode: settings.packages,
     minAgeMs: settings.packagesMinAgeMs,
     maxBytes: settings.packagesMaxBytes,
+    maxAgeMs: settings.packagesMaxAgeMs,
     readIndex: () => readPackageIndex(process.env),
     readProgram: () => readFile(BUILDER_PROGRAM, 'utf8'),
     stateDir: settings.stateDir,

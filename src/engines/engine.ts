@@ -67,6 +67,8 @@ export interface StartRequest {
    * `BUILDER_UID` and becoming that user, where the engine needs that; the program must do so first.
    */
   readonly isBuilder?: boolean | undefined;
+  /** Of a builder that needs no network. */
+  readonly isOffline?: boolean | undefined;
 }
 
 /** How a sandbox ended, as far as the engine can tell from outside. */

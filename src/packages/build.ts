@@ -1,13 +1,13 @@
 /**
- * Runs one builder: a short-lived sandbox with a network, which fills the package store. It gets no secrets but those in the
- * addresses of the indexes, and they go through the pipe. The host only reads reports; it never sees a wheel.
+ * Runs builders: short-lived sandboxes with a network, which fill the package store. They get no secrets but those in the
+ * addresses of the indexes, and these go through the pipe. The host only reads reports; it never sees a wheel.
  */
 import { BridgeError } from '../base/errors.ts';
 import { didYouMean } from '../base/suggest.ts';
 import { BUILDER_UID, type Engine, type Sandbox } from '../engines/engine.ts';
 import { COMMON_PACKAGES } from './common.ts';
 import type { PackageIndex } from './package-index.ts';
-import { type LockedPackage, parseReport, type ReportOf } from './report.ts';
+import { type LockedPackage, parseReport, type Report, type ReportOf } from './report.ts';
 
 export interface BuildJob {
   readonly requirements: readonly string[];
@@ -19,16 +19,35 @@ export interface BuildJob {
   readonly lock: readonly LockedPackage[] | undefined;
 }
 
-export interface BuildOptions {
+export interface BuilderOptions {
   readonly engine: Engine;
   /** Source of the builder's program. */
   readonly program: string;
-  readonly index: PackageIndex;
-  /** Of the whole store. If it has more, sets that no session uses are removed. */
+}
+
+/** Beyond these, sets that no session uses are removed. */
+export interface StoreLimits {
+  /** Of the whole store. */
   readonly maxBytes: number;
-  /** Ids of sets, the one that was used last at the end. */
-  readonly recentlyUsed: readonly string[];
+  /** Since a set was used last; 0 for no limit. */
+  readonly maxAgeMs: number;
+  /** When each set was used last, in seconds since 1970. */
+  readonly usedAt: Readonly<Record<string, number>>;
+}
+
+export interface BuildOptions extends BuilderOptions, StoreLimits {
+  readonly index: PackageIndex;
   readonly onProgress: (report: ReportOf<'progress'>) => void;
+}
+
+type Ending = 'done' | 'listed' | 'removed';
+
+interface BuilderRun<Type extends Ending> extends BuilderOptions {
+  /** The type of the last report if all goes well. */
+  readonly ending: Type;
+  readonly isOffline?: boolean;
+  readonly mask?: (text: string) => string;
+  readonly onReport?: (report: ReportOf<'progress' | 'set'>) => void;
 }
 
 /** Chosen: fetching gigabytes over a slow line takes this long. */
@@ -37,12 +56,48 @@ const BUILD_TIMEOUT_MS = 15 * 60_000;
 const MAX_START_ROUNDS = 8;
 const MAX_LINE_CHARS = 1024 * 1024;
 const KEPT_STDERR_CHARS = 4_096;
+/** Of all reports of a builder. Chosen: several times what a list of the fullest store has. */
+const MAX_OUTPUT_CHARS = 64 * MAX_LINE_CHARS;
 
 /** Resolves with the report of a finished set. Rejects with `PACKAGE_UNAVAILABLE`, which has the reason in at most two lines. */
 export async function buildPackages(job: BuildJob, options: BuildOptions): Promise<ReportOf<'done'>> {
+  const { engine, index, onProgress, program } = options;
+  const line = {
+    do: 'build',
+    requirements: job.requirements,
+    constraints: job.constraints,
+    uploaded_before: job.uploadedBefore?.toISOString().replace(/\.\d+Z$/, 'Z') ?? null,
+    lock: job.lock ?? null,
+    ...limitsOfJob(options),
+    index: {
+      url: index.url,
+      extra: index.extra,
+      certificates: index.certificates ?? null,
+      proxies: index.proxies,
+    },
+  };
+  return runBuilder(line, {
+    engine,
+    program,
+    ending: 'done',
+    mask: index.mask,
+    onReport: (report) => (report.type === 'progress' ? onProgress(report) : undefined),
+  });
+}
+
+/** The part of a job that says what may stay in the store. */
+export function limitsOfJob({ maxAgeMs, maxBytes, usedAt }: StoreLimits) {
+  return { max_bytes: maxBytes, max_age: maxAgeMs === 0 ? null : maxAgeMs / 1000, used_at: usedAt };
+}
+
+/** Runs a builder for a job. Resolves with its last report; rejects with `PACKAGE_UNAVAILABLE`. */
+export async function runBuilder<Type extends Ending>(
+  job: Readonly<Record<string, unknown>>,
+  options: BuilderRun<Type>,
+): Promise<ReportOf<Type>> {
   for (let round = 1; ; round += 1) {
-    const outcome = await buildOnce(job, options);
-    if ('type' in outcome) {
+    const outcome = await runOnce(job, options);
+    if (!(outcome instanceof BridgeError)) {
       return outcome;
     }
     if (outcome.data['retryNow'] !== true || round === MAX_START_ROUNDS) {
@@ -51,30 +106,19 @@ export async function buildPackages(job: BuildJob, options: BuildOptions): Promi
   }
 }
 
-async function buildOnce(job: BuildJob, options: BuildOptions): Promise<ReportOf<'done'> | BridgeError> {
-  const { engine, index, maxBytes, program, recentlyUsed } = options;
+async function runOnce<Type extends Ending>(
+  job: Readonly<Record<string, unknown>>,
+  options: BuilderRun<Type>,
+): Promise<ReportOf<Type> | BridgeError> {
+  const { engine, isOffline, program } = options;
   await engine.prepare(() => undefined);
   const sandbox = await engine.start({
     command: ['python3', '-I', '-u', '-X', 'utf8', '-c', program],
     session: 'packages',
     isBuilder: true,
+    isOffline,
   });
-  const line = JSON.stringify({
-    uid: BUILDER_UID,
-    requirements: job.requirements,
-    constraints: job.constraints,
-    uploaded_before: job.uploadedBefore?.toISOString().replace(/\.\d+Z$/, 'Z') ?? null,
-    lock: job.lock ?? null,
-    max_bytes: maxBytes,
-    recently_used: recentlyUsed,
-    index: {
-      url: index.url,
-      extra: index.extra,
-      certificates: index.certificates ?? null,
-      proxies: index.proxies,
-    },
-  });
-  sandbox.stdin.write(`${line}\n`);
+  sandbox.stdin.write(`${JSON.stringify({ uid: BUILDER_UID, ...job })}\n`);
   const timer = setTimeout(() => void sandbox.kill(), BUILD_TIMEOUT_MS);
   try {
     return await readOutcome(sandbox, options);
@@ -84,38 +128,56 @@ async function buildOnce(job: BuildJob, options: BuildOptions): Promise<ReportOf
   }
 }
 
-async function readOutcome(sandbox: Sandbox, options: BuildOptions): Promise<ReportOf<'done'> | BridgeError> {
-  const { engine, index, onProgress } = options;
-  let outcome: ReportOf<'done'> | ReportOf<'failed'> | undefined;
+async function readOutcome<Type extends Ending>(
+  sandbox: Sandbox,
+  { ending, engine, mask = (text) => text, onReport }: BuilderRun<Type>,
+): Promise<ReportOf<Type> | BridgeError> {
+  let end: ReportOf<Type> | undefined;
+  let failure: ReportOf<'failed'> | undefined;
   let unread = '';
+  let length = 0;
   let stderr = '';
   let hasSpoken = false;
   sandbox.stderr.on('data', (chunk: Buffer) => {
     stderr = `${stderr}${chunk.toString('utf8')}`.slice(-KEPT_STDERR_CHARS);
   });
   sandbox.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    length += chunk.length;
+    if (length > MAX_OUTPUT_CHARS) {
+      void sandbox.kill();
+      return;
+    }
     const lines = `${unread}${chunk}`.slice(-MAX_LINE_CHARS).split('\n');
     unread = lines.pop() ?? '';
     for (const report of lines.map(parseReport)) {
       hasSpoken = true;
-      if (report?.type === 'progress') {
-        onProgress(report);
-      } else if (report !== undefined) {
-        outcome ??= report;
+      if (report?.type === 'progress' || report?.type === 'set') {
+        onReport?.(report);
+      } else if (report?.type === 'failed') {
+        failure ??= report;
+      } else if (hasType(report, ending)) {
+        end ??= report;
       }
     }
   });
   const exit = await sandbox.exited;
-  if (outcome !== undefined) {
-    return outcome.type === 'done' ? outcome : failedBuild(outcome, index);
+  if (failure !== undefined) {
+    return failedBuild(failure, mask);
+  }
+  if (end !== undefined) {
+    return end;
   }
   if (!hasSpoken) {
     return engine.explainStartFailure(sandbox, exit, stderr);
   }
   const how = exit.signal ?? (exit.exitCode === undefined ? 'without a reason' : `with code ${exit.exitCode}`);
   const last = stderr.trim().split('\n').at(-1) ?? '';
-  const message = `the builder ended ${how}${last === '' ? '' : `: ${index.mask(last)}`}`;
-  return new BridgeError('PACKAGE_UNAVAILABLE', message, { hint: 'Run the cell again; nothing was installed.' });
+  const message = `the builder ended ${how}${last === '' ? '' : `: ${mask(last)}`}`;
+  return new BridgeError('PACKAGE_UNAVAILABLE', message, { hint: 'Try again; nothing was installed.' });
+}
+
+function hasType<Type extends Ending>(report: Report | undefined, type: Type): report is ReportOf<Type> {
+  return report?.type === type;
 }
 
 const HINTS: Readonly<Record<ReportOf<'failed'>['kind'], string>> = {
@@ -129,12 +191,13 @@ const HINTS: Readonly<Record<ReportOf<'failed'>['kind'], string>> = {
   tool: 'Choose an image with pip 26 or newer, or an index that has pip.',
   disk: 'Free some disk space where the engine keeps its volumes.',
   store: 'Check the package store of the engine.',
+  busy: 'Try again when that is done.',
   internal: 'Report this as a bug.',
 };
 
 /** `data.kind` shows that the builder did its work and that the next one would meet the same. */
-async function failedBuild({ kind, reason }: ReportOf<'failed'>, index: PackageIndex): Promise<BridgeError> {
+async function failedBuild({ kind, reason }: ReportOf<'failed'>, mask: PackageIndex['mask']): Promise<BridgeError> {
   const [, name] = kind === 'missing' ? (/ of ([A-Za-z0-9._-]+)/.exec(reason) ?? []) : [];
   const near = name === undefined ? '' : await didYouMean(name, [...COMMON_PACKAGES]);
-  return new BridgeError('PACKAGE_UNAVAILABLE', index.mask(reason), { hint: `${HINTS[kind]}${near}`, data: { kind } });
+  return new BridgeError('PACKAGE_UNAVAILABLE', mask(reason), { hint: `${HINTS[kind]}${near}`, data: { kind } });
 }

@@ -25,7 +25,7 @@ export const examinePackages: Examination = async ({ env, settings }) => {
   try {
     const { extra, mask, url } = await readPackageIndex(env);
     const more = extra.length === 0 ? '' : ` and ${counted(extra.length, 'other')}`;
-    const sets = (await createPackageLocks(stateDir).recentlyUsed()).length;
+    const sets = Object.keys(await createPackageLocks(stateDir).usedAt()).length;
     const stored = sets === 0 ? '' : `; ${counted(sets, 'set')} stored`;
     findings.push({ section, level: 'ok', text: `packages come from ${mask(url)}${more}${stored}` });
   } catch (error) {

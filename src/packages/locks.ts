@@ -3,12 +3,16 @@
  * day, or after its set was removed. A lock also keeps its request from the network.
  */
 import { createHash } from 'node:crypto';
-import { mkdir, readdir, stat, utimes } from 'node:fs/promises';
+import { mkdir, readdir, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { BridgeError, messageOf } from '../base/errors.ts';
 import { ensureDirectory, readBounded, writeAtomically } from '../state/state-files.ts';
+import type { PackageIndex } from './package-index.ts';
 import { LockedPackageSchema, MAX_SET_PACKAGES } from './report.ts';
+
+/** Chosen. */
+const MAX_WORD_CHARS = 40;
 
 const LockSchema = z.strictObject({
   version: z.literal(1),
@@ -21,14 +25,33 @@ const LockSchema = z.strictObject({
     .regex(/^[0-9a-f]{64}$/)
     .nullable(),
   packages: z.array(LockedPackageSchema).max(MAX_SET_PACKAGES),
+  /** The image that the wheels were chosen for: what it has is not among them. */
+  image: z.string().optional(),
+  /** Who allowed the installation. */
+  allowed_by: z.string().max(MAX_WORD_CHARS).optional(),
+  /** When it was added with the command `packages add`, in milliseconds since 1970. */
+  added_at: z.number().optional(),
 });
 export type PackageLock = z.infer<typeof LockSchema>;
+
+/** A lock with its place. */
+export interface StoredLock {
+  readonly key: string;
+  readonly lock: PackageLock;
+  readonly usedAtMs: number;
+}
 
 export interface PackageLocks {
   /** Undefined if there is none for this interpreter, or it cannot be used. */
   find(key: string, python: string): Promise<PackageLock | undefined>;
-  /** Ids of sets, the one that was used last at the end. */
-  recentlyUsed(): Promise<string[]>;
+  /** All that can be read. */
+  all(): Promise<StoredLock[]>;
+  /** When each set was used last, in seconds since 1970. */
+  usedAt(): Promise<Record<string, number>>;
+  /** Notes that a lock was used now: the store itself is read-only for sessions. */
+  touch(key: string): Promise<void>;
+  /** Removes the locks that lead to these sets. */
+  forget(sets: ReadonlySet<string>): Promise<void>;
   /** Rejects with `STATE_WRITE_FAILED`. */
   write(key: string, lock: PackageLock): Promise<void>;
 }
@@ -38,8 +61,20 @@ const MAX_LOCK_BYTES = 2 * 1024 * 1024;
 /** Chosen: the store has fewer sets. */
 const MAX_LOCKS = 1_000;
 
-/** What a lock is valid for, as a name of a file. */
-export function lockKey(parts: Readonly<Record<string, unknown>>): string {
+/** What decides which versions a request resolves to. */
+export interface LockedRequest {
+  readonly requirements: readonly string[];
+  /** Versions that are fixed. */
+  readonly constraints: readonly string[];
+  readonly index: Pick<PackageIndex, 'url' | 'extra' | 'mask'>;
+  readonly image: string;
+  readonly minAgeMs: number;
+}
+
+/** The name of the lock of a request. */
+export function lockKey({ constraints, image, index, minAgeMs, requirements }: LockedRequest): string {
+  const addresses = [index.url, ...index.extra].map((url) => index.mask(url));
+  const parts = { requirements, constraints, addresses, image, minAgeMs };
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }
 
@@ -52,31 +87,48 @@ async function readLock(path: string): Promise<PackageLock | undefined> {
 export function createPackageLocks(stateDir: string): PackageLocks {
   const directory = join(stateDir, 'packages');
   const fileOf = (key: string) => join(directory, key + EXTENSION);
+
+  async function touch(key: string): Promise<void> {
+    const now = new Date();
+    await utimes(fileOf(key), now, now).catch(() => undefined);
+  }
+
+  async function all(): Promise<StoredLock[]> {
+    const files = (await readdir(directory).catch((): string[] => [])).filter((file) => file.endsWith(EXTENSION));
+    const read = files.slice(0, MAX_LOCKS).map(async (file): Promise<StoredLock | undefined> => {
+      const path = join(directory, file);
+      const [{ mtimeMs }, lock] = await Promise.all([stat(path), readLock(path)]);
+      return lock && { key: file.slice(0, -EXTENSION.length), lock, usedAtMs: mtimeMs };
+    });
+    const found = await Promise.all(read.map((one) => one.catch(() => undefined)));
+    return found.filter((one) => one !== undefined);
+  }
+
   return {
     async find(key, python) {
       try {
         const lock = await readLock(fileOf(key));
-        // Shows when the set was used last; the store itself is read-only for sessions.
-        const now = new Date();
-        await utimes(fileOf(key), now, now).catch(() => undefined);
+        await touch(key);
         // The image may have been replaced under the same name.
         return lock?.python === python ? lock : undefined;
       } catch {
         return undefined;
       }
     },
-    async recentlyUsed() {
-      const files = (await readdir(directory).catch((): string[] => [])).filter((file) => file.endsWith(EXTENSION));
-      const read = files.slice(0, MAX_LOCKS).map(async (file) => {
-        const path = join(directory, file);
-        const [{ mtimeMs }, lock] = await Promise.all([stat(path), readLock(path)]);
-        return { usedAt: mtimeMs, set: lock?.set };
-      });
-      const found = (await Promise.all(read.map((one) => one.catch(() => undefined)))).filter(
-        (one) => one !== undefined,
-      );
-      const sorted = found.toSorted((one, other) => one.usedAt - other.usedAt);
-      return sorted.flatMap(({ set }) => set ?? []);
+    all,
+    async usedAt() {
+      const times = new Map<string, number>();
+      for (const { lock, usedAtMs } of await all()) {
+        if (lock.set !== null) {
+          times.set(lock.set, Math.max(times.get(lock.set) ?? 0, Math.floor(usedAtMs / 1000)));
+        }
+      }
+      return Object.fromEntries(times);
+    },
+    touch,
+    async forget(sets) {
+      const forgotten = (await all()).filter(({ lock }) => lock.set !== null && sets.has(lock.set));
+      await Promise.all(forgotten.map(({ key }) => rm(fileOf(key), { force: true })));
     },
     async write(key, lock) {
       try {

@@ -9,13 +9,14 @@ import { limitConcurrency } from '../base/limit-concurrency.ts';
 import { checked, type Method } from '../calls/method.ts';
 import { type Engine, PACKAGES_FOLDER } from '../engines/engine.ts';
 import type { CallContext } from '../session/dispatch.ts';
+import { type AddedPackages, findAdded, hasPackage } from './added.ts';
 import { type BuildJob, buildPackages } from './build.ts';
 import { type AllowedBy, askToInstall, type PackagesMode, refuseIfOff } from './consent.ts';
 import { distributionOf } from './import-names.ts';
 import { createPackageLocks, lockKey, type PackageLock } from './locks.ts';
 import type { PackageIndex } from './package-index.ts';
-import type { ReportOf } from './report.ts';
-import { MAX_REQUIREMENT_CHARS, normalizeName, parseRequirement, type Requirement } from './requirement.ts';
+import type { LockedPackage, ReportOf } from './report.ts';
+import { MAX_REQUIREMENT_CHARS, parseRequirement, type Requirement } from './requirement.ts';
 
 /** The call that installs. */
 export type InstallingCall = Pick<
@@ -37,6 +38,8 @@ export interface PackagesOptions {
   /** Files uploaded more recently are not fetched; 0 for no limit. */
   readonly minAgeMs: number;
   readonly maxBytes: number;
+  /** Sets that were not used for longer are removed; 0 for no limit. */
+  readonly maxAgeMs: number;
   /** Read when it is first needed. Rejects with `CONFIG_INVALID`. */
   readonly readIndex: () => Promise<PackageIndex>;
   /** Source of the builder's program. */
@@ -56,6 +59,8 @@ interface Request {
   readonly requirements: readonly string[];
   /** The versions that the session has. */
   readonly constraints: readonly string[];
+  /** What the session has. */
+  readonly present: readonly LockedPackage[];
   /** Of its lock. */
   readonly key: string;
   /** Whether there is no need to ask. */
@@ -128,7 +133,7 @@ class Packages {
       throw noBuilder(engine, wanted);
     }
     const before = (call.sandbox && this.#installed.get(call.sandbox)) ?? (await this.#preinstalled(params, call));
-    const isThere = before !== undefined && wanted.every((one) => hasPackage(before, one));
+    const isThere = before !== undefined && wanted.every((one) => hasPackage(before.lock.packages, before.requirements, one));
     if (!isThere) {
       refuseIfOff(mode, wanted);
     }
@@ -161,24 +166,34 @@ class Packages {
     const { image, minAgeMs, readIndex } = this.#options;
     const index = await readIndex();
     const requirements = [...new Set([...(before?.requirements ?? []), ...wanted.map(({ text }) => text)])].toSorted();
-    const constraints = (before?.lock.packages ?? []).map(({ name, version }) => `${name}==${version}`).toSorted();
-    const addresses = [index.url, ...index.extra].map((url) => index.mask(url));
-    const key = lockKey({ requirements, constraints, addresses, image, minAgeMs });
-    return { wanted, requirements, constraints, key };
+    const present = before?.lock.packages ?? [];
+    const constraints = present.map(({ name, version }) => `${name}==${version}`).toSorted();
+    const key = lockKey({ requirements, constraints, index, image, minAgeMs });
+    return { wanted, requirements, constraints, present, key };
   }
 
   async #install(request: Request, params: InstallParams, call: InstallingCall): Promise<Installed> {
     const { minAgeMs, mode, readIndex } = this.#options;
     const { constraints, isAllowed, key, requirements, wanted } = request;
-    const found = await this.#locks.find(key, params.python);
-    if (found !== undefined && !params.is_gone) {
-      return { ...request, lock: found };
+    const lock = await this.#locks.find(key, params.python);
+    const found = lock === undefined ? await this.#findAdded(request, params.python) : { lock, packages: lock.packages };
+    if (found?.lock !== undefined && !params.is_gone) {
+      return { ...request, lock: found.lock };
     }
     const uploadedBefore = minAgeMs === 0 ? undefined : new Date(Date.now() - minAgeMs);
     const job = { requirements, constraints, uploadedBefore, lock: found?.packages };
     const allowedBy =
       found !== undefined ? 'lock' : isAllowed === true ? 'setting' : await askToInstall(wanted, mode, call);
     return { ...request, lock: await this.#build(key, job, { index: await readIndex(), allowedBy, call }) };
+  }
+
+  /** What a person has added to the store serves a request without an index, and without another question. */
+  async #findAdded({ present, wanted }: Request, python: string): Promise<AddedPackages | undefined> {
+    const found = findAdded(await this.#locks.all(), { image: this.#options.image, python, present, wanted });
+    if (found?.key !== undefined) {
+      await this.#locks.touch(found.key);
+    }
+    return found;
   }
 
   /** Waits for the build, which continues if the call is cancelled: the next cell finds its lock. */
@@ -192,12 +207,16 @@ class Packages {
   }
 
   #start(key: string, job: BuildJob, { allowedBy, call, index }: BuildReason): Promise<PackageLock> {
-    const { engine, maxBytes, onInstalled, readProgram } = this.#options;
+    const { engine, image, maxAgeMs, maxBytes, onInstalled, readProgram } = this.#options;
     const work = async (): Promise<PackageLock> => {
-      const [program, recentlyUsed] = await Promise.all([readProgram(), this.#locks.recentlyUsed()]);
+      const [program, usedAt] = await Promise.all([readProgram(), this.#locks.usedAt()]);
       const onProgress = (report: ReportOf<'progress'>): void => call.onToolProgress?.(progressOf(report));
-      const done = await buildPackages(job, { engine, program, index, maxBytes, recentlyUsed, onProgress });
+      const done = await buildPackages(job, { engine, program, index, maxBytes, maxAgeMs, usedAt, onProgress });
+      const earlier = await this.#locks.find(key, done.python);
       const lock = {
+        ...earlier,
+        ...(allowedBy === 'lock' ? {} : { allowed_by: allowedBy }),
+        image,
         version: 1 as const,
         requirements: [...job.requirements],
         python: done.python,
@@ -221,12 +240,6 @@ class Packages {
     running.catch(() => undefined);
     return running;
   }
-}
-
-/** Any version of a package satisfies its bare name, also of one that another needs. */
-function hasPackage({ lock, requirements }: Installed, { name, text }: Requirement): boolean {
-  const isBare = text === name;
-  return requirements.includes(text) || (isBare && lock.packages.some((one) => normalizeName(one.name) === name));
 }
 
 function answerOf({ packages, set }: PackageLock): InstallAnswer {

@@ -4,6 +4,8 @@ import { isPackageName } from './requirement.ts';
 
 /** Chosen: the packages of the largest sets that people use, with room. */
 export const MAX_SET_PACKAGES = 500;
+/** Chosen: a store of the default size has fewer. */
+export const MAX_SETS = 1_000;
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 
@@ -36,6 +38,20 @@ const ReportSchema = z.discriminatedUnion('type', [
     python: text,
   }),
   z.strictObject({
+    type: z.literal('set'),
+    id: sha256,
+    /** The interpreter and the platform that its wheels were chosen for. */
+    python: text,
+    packages: z.array(LockedPackageSchema).max(MAX_SET_PACKAGES),
+    /** Shared with other sets that have the same wheels. */
+    bytes,
+    /** Seconds since 1970. */
+    made_at: bytes,
+    in_use: z.boolean(),
+  }),
+  z.strictObject({ type: z.literal('listed'), bytes }),
+  z.strictObject({ type: z.literal('removed'), sets: z.array(sha256).max(MAX_SETS), bytes }),
+  z.strictObject({
     type: z.literal('failed'),
     kind: z.enum([
       'network',
@@ -48,12 +64,13 @@ const ReportSchema = z.discriminatedUnion('type', [
       'tool',
       'disk',
       'store',
+      'busy',
       'internal',
     ]),
     reason: text,
   }),
 ]);
-type Report = z.infer<typeof ReportSchema>;
+export type Report = z.infer<typeof ReportSchema>;
 export type ReportOf<Type extends Report['type']> = Extract<Report, { readonly type: Type }>;
 
 /** The report in a line; undefined if it is not one. */

@@ -50,6 +50,8 @@ const MIN_AUDIT_BYTES = 1024 ** 2;
 const PREINSTALLED = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}(\[[A-Za-z0-9._-]+\])?([=<>~!]=?[A-Za-z0-9.*+!-]{1,64})?$/;
 /** A year. */
 const MAX_PACKAGE_AGE_MS = 8_760 * HOUR_MS;
+/** Ten years. */
+const MAX_UNUSED_MS = 87_600 * HOUR_MS;
 /** Chosen: less has no room for any useful package. */
 const MIN_PACKAGES_BYTES = 1024 ** 2;
 /** Ten years. */
@@ -302,6 +304,13 @@ const DEFINITIONS = {
       'Maximum size of the package store, and of one installation. Beyond it, packages that no session uses are removed, the least recently used first.',
     allowed: 'a size of at least 1m, such as 512m or 4g',
     schema: z.string().transform(parseSizeBytes).pipe(z.int().min(MIN_PACKAGES_BYTES)),
+  },
+  packagesMaxAgeMs: {
+    variable: 'MCP_BRIDGE_PACKAGES_MAX_AGE',
+    default: '90d',
+    meaning: 'Packages that no session has used for longer are removed from the store. `0` keeps them.',
+    allowed: 'a duration up to 3650d, such as 90d or 0',
+    schema: z.string().transform(parseDurationMs).pipe(z.int().min(0).max(MAX_UNUSED_MS)),
   },
   packagesStore: {
     variable: 'MCP_BRIDGE_PACKAGES_STORE',

@@ -5,6 +5,7 @@ import json
 import os
 import stat
 import tempfile
+import time
 import unittest
 import zipfile
 from typing import Any
@@ -75,8 +76,11 @@ class PruneTest(unittest.TestCase):
                     file.write(os.urandom(1 << 16))
         return builder.publish_set([{"sha256": name} for name in wheels], self.store)
 
-    def prune(self, max_bytes: int, used: list[str], kept: str) -> None:
-        builder.prune(self.store, {"max_bytes": max_bytes, "recently_used": used}, kept)
+    def prune(self, max_bytes: int, used: list[str], kept: str | None, max_age: int | None = None) -> list[str] | None:
+        """Prunes a store whose sets were used an hour ago, the last one of `used` last."""
+        hour_ago = time.time() - 3600
+        used_at = {identity: hour_ago + position for position, identity in enumerate(used)}
+        return builder.prune(self.store, {"max_bytes": max_bytes, "max_age": max_age, "used_at": used_at}, kept)
 
     def sets(self) -> set[str]:
         return set(os.listdir(self.store.sets))
@@ -87,13 +91,29 @@ class PruneTest(unittest.TestCase):
         self.assertEqual(self.sets(), {one, two})
 
     def test_the_least_recently_used_sets_go_first_with_the_wheels_that_only_they_have(self) -> None:
-        unknown, old, new, kept = self.make_set("a"), self.make_set("b"), self.make_set("c"), self.make_set("d", "b")
-        self.prune(3 << 16, [old, new, kept], kept)
+        older, old, new, kept = self.make_set("a"), self.make_set("b"), self.make_set("c"), self.make_set("d", "b")
+        self.assertEqual(self.prune(3 << 16, [older, old, new, kept], kept), [older])
         self.assertEqual(self.sets(), {old, new, kept})
         self.assertEqual(sorted(os.listdir(self.store.wheels)), ["b", "c", "d"])
         self.prune(2 << 16, [old, new, kept], kept)
         self.assertEqual(self.sets(), {kept})
-        self.assertNotIn(unknown, self.sets())
+
+    def test_sets_that_were_not_used_for_too_long_go_even_if_the_store_fits(self) -> None:
+        used, unknown = self.make_set("a"), self.make_set("b")
+        self.assertEqual(self.prune(1 << 30, [used], None, max_age=7200), [])
+        # No session of this host used the other; it is as old as its folder.
+        self.assertEqual(self.prune(1 << 30, [used], None, max_age=1800), [used])
+        self.assertEqual(self.sets(), {unknown})
+        manifest = os.path.join(self.store.sets, unknown, "manifest.json")
+        os.utime(manifest, (1, 1))
+        self.assertEqual(self.prune(1 << 30, [], None, max_age=1800), [unknown])
+        self.assertEqual(os.listdir(self.store.wheels), [])
+
+    def test_wheels_that_a_killed_builder_put_into_no_set_go(self) -> None:
+        kept = self.make_set("a")
+        os.makedirs(os.path.join(self.store.wheels, "b", "b"))
+        self.prune(1 << 30, [], kept)
+        self.assertEqual(os.listdir(self.store.wheels), ["a"])
 
     def test_a_set_in_use_stays(self) -> None:
         used, kept = self.make_set("a"), self.make_set("b")
@@ -106,8 +126,10 @@ class PruneTest(unittest.TestCase):
         other = builder.Store(os.path.dirname(self.store.sets))
         self.addCleanup(other.close)
         one, kept = self.make_set("a"), self.make_set("b")
-        self.prune(1, [], kept)
+        self.assertIsNone(self.prune(1, [], kept))
         self.assertEqual(self.sets(), {one, kept})
+        with self.assertRaisesRegex(builder.JobError, "nothing was removed"):
+            builder.remove_sets(self.store, {"sets": [one]})
 
 
 class ExtractTest(unittest.TestCase):

@@ -37,6 +37,7 @@ export interface BubblewrapRequest {
   readonly packages?: string | undefined;
   /** See `StartRequest`. */
   readonly isBuilder?: boolean | undefined;
+  readonly isOffline?: boolean | undefined;
   /** Program and arguments of PID 1; `python3` stands for the interpreter. */
   readonly command: readonly string[];
   readonly hardLimits?: HardLimits | undefined;
@@ -109,9 +110,10 @@ function limitArguments({ tools, limits, hardLimits }: BubblewrapRequest): strin
   ];
 }
 
-function namespaceArguments({ isBuilder, name, user }: BubblewrapRequest): string[] {
+function namespaceArguments({ isBuilder, isOffline, name, user }: BubblewrapRequest): string[] {
   const [uid, gid] = userAndGroup(user);
-  const namespaces = ['user', 'pid', ...(isBuilder === true ? [] : ['net']), 'ipc', 'uts', 'cgroup'];
+  const hasNetwork = isBuilder === true && isOffline !== true;
+  const namespaces = ['user', 'pid', ...(hasNetwork ? [] : ['net']), 'ipc', 'uts', 'cgroup'];
   return [
     ...namespaces.map((namespace) => `--unshare-${namespace}`),
     '--disable-userns',

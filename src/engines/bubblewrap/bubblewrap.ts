@@ -99,6 +99,7 @@ class BubblewrapEngine implements Engine {
       mounts,
       packages: await this.#packageFolder(),
       isBuilder: request.isBuilder,
+      isOffline: request.isOffline,
       hardLimits,
       command: request.command,
     });

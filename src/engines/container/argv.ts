@@ -31,6 +31,7 @@ export interface RunRequest extends SandboxOptions {
   readonly command: readonly string[];
   /** See `StartRequest`. */
   readonly isBuilder?: boolean | undefined;
+  readonly isOffline?: boolean | undefined;
   /** Flags that this engine refused earlier. Only those in `OMITTABLE_FLAGS` are omitted. */
   readonly omit?: ReadonlySet<string> | undefined;
   /** The upper bound of what a container can get. */
@@ -117,14 +118,15 @@ function identityFlags(request: RunRequest): string[] {
   return ['--rm', '--interactive', '--pull=never', `--name=${request.name}`, ...labels];
 }
 
-function isolationFlags({ isBuilder, packages, user }: RunRequest): string[] {
+function isolationFlags({ isBuilder, isOffline, packages, user }: RunRequest): string[] {
+  const offline = ['--network=none', '--hostname=sandbox'];
   const common = ['--ipc=private', '--cgroupns=private', '--cap-drop=ALL', '--security-opt=no-new-privileges'];
   if (isBuilder !== true) {
-    return ['--network=none', '--hostname=sandbox', ...common, `--user=${userAndGroup(user).join(':')}`];
+    return [...offline, ...common, `--user=${userAndGroup(user).join(':')}`];
   }
-  const isHost = packages?.network === 'host';
+  const online = packages?.network === 'host' ? ['--network=host'] : ['--hostname=sandbox'];
   return [
-    ...(isHost ? ['--network=host'] : ['--hostname=sandbox']),
+    ...(isOffline === true ? offline : online),
     ...common,
     // A new volume belongs to root. The builder gives it to its own user, becomes that user, and has no capability left.
     ...['CHOWN', 'SETUID', 'SETGID'].map((name) => `--cap-add=${name}`),

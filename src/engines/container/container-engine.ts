@@ -206,6 +206,7 @@ class ContainerEngine implements Engine {
       labels,
       command: request.command,
       isBuilder: request.isBuilder,
+      isOffline: request.isOffline,
       omit: this.#omittedFlags,
       hardLimits: readHardLimits(),
     });

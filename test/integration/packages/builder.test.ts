@@ -38,13 +38,15 @@ async function build(count: number, killAfterMs?: number) {
   child.stdin.on('error', () => undefined);
   const job = {
     store,
+    do: 'build',
     uid: 65_533,
     requirements: PACKAGES.slice(0, count),
     constraints: [],
     uploaded_before: '2021-01-01T00:00:00Z',
     lock: null,
     max_bytes: 1024 ** 3,
-    recently_used: [],
+    max_age: null,
+    used_at: {},
     index: { url: index.url, extra: [], certificates: null, proxies: {} },
   };
   child.stdin.write(`${JSON.stringify(job)}\n`);

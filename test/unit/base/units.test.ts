@@ -8,12 +8,13 @@ test.each([
   ['2m', 120_000],
   ['1.5h', 5_400_000],
   ['500ms', 500],
+  ['90d', 7_776_000_000],
   ['0', 0],
 ])('parses the duration %j', (text, ms) => {
   expect(parseDurationMs(text)).toBe(ms);
 });
 
-test.each(['', 's', '-1', '+1', '1d', '1e3', '1 000', '1s2', 'NaN', 'Infinity', '٣'])(
+test.each(['', 's', '-1', '+1', '1w', '1e3', '1 000', '1s2', 'NaN', 'Infinity', '٣'])(
   'rejects the duration %j',
   (text) => {
     expect(parseDurationMs(text)).toBeNaN();

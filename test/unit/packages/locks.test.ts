@@ -5,11 +5,12 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createPackageLocks, lockKey, type PackageLock } from '../../../src/packages/locks.ts';
 
 const PYTHON = 'cpython-314 linux x86_64';
+const setOf = (letter: string) => letter.repeat(64);
 const lockOf = (set: string): PackageLock => ({
   version: 1,
   requirements: ['a'],
   python: PYTHON,
-  set: set.repeat(64),
+  set: setOf(set),
   packages: [],
 });
 
@@ -48,11 +49,28 @@ describe('locks', () => {
     }
     writeFileSync(join(folder, 'packages', 'd.lock.json'), 'damaged');
     await locks.find('a', PYTHON);
-    await expect(locks.recentlyUsed()).resolves.toEqual(['b', 'c', 'a'].map((name) => name.repeat(64)));
+    const usedAt = await locks.usedAt();
+    expect(usedAt).toMatchObject({ [setOf('b')]: 1, [setOf('c')]: 2 });
+    expect(Object.keys(usedAt)).toHaveLength(3);
+    expect(usedAt[setOf('a')]).toBeGreaterThan(1_000_000);
+  });
+
+  it('that lead to removed sets are forgotten', async () => {
+    const locks = createPackageLocks(folder);
+    await locks.write('k', lockOf('a'));
+    await locks.write('l', lockOf('b'));
+    await locks.forget(new Set([setOf('a')]));
+    expect((await locks.all()).map(({ key }) => key)).toEqual(['l']);
   });
 
   it('differ in their keys by everything that decides about versions', () => {
-    expect(lockKey({ requirements: ['a'], image: 'x' })).not.toBe(lockKey({ requirements: ['a'], image: 'y' }));
-    expect(lockKey({ requirements: ['a'] })).toMatch(/^[0-9a-f]{64}$/);
+    const index = { url: 'https://x.example', extra: [], mask: (text: string) => text };
+    const request = { requirements: ['a'], constraints: [], index, image: 'x', minAgeMs: 0 };
+    const others = [{ requirements: ['b'] }, { constraints: ['a==1'] }, { image: 'y' }, { minAgeMs: 1 }];
+    const keys = [{}, ...others, { index: { ...index, url: 'https://y.example' } }].map((more) => {
+      return lockKey({ ...request, ...more });
+    });
+    expect(new Set(keys).size).toBe(6);
+    expect(keys[0]).toMatch(/^[0-9a-f]{64}$/);
   });
 });

@@ -67,6 +67,8 @@ describe('the command of a bubblewrap sandbox', () => {
     expect(builder).toContain('--bind /srv/store /packages --chdir');
     expect(builder).toContain('--ro-bind-try /etc/resolv.conf /etc/resolv.conf');
     expect(builder).not.toMatch(/--unshare-net|--cap-add|\/srv\/out/);
+    const offline = buildBubblewrapCommand({ ...request, packages, isBuilder: true, isOffline: true });
+    expect(offline).toContain('--unshare-net');
   });
 
   it('stays within the hard limits of this process', () => {

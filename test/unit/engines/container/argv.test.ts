@@ -131,6 +131,8 @@ describe('arguments of a start', () => {
     ]);
     const local = { ...packages, network: 'host' as const };
     expect(buildRunArguments({ ...request, packages: local, isBuilder: true })).toContain('--network=host');
+    const offline = buildRunArguments({ ...request, packages: local, isBuilder: true, isOffline: true });
+    expect(offline.filter((flag) => flag.startsWith('--network'))).toEqual(['--network=none']);
   });
 
   it('lets the user read what code writes to a mounted folder', () => {
