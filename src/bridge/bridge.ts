@@ -1,5 +1,4 @@
 /** Builds the bridge from settings, engines, servers, sessions and features. */
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createCellApprovals } from '../approvals/index.ts';
@@ -16,7 +15,7 @@ import { resolveName } from '../catalog/names.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
 import { detectEngine } from '../engines/detect.ts';
 import type { Engine } from '../engines/engine.ts';
-import { packageMethods, readPackageIndex } from '../packages/index.ts';
+import { packageMethods, readBuilderProgram, readPackageIndex } from '../packages/index.ts';
 import { createSavedTools, type SavedTools, type SavedToolsOptions, savedToolMethods } from '../saved-tools/index.ts';
 import { createSecretMask } from '../secrets/index.ts';
 import { AUTOLOAD_SUMMARY, CAPABILITY_SUMMARY, PACKAGES_SUMMARY } from '../server/capabilities.ts';
@@ -32,7 +31,6 @@ import type { UpstreamPool } from '../upstream/pool.ts';
 import { type BridgeServers, createConfiguredServers, createGatedCalls } from './build-servers.ts';
 
 const KERNEL_FOLDER = fileURLToPath(new URL('sandbox-runtime/bridge_kernel', PACKAGE_ROOT));
-const BUILDER_PROGRAM = new URL('sandbox-runtime/package_builder/builder.py', PACKAGE_ROOT);
 
 /** Rejects with `ENGINE_UNAVAILABLE` if no engine is installed; the next cell tries again. */
 export async function createBridge(settings: Settings, logger: Logger): Promise<Bridge> {
@@ -122,7 +120,7 @@ function featureMethods({ artifacts, engine, savedTools, settings, trail }: Feat
     maxBytes: settings.packagesMaxBytes,
     maxAgeMs: settings.packagesMaxAgeMs,
     readIndex: () => readPackageIndex(process.env),
-    readProgram: () => readFile(BUILDER_PROGRAM, 'utf8'),
+    readProgram: readBuilderProgram,
     stateDir: settings.stateDir,
     image: settings.image,
     preinstall: settings.preinstall,

@@ -63,5 +63,6 @@ function inOurWords(message: string): string {
       return `. Did you mean ${names.replace(/[^\s,]+/g, "'$&'").replace(/, (?=\S+$)/, ' or ')}?`;
     })
     .replace(/^option '(?:-\w, )?(--[\w-]+)[^']*' argument '(.*)' is invalid\. It must be/s, "$1 is '$2'; it must be")
+    .replace(/^command-argument value '(.*)' is invalid for argument '(.*)'\. It must be/s, "<$2> is '$1'; it must be")
     .replaceAll('\n', ' ');
 }

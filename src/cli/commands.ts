@@ -5,7 +5,7 @@ import { execCommand } from '../exec/index.ts';
 import { imageCommand } from '../images/index.ts';
 import { examineRegistrations, installCommand } from '../install/index.ts';
 import { serversCommand } from '../manage-servers/index.ts';
-import { examinePackages } from '../packages/index.ts';
+import { examinePackages, packagesCommand } from '../packages/index.ts';
 import { acceptCommand } from '../pins/index.ts';
 import { examinePolicies, policyCommand } from '../policy/index.ts';
 import { sessionsCommand } from '../session-list/index.ts';
@@ -22,6 +22,7 @@ export const COMMANDS = [
   doctorCommand([examinePackages, examinePolicies, examineRegistrations]),
   sessionsCommand,
   imageCommand,
+  packagesCommand,
   auditCommand,
 ] as const;
 

@@ -1,9 +1,16 @@
 /** `complete`: prints completion candidates for the shell, one per line. Starts no server and reports no errors. */
 
 import { readExamples } from '../manage-servers/index.ts';
+import { createPackageLocks } from '../packages/index.ts';
 import type { CommandContext } from '../terminal/command.ts';
 import { type CompleteCommand, candidatesFor, isOffered, quoteCandidates } from './completion.ts';
 import { createProgram } from './program.ts';
+
+/** Names of packages that have a lock. */
+async function knownPackages(stateDir: string): Promise<string[]> {
+  const all = await createPackageLocks(stateDir).all();
+  return [...new Set(all.flatMap(({ lock }) => lock.packages.map(({ name }) => name)))].toSorted();
+}
 
 export interface CompleteOptions extends CommandContext {
   readonly writeOut: (text: string) => void;
@@ -26,12 +33,13 @@ export async function complete({ shell, words }: CompleteCommand, options: Compl
   if (words[0] === 'servers' && words.length > 3) {
     await configured.known.ready();
   }
+  const packages = words[0] === 'packages' ? await knownPackages(options.settings.stateDir) : [];
   const toolsOf = (name: string): string[] => {
     const server = configured.known.servers().find((candidate) => candidate.name === name);
     return ((server && configured.known.metadata(server)?.tools) ?? []).map((tool) => tool.name).filter(isOffered);
   };
   const program = createProgram({ settle: () => undefined, show: () => undefined });
-  const candidates = candidatesFor(program, words, { servers, disabledServers, examples, toolsOf });
+  const candidates = candidatesFor(program, words, { servers, disabledServers, examples, packages, toolsOf });
   writeOut(
     quoteCandidates(candidates, shell)
       .map((word) => `${word}\n`)

@@ -103,6 +103,8 @@ export interface KnownNames {
   readonly disabledServers: readonly string[];
   /** Of the server definitions that ship with the package. */
   readonly examples: readonly string[];
+  /** Packages that were installed or added. */
+  readonly packages: readonly string[];
   /** Cached tools of a server. */
   readonly toolsOf: (server: string) => readonly string[];
 }
@@ -164,8 +166,11 @@ function namesFor(
   argument: string | undefined,
   command: string,
   [server = '']: readonly string[],
-  { disabledServers, servers, toolsOf }: KnownNames,
+  { disabledServers, packages, servers, toolsOf }: KnownNames,
 ): readonly string[] {
+  if (argument === 'package') {
+    return packages;
+  }
   if (argument === 'tool') {
     return toolsOf(server);
   }

@@ -42,7 +42,8 @@ export function findAdded(locks: readonly StoredLock[], request: AddedRequest): 
   for (const requirement of wanted) {
     const isThere = hasPackage(packages, [], requirement);
     const found = added.find(
-      ({ lock }) => hasPackage(lock.packages, lock.requirements, requirement) && unite(packages, lock.packages) !== undefined,
+      ({ lock }) =>
+        hasPackage(lock.packages, lock.requirements, requirement) && unite(packages, lock.packages) !== undefined,
     );
     const united = isThere ? packages : found && unite(packages, found.lock.packages);
     if (united === undefined) {

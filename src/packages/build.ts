@@ -111,6 +111,11 @@ async function runOnce<Type extends Ending>(
   options: BuilderRun<Type>,
 ): Promise<ReportOf<Type> | BridgeError> {
   const { engine, isOffline, program } = options;
+  if (engine.canBuild !== true) {
+    throw new BridgeError('PACKAGE_UNAVAILABLE', `the engine ${engine.name} has no package store`, {
+      hint: 'Install Podman or Docker, or choose an installed one with MCP_BRIDGE_RUNTIME.',
+    });
+  }
   await engine.prepare(() => undefined);
   const sandbox = await engine.start({
     command: ['python3', '-I', '-u', '-X', 'utf8', '-c', program],

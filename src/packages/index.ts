@@ -1,3 +1,6 @@
+export { readBuilderProgram } from './builder-program.ts';
+export { packagesCommand } from './command.ts';
 export { examinePackages } from './doctor-check.ts';
+export { createPackageLocks } from './locks.ts';
 export { readPackageIndex } from './package-index.ts';
 export { packageMethods } from './packages.ts';

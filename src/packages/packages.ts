@@ -133,7 +133,8 @@ class Packages {
       throw noBuilder(engine, wanted);
     }
     const before = (call.sandbox && this.#installed.get(call.sandbox)) ?? (await this.#preinstalled(params, call));
-    const isThere = before !== undefined && wanted.every((one) => hasPackage(before.lock.packages, before.requirements, one));
+    const isThere =
+      before !== undefined && wanted.every((one) => hasPackage(before.lock.packages, before.requirements, one));
     if (!isThere) {
       refuseIfOff(mode, wanted);
     }
@@ -176,7 +177,8 @@ class Packages {
     const { minAgeMs, mode, readIndex } = this.#options;
     const { constraints, isAllowed, key, requirements, wanted } = request;
     const lock = await this.#locks.find(key, params.python);
-    const found = lock === undefined ? await this.#findAdded(request, params.python) : { lock, packages: lock.packages };
+    const found =
+      lock === undefined ? await this.#findAdded(request, params.python) : { lock, packages: lock.packages };
     if (found?.lock !== undefined && !params.is_gone) {
       return { ...request, lock: found.lock };
     }

@@ -10,6 +10,7 @@ const complete = (line: string) =>
     servers: ['git-hub', 'files'],
     disabledServers: ['off'],
     examples: ['everything'],
+    packages: ['numpy', 'pandas'],
     toolsOf: (server) => [`tool-of-${server}`],
   });
 
@@ -31,6 +32,10 @@ test.each([
   ['servers call files tool ', []],
   ['servers approve files a-tool ', ['tool-of-files']],
   ['exec --server f', ['files']],
+  ['packages l', ['list', 'lock']],
+  ['packages show p', ['pandas']],
+  ['packages remove pandas n', ['numpy']],
+  ['packages add p', []],
   ['exec --ser', ['--server']],
   ['install cur', ['cursor']],
   ['install cursor ze', ['zed']],

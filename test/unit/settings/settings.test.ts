@@ -43,6 +43,7 @@ test('has these defaults', () => {
     autoload: false,
     masksSecrets: true,
     packages: 'off',
+    packagesMaxAgeMs: 90 * 24 * 3_600_000,
     packagesMaxBytes: 4 * 1024 ** 3,
     packagesMinAgeMs: 7 * 24 * 3_600_000,
     packagesNetwork: 'default',
