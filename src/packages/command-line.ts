@@ -55,6 +55,14 @@ export function definePackages(program: Command, settle: Settle<PackagesCommand>
         isJson: json === true,
       });
 
+  defineViews(group, take);
+  defineAdd(group, take);
+  defineRemovals(group, take);
+}
+
+type Take = (action: PackagesCommand['action']) => (names: readonly string[], given: Given) => void;
+
+function defineViews(group: Command, take: Take): void {
   group
     .command('list')
     .description('List the sets of packages in the store, the last used first.')
@@ -66,6 +74,17 @@ export function definePackages(program: Command, settle: Settle<PackagesCommand>
     .argument('<package...>', SELECTION)
     .addOption(jsonOption())
     .action(take('show'));
+  const lock = group
+    .command('lock')
+    .description('Print the versions and hashes of all sets, or of those named, as a requirements file for pip.')
+    .argument('[package...]', SELECTION)
+    .option('--output <file>', 'file to write instead')
+    .addOption(jsonOption())
+    .action(take('lock'));
+  addNotes(lock, 'Elsewhere, `packages add -r FILE` fetches the same files.');
+}
+
+function defineAdd(group: Command, take: Take): void {
   const add = group
     .command('add')
     .description('Fetch packages into the store. Sessions then import them without asking anyone.')
@@ -75,8 +94,11 @@ export function definePackages(program: Command, settle: Settle<PackagesCommand>
     .action(take('add'));
   addNotes(
     add,
-    'Reads the same settings for indexes and proxies as the bridge. Exit code: 69 if a package cannot be had.',
+    'Reads the same settings for indexes and proxies as the bridge. Exit code: 69 if a package is not available.',
   );
+}
+
+function defineRemovals(group: Command, take: Take): void {
   const remove = group
     .command('remove')
     .description('Remove sets, or every set with a package.')
@@ -86,22 +108,12 @@ export function definePackages(program: Command, settle: Settle<PackagesCommand>
   addNotes(remove, 'A set that a session uses stays. Exit code: 75 if one did.');
   const prune = group
     .command('prune')
-    .description(
-      'Apply the limits of the store: remove sets that were not used for long, then those used least recently.',
-    )
+    .description('Apply the limits of the store: sets go that were not used for long, then the least recently used.')
     .option('--older-than <duration>', 'how long a set may be unused (default: MCP_BRIDGE_PACKAGES_MAX_AGE)', readAge)
     .option('--all', 'remove everything that no session uses')
     .addOption(jsonOption())
     .action((given: Given) => take('prune')([], given));
   addNotes(prune, 'The same request gets the same files again. `packages remove` also forgets the request.');
-  const lock = group
-    .command('lock')
-    .description('Print the versions and hashes of all sets, or of those named, as a requirements file for pip.')
-    .argument('[package...]', SELECTION)
-    .option('--output <file>', 'file to write instead')
-    .addOption(jsonOption())
-    .action(take('lock'));
-  addNotes(lock, 'Elsewhere, `packages add -r FILE` fetches the same files.');
 }
 
 function readRequirement(text: string, before: readonly string[] = []): string[] {
@@ -114,7 +126,7 @@ function readRequirement(text: string, before: readonly string[] = []): string[]
 
 function readAge(text: string): number {
   const ms = parseDurationMs(text);
-  if (Number.isNaN(ms)) {
+  if (!(ms >= 1)) {
     throw new InvalidArgumentError('It must be a duration such as 12h or 30d.');
   }
   return ms;

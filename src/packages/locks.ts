@@ -84,6 +84,28 @@ async function readLock(path: string): Promise<PackageLock | undefined> {
   return LockSchema.safeParse(JSON.parse(text)).data;
 }
 
+async function readAll(directory: string): Promise<StoredLock[]> {
+  const files = (await readdir(directory).catch((): string[] => [])).filter((file) => file.endsWith(EXTENSION));
+  const read = files.slice(0, MAX_LOCKS).map(async (file): Promise<StoredLock | undefined> => {
+    const path = join(directory, file);
+    const [{ mtimeMs }, lock] = await Promise.all([stat(path), readLock(path)]);
+    return lock && { key: file.slice(0, -EXTENSION.length), lock, usedAtMs: mtimeMs };
+  });
+  const found = await Promise.all(read.map((one) => one.catch(() => undefined)));
+  return found.filter((one) => one !== undefined);
+}
+
+/** In seconds since 1970. */
+function lastUses(locks: readonly StoredLock[]): Record<string, number> {
+  const times = new Map<string, number>();
+  for (const { lock, usedAtMs } of locks) {
+    if (lock.set !== null) {
+      times.set(lock.set, Math.max(times.get(lock.set) ?? 0, Math.floor(usedAtMs / 1000)));
+    }
+  }
+  return Object.fromEntries(times);
+}
+
 export function createPackageLocks(stateDir: string): PackageLocks {
   const directory = join(stateDir, 'packages');
   const fileOf = (key: string) => join(directory, key + EXTENSION);
@@ -91,17 +113,6 @@ export function createPackageLocks(stateDir: string): PackageLocks {
   async function touch(key: string): Promise<void> {
     const now = new Date();
     await utimes(fileOf(key), now, now).catch(() => undefined);
-  }
-
-  async function all(): Promise<StoredLock[]> {
-    const files = (await readdir(directory).catch((): string[] => [])).filter((file) => file.endsWith(EXTENSION));
-    const read = files.slice(0, MAX_LOCKS).map(async (file): Promise<StoredLock | undefined> => {
-      const path = join(directory, file);
-      const [{ mtimeMs }, lock] = await Promise.all([stat(path), readLock(path)]);
-      return lock && { key: file.slice(0, -EXTENSION.length), lock, usedAtMs: mtimeMs };
-    });
-    const found = await Promise.all(read.map((one) => one.catch(() => undefined)));
-    return found.filter((one) => one !== undefined);
   }
 
   return {
@@ -115,19 +126,11 @@ export function createPackageLocks(stateDir: string): PackageLocks {
         return undefined;
       }
     },
-    all,
-    async usedAt() {
-      const times = new Map<string, number>();
-      for (const { lock, usedAtMs } of await all()) {
-        if (lock.set !== null) {
-          times.set(lock.set, Math.max(times.get(lock.set) ?? 0, Math.floor(usedAtMs / 1000)));
-        }
-      }
-      return Object.fromEntries(times);
-    },
+    all: () => readAll(directory),
+    usedAt: async () => lastUses(await readAll(directory)),
     touch,
     async forget(sets) {
-      const forgotten = (await all()).filter(({ lock }) => lock.set !== null && sets.has(lock.set));
+      const forgotten = (await readAll(directory)).filter(({ lock }) => lock.set !== null && sets.has(lock.set));
       await Promise.all(forgotten.map(({ key }) => rm(fileOf(key), { force: true })));
     },
     async write(key, lock) {

@@ -20,7 +20,15 @@ import { progressOf } from './progress.ts';
 import type { LockedPackage } from './report.ts';
 import { normalizeName } from './requirement.ts';
 import { type FileRequirement, parseRequirementsFile, renderLock } from './requirements-file.ts';
-import { describePackage, describeSet, type KnownSet, knownSets, renderStore, renderSets, sizeText } from './set-list.ts';
+import {
+  describePackage,
+  describeSet,
+  type KnownSet,
+  knownSets,
+  renderSets,
+  renderStore,
+  sizeText,
+} from './set-list.ts';
 import { listStore, pruneStore, type Removed, removeSets, type StoreContent } from './store.ts';
 
 export type PackagesRunOptions = CommandContext & Pick<CommandHost, 'env' | 'writeOut' | 'writeError'>;

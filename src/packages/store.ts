@@ -3,7 +3,7 @@ import { type BuilderOptions, limitsOfJob, runBuilder, type StoreLimits } from '
 import { MAX_SETS, type ReportOf } from './report.ts';
 
 /** A finished set, as the store has it. */
-export type StoredSet = Omit<ReportOf<'set'>, 'type'>;
+export type StoredSet = ReportOf<'set'>;
 
 export interface StoreContent {
   readonly sets: readonly StoredSet[];
@@ -16,8 +16,7 @@ export async function listStore(options: BuilderOptions): Promise<StoreContent> 
   const sets = new Map<string, StoredSet>();
   const onReport = (report: ReportOf<'progress' | 'set'>): void => {
     if (report.type === 'set' && sets.size < MAX_SETS) {
-      const { type, ...set } = report;
-      sets.set(set.id, set);
+      sets.set(report.id, report);
     }
   };
   const { bytes } = await runBuilder({ do: 'list' }, { ...options, ending: 'listed', isOffline: true, onReport });

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -100,7 +100,9 @@ for (const engine of covered.filter(({ name }) => name !== 'embedded')) {
     it('adds packages and shows what led to them', async () => {
       const added = await packages('add', 'needs-tiny');
       expect(added).toMatchObject({ exitCode: 0 });
-      expect(added.stdout).toMatch(/^Added needs-tiny 1\.0, tiny-pkg 1\.0\.\nFetched: \d+ KiB\. Set: [0-9a-f]{12}\.\n$/);
+      expect(added.stdout).toMatch(
+        /^Added needs-tiny 1\.0, tiny-pkg 1\.0\.\nFetched: \d+ KiB\. Set: [0-9a-f]{12}\.\n$/,
+      );
       expect(added.stderr).toContain('fetching needs-tiny 1.0, tiny-pkg 1.0');
       expect((await packages('add', 'other-pkg')).exitCode).toBe(0);
       const { sets } = await json('list');
@@ -108,7 +110,9 @@ for (const engine of covered.filter(({ name }) => name !== 'embedded')) {
         { isInUse: false, packages: [{ name: 'other-pkg', version: '1.0' }] },
         { requests: [{ requirements: ['needs-tiny'], allowedBy: 'command' }], packages: { length: 2 } },
       ]);
-      expect((await packages('list')).stdout).toMatch(/^[0-9a-f]{12} {2}\d+ KiB {2}used .* other-pkg 1\.0\n[^\n]*\n2 sets, /);
+      expect((await packages('list')).stdout).toMatch(
+        /^[0-9a-f]{12} {2}\d+ KiB {2}used .* other-pkg 1\.0\n[^\n]*\n2 sets, /,
+      );
       const { stdout } = await packages('show', 'Needs_Tiny');
       expect(stdout).toMatch(/requested {2}needs-tiny \(added with packages add\)/);
       expect(stdout).toMatch(/ {2}tiny-pkg 1\.0 {2}sha256:[0-9a-f]{64}\n/);
@@ -139,7 +143,6 @@ for (const engine of covered.filter(({ name }) => name !== 'embedded')) {
         expect((await bridge.runPython('import other_pkg\nother_pkg.version')).text).toBe("'1.0'");
         expect((await json('list')).sets).toMatchObject([{ isInUse: true }]);
       });
-      // The set is gone that served both additions, and so is the request; others can be fetched again.
       expect(await packages('remove', 'other-pkg')).toMatchObject({ exitCode: 0 });
       expect((await json('list')).sets).toEqual([]);
     });
@@ -150,7 +153,9 @@ for (const engine of covered.filter(({ name }) => name !== 'embedded')) {
       expect(await packages('lock', '--output', file)).toMatchObject({ exitCode: 0, stdout: '' });
       const lock = readFileSync(file, 'utf8');
       expect((await packages('lock', 'tiny-pkg')).stdout).toBe(lock);
-      expect(lock).toMatch(/^# For cpython-.*\nother-pkg==1\.0 \\\n {4}--hash=sha256:[0-9a-f]{64}\ntiny-pkg==1\.0 \\\n/);
+      expect(lock).toMatch(
+        /^# For cpython-.*\nother-pkg==1\.0 \\\n {4}--hash=sha256:[0-9a-f]{64}\ntiny-pkg==1\.0 \\\n/,
+      );
       const [before] = (await json('list')).sets;
       await packages('remove', 'tiny-pkg');
       expect(await packages('add', '-r', file)).toMatchObject({ exitCode: 0 });
@@ -172,24 +177,37 @@ for (const engine of covered.filter(({ name }) => name !== 'embedded')) {
       }
       const before = (await json('list')).sets as { id: string }[];
       expect(before).toHaveLength(3);
-      const young = await packages('prune', '--older-than', '1h', '--json');
-      expect(JSON.parse(young.stdout)).toMatchObject({ removed: [], bytes: 0 });
+      expect(await json('prune', '--older-than', '1h')).toMatchObject({ removed: [], bytes: 0 });
       // The least recently used one serves a session now, and is the last to go.
       await use(async (bridge) => {
         expect((await bridge.runPython('import needs_tiny\nneeds_tiny.version')).text).toBe("'1.0'");
       });
       const [used] = (await json('list')).sets;
       expect(used.id).toBe(before[2]?.id);
+      expect((await run(environment({ MCP_BRIDGE_PACKAGES_MAX_SIZE: '1m' }), 'prune')).stdout).toContain('nothing to');
       const all = await json('prune', '--all');
       expect(all.removed.map(({ id }: { id: string }) => id)).toEqual([before[2]?.id, before[0]?.id, before[1]?.id]);
       expect(all.bytes).toBeGreaterThan(0);
       expect((await json('list')).sets).toEqual([]);
+
+      await packages('add', 'other-pkg');
+      const monthAgo = new Date(Date.now() - 40 * 24 * 3_600_000);
+      const locks = join(folder, 'packages');
+      readdirSync(locks).forEach((file) => utimesSync(join(locks, file), monthAgo, monthAgo));
+      await packages('add', 'needs-tiny');
+      expect((await json('prune')).removed).toEqual([]);
+      const old = await json('prune', '--older-than', '30d');
+      expect(old.removed).toMatchObject([{ packages: [{ name: 'other-pkg' }] }]);
+      // The same request gets the same files again.
+      await use(async (bridge) => {
+        expect((await bridge.runPython('import other_pkg\nother_pkg.version')).text).toBe("'1.0'");
+      });
     });
 
     it.each([
       ['an unknown name', ['show', 'no-such'], 64, "the store has no package or set 'no-such'"],
       ['an unknown name to remove', ['remove', 'no-such'], 64, "the store has no package or set 'no-such'"],
-      ['an address', ['add', 'https://x.example/a.whl'], 64, 'It must be|it must be a package'],
+      ['an address', ['add', 'https://x.example/a.whl'], 64, "<requirement> is 'https:.*'; it must be a package"],
       ['no package', ['add'], 64, 'no package was named'],
       ['a file that is missing', ['add', '-r', '/no/such/file'], 64, '/no/such/file cannot be read'],
       ['a package that the index lacks', ['add', 'no-such-package'], 69, 'the index has no wheel of no-such-package'],
