@@ -141,9 +141,9 @@ export const PackagesInstalledSchema = z
     ...common,
     cell: cellKey.describe('Id of the cell that asked for them; its cell number is 0 for a background job.'),
     allowed_by: z
-      .enum(['common', 'setting', 'user', 'lock'])
+      .enum(['common', 'setting', 'user', 'command', 'lock'])
       .describe(
-        'Who allowed it: the list of common packages, `MCP_BRIDGE_PACKAGES=any`, the user when asked, or an earlier installation of the same files.',
+        'Who allowed it: the list of common packages, `MCP_BRIDGE_PACKAGES=any`, the user when asked, the user with `packages add`, or an earlier installation of the same files.',
       ),
     packages: z.array(z.string()).describe('Each wheel, as `NAME==VERSION sha256:HASH`.'),
     fetched_bytes: count.describe('Bytes fetched; 0 if the store had all of them.'),

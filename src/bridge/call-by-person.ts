@@ -1,4 +1,7 @@
-/** Makes a call for a person, through the same gates as calls of code. The audit log shows it as a cell of its own session. */
+/**
+ * Makes a call for a person, through the same gates as calls of code, and records what a person does to packages. The audit log shows
+ * each as a cell of its own session.
+ */
 import { randomUUID } from 'node:crypto';
 import { createTerminalApprovals } from '../approvals/index.ts';
 import { createCallRecord, openAuditTrail } from '../audit/index.ts';
@@ -64,6 +67,17 @@ export async function callByPerson(
     asker?.close();
     (await record.close()).forEach((notice) => options.writeError(`${notice}\n`));
   }
+}
+
+/** See `CommandContext`. */
+export async function recordPackages(
+  added: Parameters<CommandContext['recordPackages']>[0],
+  { logger, settings }: Pick<CommandContext, 'settings' | 'logger'>,
+): Promise<void> {
+  // Names, versions and hashes have no secrets.
+  const trail = openAuditTrail(randomUUID(), settings, { mask: (text) => text, logger });
+  trail?.packagesInstalled({ session: SESSION, generation: 1, cell: 1 }, { ...added, allowedBy: 'command' });
+  await trail?.close();
 }
 
 function late({ server, tool, timeoutMs }: TypedCall): BridgeError {

@@ -33,5 +33,6 @@ export function createContext(env: NodeJS.ProcessEnv): CommandContext {
       ),
     callByPerson: async (call, servers, io) =>
       (await import('./call-by-person.ts')).callByPerson(call, servers, { ...io, settings, logger }),
+    recordPackages: async (added) => (await import('./call-by-person.ts')).recordPackages(added, { settings, logger }),
   };
 }

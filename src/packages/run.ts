@@ -124,6 +124,7 @@ async function add(command: PackagesCommand, work: Work): Promise<number> {
       ? 'Nothing was added: the image has these packages.\n'
       : `Added ${names}.\nFetched: ${sizeText(done.fetched_bytes)}. Set: ${done.set.slice(0, 12)}.\n`;
   const { fetched_bytes: fetchedBytes, python, set } = done;
+  await work.recordPackages({ packages: done.packages, fetchedBytes });
   work.print({ set, python, packages: done.packages.map(describePackage), fetchedBytes }, text);
   return 0;
 }

@@ -33,6 +33,8 @@ export interface CommandContext {
   readonly openServers: OpenServers;
   /** Calls one tool for a person, through the same gates as a call of code. */
   readonly callByPerson: CallByPerson;
+  /** Notes in the audit log what a person has added with `packages add`. Logs a failure. */
+  readonly recordPackages: (added: PackagesRecord) => Promise<void>;
 }
 
 /** The streams, the terminal and the environment of a command. */
@@ -57,6 +59,12 @@ export interface CommandHost {
   loadContext(): Promise<CommandContext>;
   /** The context of another environment, without warnings. Rejects with `CONFIG_INVALID`. */
   createContext(env: NodeJS.ProcessEnv): Promise<CommandContext>;
+}
+
+/** Packages that a person has added. */
+interface PackagesRecord {
+  readonly packages: readonly { readonly name: string; readonly version: string; readonly sha256: string }[];
+  readonly fetchedBytes: number;
 }
 
 /** A call typed by a person, with checked arguments. */

@@ -14,8 +14,10 @@ import { makeWheel } from '../support/wheels.ts';
 
 const covered = await coverEngines();
 
-async function run(env: Readonly<Record<string, string>>, ...args: string[]) {
-  const child = spawn(process.execPath, [CLI, 'packages', ...args], { env });
+const run = (env: Readonly<Record<string, string>>, ...args: string[]) => runCommand(env, 'packages', ...args);
+
+async function runCommand(env: Readonly<Record<string, string>>, ...args: string[]) {
+  const child = spawn(process.execPath, [CLI, ...args], { env });
   const exited = once(child, 'close') as Promise<[number | null]>;
   const [stdout, stderr, [exitCode]] = await Promise.all([text(child.stdout), text(child.stderr), exited]);
   return { stdout, stderr, exitCode };
@@ -104,6 +106,15 @@ for (const engine of covered.filter(({ name }) => name !== 'embedded')) {
         /^Added needs-tiny 1\.0, tiny-pkg 1\.0\.\nFetched: \d+ KiB\. Set: [0-9a-f]{12}\.\n$/,
       );
       expect(added.stderr).toContain('fetching needs-tiny 1.0, tiny-pkg 1.0');
+      const { stdout: records } = await runCommand(environment(), 'audit', 'show', '--json');
+      expect(JSON.parse(records).record).toMatchObject({
+        type: 'packages_installed',
+        allowed_by: 'command',
+        packages: [
+          expect.stringMatching(/^needs-tiny==1\.0 sha256:/),
+          expect.stringMatching(/^tiny-pkg==1\.0 sha256:/),
+        ],
+      });
       expect((await packages('add', 'other-pkg')).exitCode).toBe(0);
       const { sets } = await json('list');
       expect(sets).toMatchObject([

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import fcntl
 import os
 import sys
 import tempfile
 import unittest
 from typing import Any
+from unittest import mock
 
 from bridge_kernel import unavailable
 from bridge_kernel.errors import CheckError, MCPError
@@ -108,6 +110,30 @@ class InstallTest(unittest.TestCase):
         self.assertEqual(sys.path, ["/usr/lib/python3", f"{first}/lib", "/usr/lib/python3/dist-packages"])
         self.assertEqual(self.install("b"), ["a==1", "b==2"])
         self.assertEqual(sys.path, ["/usr/lib/python3", f"{second}/lib", "/usr/lib/python3/dist-packages"])
+
+    def is_in_use(self, path: str) -> bool:
+        try:
+            with open(f"{path}/lock", "rb") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        return False
+
+    def test_a_session_holds_the_lock_of_its_set_also_if_a_builder_held_it_for_a_moment(self) -> None:
+        path = self.make_set("1")
+        self.host.answers = [{"path": path, "packages": []}]
+        with open(f"{path}/lock", "rb") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            with mock.patch("time.sleep", lambda _: fcntl.flock(held, fcntl.LOCK_UN)):
+                self.install("a")
+        self.assertTrue(self.is_in_use(path))
+
+    def test_a_session_does_not_wait_for_another_that_holds_the_lock(self) -> None:
+        path = self.make_set("1")
+        self.host.answers = [{"path": path, "packages": [["a", "1"]]}]
+        with open(f"{path}/lock", "rb") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            self.assertEqual(self.install("a"), ["a==1"])
 
     def test_nothing_changes_if_the_image_has_everything(self) -> None:
         self.host.answers = [{"path": None, "packages": []}]
