@@ -45,7 +45,7 @@ const CORE: readonly Layer[] = [
     folder: 'engines',
     holds: 'podman, docker, bubblewrap, embedded: one contract, `engine.ts`',
     kind: 'core',
-    mayImport: ['base'],
+    mayImport: ['base', 'state'],
   },
   {
     folder: 'settings',

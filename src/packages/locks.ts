@@ -3,10 +3,11 @@
  * day, or after its set was removed. A lock also keeps its request from the network.
  */
 import { createHash } from 'node:crypto';
-import { mkdir, readdir, rm, stat, utimes } from 'node:fs/promises';
+import { readdir, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { BridgeError, messageOf } from '../base/errors.ts';
+import { makeFolders } from '../state/file-system.ts';
 import { ensureDirectory, readBounded, writeAtomically } from '../state/state-files.ts';
 import type { PackageIndex } from './package-index.ts';
 import { LockedPackageSchema, MAX_SET_PACKAGES } from './report.ts';
@@ -135,7 +136,7 @@ export function createPackageLocks(stateDir: string): PackageLocks {
     },
     async write(key, lock) {
       try {
-        await mkdir(stateDir, { recursive: true });
+        await makeFolders(stateDir);
         await ensureDirectory(directory);
         await writeAtomically(fileOf(key), [`${JSON.stringify(lock, undefined, 2)}\n`]);
       } catch (error) {

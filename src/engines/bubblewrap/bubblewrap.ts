@@ -3,11 +3,12 @@
  * container: code sees the host's /usr, and the supervisor instead of a cgroup enforces the limits.
  */
 import { lstatSync, readlinkSync } from 'node:fs';
-import { chown, mkdir } from 'node:fs/promises';
+import { chown } from 'node:fs/promises';
 import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { BridgeError, messageOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
+import { makeFolders } from '../../state/file-system.ts';
 import { type EngineCommand, openPipe, runEngineCommand } from '../client.ts';
 import type { Environment } from '../client-env.ts';
 import {
@@ -97,7 +98,7 @@ class BubblewrapEngine implements Engine {
       limits,
       user,
       mounts,
-      packages: await this.#packageFolder(),
+      packages: await this.#packageFolder(request.isBuilder === true),
       isBuilder: request.isBuilder,
       isOffline: request.isOffline,
       hardLimits,
@@ -122,19 +123,24 @@ class BubblewrapEngine implements Engine {
     return this.#running.sweep(options);
   }
 
-  /** The folder of the package store, which is made if it is missing. */
-  async #packageFolder(): Promise<string | undefined> {
+  /** The folder of the package store, which is made if it is missing. Without it, sessions have no packages, and builders fail. */
+  async #packageFolder(isBuilder: boolean): Promise<string | undefined> {
     const { packages } = this.#options;
     if (packages === undefined) {
       return undefined;
     }
-    const isRoot = process.getuid?.() === 0;
-    const folder = isRoot ? join(ROOT_STORES, packages.volume) : packages.folder;
-    await mkdir(join(folder, 'sets'), { recursive: true, mode: 0o755 });
-    if (isRoot) {
-      await Promise.all([folder, join(folder, 'sets')].map((path) => chown(path, BUILDER_UID, BUILDER_UID)));
+    const folder = process.getuid?.() === 0 ? join(ROOT_STORES, packages.volume) : packages.folder;
+    try {
+      await makeStore(folder);
+      return folder;
+    } catch (error) {
+      const text = `packages cannot be stored in ${folder}: ${messageOf(error)}`;
+      if (isBuilder) {
+        throw unavailable(text, 'Make the folder writable, or set MCP_BRIDGE_PACKAGES=off.');
+      }
+      this.#options.logger.warning(text);
+      return undefined;
     }
-    return folder;
   }
 
   /** Searches at the first start, and again after a failure. */
@@ -211,4 +217,11 @@ function toCommand(argv: readonly string[], env: Environment = {}): [EngineComma
 
 function unavailable(message: string, hint: string): BridgeError {
   return new BridgeError('ENGINE_UNAVAILABLE', message, { hint, data: { engine: 'bubblewrap', retryNow: false } });
+}
+
+async function makeStore(folder: string): Promise<void> {
+  await makeFolders(join(folder, 'sets'), 0o755);
+  if (process.getuid?.() === 0) {
+    await Promise.all([folder, join(folder, 'sets')].map((path) => chown(path, BUILDER_UID, BUILDER_UID)));
+  }
 }

@@ -42,7 +42,7 @@ test('has these defaults', () => {
     allowSelfServer: false,
     autoload: false,
     masksSecrets: true,
-    packages: 'off',
+    packages: 'common',
     packagesMaxAgeMs: 90 * 24 * 3_600_000,
     packagesMaxBytes: 4 * 1024 ** 3,
     packagesMinAgeMs: 7 * 24 * 3_600_000,
