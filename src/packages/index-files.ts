@@ -104,6 +104,17 @@ function variablesOfPip(text: string): Record<string, string> {
       found.set(key, `${found.get(key) ?? ''} ${line.trim()}`.trim());
     }
   }
+  for (const name of PIP_SECTIONS) {
+    // A builder sees no folders of this machine.
+    const option = `${name}.extra-index-url`;
+    found.set(
+      option,
+      (found.get(option) ?? '')
+        .split(/\s+/)
+        .filter((url) => !url.startsWith('file:'))
+        .join(' '),
+    );
+  }
   const entries = PIP_SECTIONS.flatMap((name) =>
     [...PIP_OPTIONS].map(([option, variable]) => [variable, found.get(`${name}.${option}`)] as const),
   );

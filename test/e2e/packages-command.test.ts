@@ -54,6 +54,9 @@ for (const engine of covered.filter(({ name }) => name !== 'embedded')) {
         MCP_BRIDGE_PACKAGES_STORE: store,
         MCP_BRIDGE_PACKAGES_NETWORK: 'host',
         PIP_INDEX_URL: index.url,
+        // No other index of this machine.
+        PIP_CONFIG_FILE: '/dev/null',
+        UV_NO_CONFIG: '1',
         ...more,
       });
     const packages = (...args: string[]) => run(environment(), ...args);

@@ -71,6 +71,7 @@ describe('readPackageIndex', () => {
 index-url = https://user:secret@pip.example/simple
 extra_index_url =
     https://b.example/simple
+    file:///srv/simple
     https://c.example/simple
 ; proxy = http://no.example
 [install]
