@@ -67,6 +67,8 @@ class JobError(Exception):
 
 
 _output_lock = threading.Lock()
+_agreed = threading.Event()
+"""Set once the host agrees to what was chosen."""
 
 
 def report(_type: str, **facts: object) -> None:
@@ -269,10 +271,35 @@ def resolve(job: dict[str, Any], index: Index, store: Store) -> list[dict[str, A
         [*command, *arguments], env=environment, capture_output=True, text=True, errors="replace", check=False
     )
     if ended.returncode != 0:
-        raise explain_pip(ended.stderr or ended.stdout, job)
+        text = ended.stderr or ended.stdout
+        raise _fresh_only(text, job, index) or explain_pip(text, job)
     with open(plan, encoding="utf-8") as file:
         items = json.load(file)["install"]
-    return [_planned(item) for item in items]
+    wheels = [_planned(item) for item in items]
+    if wheels and job.get("confirm"):
+        report("resolved", packages=[_chosen(wheel, items) for wheel in wheels])
+        _agreed.wait()
+    return wheels
+
+
+def _chosen(wheel: dict[str, Any], items: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the host decides about: a version, and the packages that need it."""
+    by = [
+        item["metadata"]["name"]
+        for item in items
+        if any(_same_name(line, wheel["name"]) for line in item["metadata"].get("requires_dist", []))
+    ]
+    return {"name": wheel["name"], "version": wheel["version"], "needed_by": by}
+
+
+def _same_name(requirement: str, name: str) -> bool:
+    named = re.match(r"[A-Za-z0-9._-]+", requirement)
+    return named is not None and _normal(named[0]) == _normal(name)
+
+
+def _normal(name: str) -> str:
+    """The name as PEP 503 compares it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _write_lines(path: str, lines: Iterable[str]) -> None:
@@ -330,7 +357,10 @@ def _own_pip(job: dict[str, Any], index: Index, store: Store) -> str:
     if kept:
         return os.path.join(store.tools, kept[-1])
     report("progress", stage="tool")
-    wheels = [file for file in index.files_of("pip") if _is_old_enough(file, job["uploaded_before"])]
+    files = index.files_of("pip")
+    if job["uploaded_before"] is not None and files and not any("upload-time" in file for file in files):
+        raise _no_times("the index")
+    wheels = [file for file in files if _is_old_enough(file, job["uploaded_before"])]
     usable = [
         (tuple(int(part) for part in match[1].split(".")), file)
         for file in wheels
@@ -370,12 +400,18 @@ _NO_INDEX = re.compile(
 )
 
 
+def _no_times(index: str) -> JobError:
+    return JobError("age", f"{index} gives no upload times, so no file is known to be old enough")
+
+
 def explain_pip(text: str, job: dict[str, Any]) -> JobError:
     """The error for what pip printed."""
     lines = [re.sub(r"^ERROR:\s*", "", line).strip() for line in text.splitlines() if not _NOISE.search(line)]
     joined = "\n".join(lines)
     if _NO_NETWORK.search(text):
         return JobError("network", "no network: " + _short(lines[-1:]))
+    if match := re.search(r"(\S+) does not provide upload-time metadata", text):
+        return _no_times(match[1])
     if _NO_INDEX.search(text):
         return JobError("index", _short(lines[-2:]))
     if "DO NOT MATCH THE HASHES" in joined:
@@ -387,6 +423,24 @@ def explain_pip(text: str, job: dict[str, Any]) -> JobError:
     if match := re.search(r"No matching distribution found for (\S+)", joined):
         return JobError("missing", _explain_missing(match[1], joined, job))
     return JobError("tool", _short(lines[-2:]))
+
+
+def _fresh_only(text: str, job: dict[str, Any], index: Index) -> JobError | None:
+    """The error if nothing fits, and there are files that are only too young. pip has looked the name up already."""
+    match = re.search(r"No matching distribution found for (([A-Za-z0-9._-]+)\S*)", text)
+    before = job["uploaded_before"]
+    if match is None or before is None:
+        return None
+    fresh = {
+        f"{file['filename'].split('-')[1]} ({file['upload-time'][:10]})": None
+        for file in index.files_of(_normal(match[2]))
+        if file["filename"].endswith(".whl") and str(file.get("upload-time", "")) >= before
+    }
+    if not fresh:
+        return None
+    told = ", ".join(list(fresh)[-5:])
+    text = f"no version of {match[1]} fits that was uploaded before {before[:10]}\nuploaded since: {told}"
+    return JobError("age", text)
 
 
 def _explain_missing(wanted: str, joined: str, job: dict[str, Any]) -> str:
@@ -684,7 +738,7 @@ def main() -> None:
 
     def end_with_host() -> None:
         while os.read(0, 4096):
-            pass
+            _agreed.set()
         os._exit(0)
 
     root = job.get("store", STORE)

@@ -141,14 +141,25 @@ export const PackagesInstalledSchema = z
     ...common,
     cell: cellKey.describe('Id of the cell that asked for them; its cell number is 0 for a background job.'),
     allowed_by: z
-      .enum(['common', 'setting', 'user', 'command', 'lock'])
+      .enum(['common', 'setting', 'policy', 'user', 'command', 'lock'])
       .describe(
-        'Who allowed it: the list of common packages, `MCP_BRIDGE_PACKAGES=any`, the user when asked, the user with `packages add`, or an earlier installation of the same files.',
+        'Who allowed it: the list of common packages, a setting (`MCP_BRIDGE_PACKAGES=any` or `MCP_BRIDGE_PREINSTALL`), a rule of `policy.json`, the user when asked, the user with `packages add`, or an earlier installation of the same files.',
       ),
     packages: z.array(z.string()).describe('Each wheel, as `NAME==VERSION sha256:HASH`.'),
     fetched_bytes: count.describe('Bytes fetched; 0 if the store had all of them.'),
   })
   .describe('Packages were installed for a session.');
+
+export const PackagesRefusedSchema = z
+  .strictObject({
+    type: z.literal('packages_refused'),
+    ...common,
+    cell: cellKey.describe('Id of the cell that asked for them; its cell number is 0 for a background job.'),
+    requirements: z.array(z.string()).describe('What the code asked for, such as `pandas>=2`.'),
+    error_code: errorCode,
+    reason: z.string().describe('The reason, with the rule that decided.'),
+  })
+  .describe('Packages were refused: by the policy, by the user, or because no one could be asked.');
 
 export const CallsRefusedSchema = z
   .strictObject({
@@ -161,7 +172,7 @@ export const CallsRefusedSchema = z
     calls: count.describe('Number of calls since the last such record.'),
   })
   .describe(
-    'Further calls of a cell were refused. The first 100 have a `call` record each. `at` is when the first of these was made.',
+    'Further calls of a cell were refused. The first 100 have a record each; requests for packages count as `packages.install`. `at` is when the first of these was made.',
   );
 
 export const LostSchema = z
@@ -183,6 +194,7 @@ export const AuditRecordSchema = z.discriminatedUnion('type', [
   CallSchema,
   ToolSavedSchema,
   PackagesInstalledSchema,
+  PackagesRefusedSchema,
   CallsRefusedSchema,
   LostSchema,
 ]);

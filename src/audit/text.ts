@@ -51,6 +51,8 @@ export function renderRecord(record: AuditRecord): string {
       const names = record.packages.map((one) => one.split(' ', 1)[0]).join(', ') || 'no packages';
       return `${at}  ${record.cell}  installed ${names}: ${record.fetched_bytes} bytes fetched, allowed by ${record.allowed_by}`;
     }
+    case 'packages_refused':
+      return `${at}  ${record.cell}  did not install ${record.requirements.join(', ')}: ${record.error_code}, ${record.reason}`;
     case 'calls_refused': {
       const what = record.server === undefined ? 'various tools' : `${record.server}.${record.tool ?? ''}`;
       return `${at}  ${record.cell}  ${counted(record.calls, 'more call')} of ${what} refused: ${record.error_code}`;

@@ -181,6 +181,22 @@ export class AuditTrail implements SessionRecorder {
     );
   }
 
+  packagesRefused(
+    run: RecordedCell,
+    { error, requirements }: { readonly error: BridgeError; readonly requirements: readonly string[] },
+  ): void {
+    const cell = this.#cellId(run);
+    const startedAt = Date.now();
+    const what = { session: run.session, server: 'packages', tool: 'install', errorCode: error.code, startedAt };
+    if (!this.#refusals.isRecorded(cell, what)) {
+      this.#refusalTimer ??= setTimeout(() => this.#recordRefusals(), REFUSALS_MS).unref();
+      return;
+    }
+    const head = this.#head(startedAt);
+    const facts = { requirements: [...requirements], error_code: error.code, reason: this.#mask(error.message) };
+    this.#writer.add(() => ({ type: 'packages_refused', ...head(), cell, ...facts }), 0, run.session);
+  }
+
   /** Records a cell that did not run. */
   cellRefused(request: CellRequest, { code }: BridgeError): void {
     if (code === 'AUDIT_UNAVAILABLE') {

@@ -44,7 +44,7 @@ export async function createBridge(settings: Settings, logger: Logger): Promise<
   const approvals = createCellApprovals({ mask, policyFile: join(stateDir, 'policy.json') });
   const calls = createGatedCalls(servers, approvals, trail);
   const artifacts = createArtifacts(stateDir);
-  const methods = featureMethods({ artifacts, engine, savedTools, settings, trail });
+  const methods = featureMethods({ artifacts, engine, policies: servers.policies, savedTools, settings, trail });
   const sessions = new Sessions({
     engine,
     limits: limitsOf(settings),
@@ -106,16 +106,18 @@ function manualOf({ autoload, packages }: Settings): string {
 interface Features {
   readonly artifacts: Artifacts;
   readonly engine: Engine;
+  readonly policies: BridgeServers['policies'];
   readonly savedTools: SavedTools;
   readonly settings: Settings;
   readonly trail: AuditTrail | undefined;
 }
 
 /** What the features let code call. */
-function featureMethods({ artifacts, engine, savedTools, settings, trail }: Features): [string, Method][] {
+function featureMethods({ artifacts, engine, policies, savedTools, settings, trail }: Features): [string, Method][] {
   const ofPackages = packageMethods({
     engine,
     mode: settings.packages,
+    policy: policies,
     minAgeMs: settings.packagesMinAgeMs,
     maxBytes: settings.packagesMaxBytes,
     maxAgeMs: settings.packagesMaxAgeMs,
@@ -125,6 +127,7 @@ function featureMethods({ artifacts, engine, savedTools, settings, trail }: Feat
     image: settings.image,
     preinstall: settings.preinstall,
     onInstalled: (call, installation) => trail?.packagesInstalled(call, installation),
+    onRefused: (call, refused) => trail?.packagesRefused(call, refused),
   });
   return [...savedToolMethods(savedTools), ...artifactMethods(artifacts), ...ofPackages];
 }

@@ -2,7 +2,7 @@
  * Runs builders: short-lived sandboxes with a network, which fill the package store. They get no secrets but those in the
  * addresses of the indexes, and these go through the pipe. The host only reads reports; it never sees a wheel.
  */
-import { BridgeError } from '../base/errors.ts';
+import { BridgeError, toBridgeError } from '../base/errors.ts';
 import { didYouMean } from '../base/suggest.ts';
 import { BUILDER_UID, type Engine, type Sandbox } from '../engines/engine.ts';
 import { COMMON_PACKAGES } from './common.ts';
@@ -38,6 +38,8 @@ export interface StoreLimits {
 export interface BuildOptions extends BuilderOptions, StoreLimits {
   readonly index: PackageIndex;
   readonly onProgress: (report: ReportOf<'progress'>) => void;
+  /** Called once versions are chosen, before anything is fetched. If it rejects, so does the build. */
+  readonly onResolved?: ((packages: ReportOf<'resolved'>['packages']) => Promise<void>) | undefined;
 }
 
 type Ending = 'done' | 'listed' | 'removed';
@@ -48,6 +50,7 @@ interface BuilderRun<Type extends Ending> extends BuilderOptions {
   readonly isOffline?: boolean;
   readonly mask?: (text: string) => string;
   readonly onReport?: (report: ReportOf<'progress' | 'set'>) => void;
+  readonly onResolved?: BuildOptions['onResolved'];
 }
 
 /** Chosen: fetching gigabytes over a slow line takes this long. */
@@ -61,13 +64,14 @@ const MAX_OUTPUT_CHARS = 64 * MAX_LINE_CHARS;
 
 /** Resolves with the report of a finished set. Rejects with `PACKAGE_UNAVAILABLE`, which has the reason in at most two lines. */
 export async function buildPackages(job: BuildJob, options: BuildOptions): Promise<ReportOf<'done'>> {
-  const { engine, index, onProgress, program } = options;
+  const { engine, index, onProgress, onResolved, program } = options;
   const line = {
     do: 'build',
     requirements: job.requirements,
     constraints: job.constraints,
     uploaded_before: job.uploadedBefore?.toISOString().replace(/\.\d+Z$/, 'Z') ?? null,
     lock: job.lock ?? null,
+    confirm: onResolved !== undefined,
     ...limitsOfJob(options),
     index: {
       url: index.url,
@@ -82,6 +86,7 @@ export async function buildPackages(job: BuildJob, options: BuildOptions): Promi
     ending: 'done',
     mask: index.mask,
     onReport: (report) => (report.type === 'progress' ? onProgress(report) : undefined),
+    onResolved,
   });
 }
 
@@ -135,10 +140,20 @@ async function runOnce<Type extends Ending>(
 
 async function readOutcome<Type extends Ending>(
   sandbox: Sandbox,
-  { ending, engine, mask = (text) => text, onReport }: BuilderRun<Type>,
+  { ending, engine, mask = (text) => text, onReport, onResolved }: BuilderRun<Type>,
 ): Promise<ReportOf<Type> | BridgeError> {
   let end: ReportOf<Type> | undefined;
   let failure: ReportOf<'failed'> | undefined;
+  let refusal: BridgeError | undefined;
+  const agree = async (packages: ReportOf<'resolved'>['packages']): Promise<void> => {
+    try {
+      await onResolved?.(packages);
+      sandbox.stdin.write('agreed\n');
+    } catch (error) {
+      refusal ??= toBridgeError(error);
+      await sandbox.kill();
+    }
+  };
   let unread = '';
   let length = 0;
   let stderr = '';
@@ -158,6 +173,8 @@ async function readOutcome<Type extends Ending>(
       hasSpoken = true;
       if (report?.type === 'progress' || report?.type === 'set') {
         onReport?.(report);
+      } else if (report?.type === 'resolved') {
+        void agree(report.packages);
       } else if (report?.type === 'failed') {
         failure ??= report;
       } else if (hasType(report, ending)) {
@@ -166,6 +183,9 @@ async function readOutcome<Type extends Ending>(
     }
   });
   const exit = await sandbox.exited;
+  if (refusal !== undefined) {
+    return refusal;
+  }
   if (failure !== undefined) {
     return failedBuild(failure, mask);
   }
@@ -190,6 +210,7 @@ const HINTS: Readonly<Record<ReportOf<'failed'>['kind'], string>> = {
   index: 'Try again later, or check the address of the index (PIP_INDEX_URL).',
   conflict: 'Ask for versions that fit together, or start over with runtime.reset().',
   missing: 'Check the name and the version.',
+  age: 'Ask for an older version. Only the user can take newer files, with MCP_BRIDGE_PACKAGES_MIN_AGE; 0 takes any.',
   hash: 'The index or something on the way changed the file; nothing was installed.',
   wheel: 'Choose another version; nothing was installed.',
   limit: 'Install less, or raise MCP_BRIDGE_PACKAGES_MAX_SIZE.',

@@ -1,56 +1,255 @@
 /**
- * Who decides whether packages are fetched. A name can carry data out, so a name outside the list of common packages reaches no
- * index before the person has seen it.
+ * Who decides whether packages are fetched: the policy, then the setting, then the person. A name can carry data out, so a name
+ * that neither allows reaches no index before the person has seen it. What was chosen is judged again before it is fetched,
+ * because rules name versions too, and because packages need others.
  */
 import { BridgeError, toBridgeError } from '../base/errors.ts';
 import { COMMAND } from '../base/package.ts';
 import { didYouMean } from '../base/suggest.ts';
+import type { Decision } from '../calls/contract.ts';
+import type { Asker } from '../session/asker.ts';
 import type { CallContext } from '../session/dispatch.ts';
 import type { Settings } from '../settings/settings.ts';
 import { COMMON_PACKAGES } from './common.ts';
-import type { Requirement } from './requirement.ts';
+import { normalizeName, type Requirement } from './requirement.ts';
 
 export type PackagesMode = Settings['packages'];
 
 /** Of a suggestion: short names have many neighbours. Chosen. */
 const NEAR_SCORE = 0.7;
-
-/** Who allowed an installation: the list of common packages, the setting `any`, or the user. */
-export type AllowedBy = 'common' | 'setting' | 'user';
-
+/** Questions about packages in one session, whatever was answered. Chosen: code cannot tire the person until they agree. */
+export const MAX_QUESTIONS_PER_SESSION = 20;
 /**
- * Resolves with who allows it. Rejects with `CALL_REFUSED` if packages are off, `APPROVAL_UNAVAILABLE` if no one can be asked,
- * `APPROVAL_DENIED`, and the errors of `Asker.ask`.
+ * What passes with a name that passes: releases as people state them. Local versions, `===`, extras and markers are texts of
+ * any kind, so the person sees them first.
  */
-export async function askToInstall(
-  requirements: readonly Requirement[],
-  mode: PackagesMode,
-  { asker, session, signal }: Pick<CallContext, 'asker' | 'session' | 'signal'>,
-): Promise<AllowedBy> {
-  refuseIfOff(mode, requirements);
-  if (mode === 'any') {
-    return 'setting';
+const PLAIN_VERSIONS =
+  /^(?:(?:^|,)(?:==|!=|<=|>=|~=|<|>)\d{1,8}(?:\.\d{1,8}){0,3}(?:\.\*|(?:a|b|rc|\.post|\.dev)\d{1,3})?)*$/;
+
+/** Who allowed an installation: the list of common packages, the setting `any`, a rule of the policy, or the user. */
+export type AllowedBy = 'common' | 'setting' | 'policy' | 'user';
+
+/** The rules of the user's policy about packages. */
+export interface PackagePolicy {
+  /** Undefined if no rule matches. Without a version, the question is whether the name may be looked up. */
+  ofPackage(name: string, version: string | undefined): Decision | undefined;
+}
+
+/** A package that a builder chose. */
+export interface ChosenPackage {
+  readonly name: string;
+  readonly version: string;
+  /** Names of the chosen packages that need it. */
+  readonly needed_by: readonly string[];
+}
+
+export interface ConsentOptions {
+  readonly mode: PackagesMode;
+  /** The current policy; undefined if there is none. */
+  readonly policy: () => PackagePolicy | undefined;
+}
+
+type AskingCall = Pick<CallContext, 'asker' | 'job' | 'sandbox' | 'session' | 'signal'>;
+
+/** Something to ask about, and why. */
+interface Doubt {
+  readonly name: string;
+  /** As the form shows it. */
+  readonly text: string;
+  readonly why: string;
+}
+
+export class Consent {
+  readonly #options: ConsentOptions;
+  /** What the user agreed to, as texts, for as long as the sandbox lives. */
+  readonly #agreed = new WeakMap<object, Set<string>>();
+  /** Refusals of a cell, which asks about the same only once. */
+  readonly #refused = new WeakMap<Asker, Map<string, BridgeError>>();
+  /** By name, so that `runtime.reset()` does not start a new count. */
+  readonly #questions = new Map<string, number>();
+
+  constructor(options: ConsentOptions) {
+    this.#options = options;
   }
-  const doubtful = mode === 'ask' ? requirements : requirements.filter(({ name }) => !COMMON_PACKAGES.has(name));
-  if (doubtful.length === 0) {
-    return 'common';
+
+  /**
+   * Decides whether requirements may be looked up; resolves with who allows it. Rejects with `CALL_REFUSED` if packages are off,
+   * `POLICY_DENIED`, `APPROVAL_UNAVAILABLE` if no one can be asked, `APPROVAL_DENIED`, and the errors of `Asker.ask`.
+   */
+  async toLookUp(requirements: readonly Requirement[], call: AskingCall): Promise<AllowedBy> {
+    refuseIfOff(this.#options.mode, requirements);
+    const judged = requirements.map((requirement) => this.#judge(requirement, call));
+    const doubts = judged.filter((one): one is Doubt => typeof one !== 'string');
+    const found = judged.filter((one) => typeof one === 'string');
+    if (doubts.length === 0) {
+      return STRONGEST.find((by) => found.includes(by)) ?? 'setting';
+    }
+    await this.#ask(
+      doubts,
+      requirements.map(({ text }) => text),
+      call,
+    );
+    return 'user';
   }
-  const names = doubtful.map(({ name }) => name).join(', ');
-  const why = mode === 'ask' ? 'MCP_BRIDGE_PACKAGES is ask' : `not in the list of common packages: ${names}`;
-  const what = `${requirements.map(({ text }) => text).join(', ')} was not installed: ${why}`;
-  const hint = `Only the user can allow this, with MCP_BRIDGE_PACKAGES=any, or with an image that has it: ${COMMAND} image build --packages ${names.replaceAll(' ', '')}`;
-  if (asker === undefined) {
-    const near = COMMON_PACKAGES.has(doubtful[0]?.name ?? '') ? '' : await nearNames(doubtful);
-    throw new BridgeError('APPROVAL_UNAVAILABLE', `${what}, and this client cannot ask the user`, {
-      hint: `${hint}${near}`,
+
+  /**
+   * Decides whether what a builder chose may be fetched; resolves with whether the user was asked. A dependency that no rule
+   * names follows from what was allowed. Rejects as `toLookUp` does.
+   */
+  async toFetch(chosen: readonly ChosenPackage[], wanted: readonly Requirement[], call: AskingCall): Promise<boolean> {
+    this.refuseDenied(chosen);
+    const doubts = chosen.flatMap((one) => this.#doubtAbout(one, wanted, call));
+    if (doubts.length > 0) {
+      await this.#ask(
+        doubts,
+        doubts.map(({ text }) => text),
+        call,
+      );
+    }
+    return doubts.length > 0;
+  }
+
+  /** Throws `POLICY_DENIED` for the first package that the policy denies. */
+  refuseDenied(chosen: readonly (Pick<ChosenPackage, 'name' | 'version'> & Partial<ChosenPackage>)[]): void {
+    for (const { name, needed_by: neededBy = [], version } of chosen) {
+      const decision = this.#options.policy()?.ofPackage(normalizeName(name), version);
+      if (decision?.effect === 'deny') {
+        const needs = neededBy.length === 0 ? '' : `, which ${neededBy.join(' and ')} needs,`;
+        throw denied(`nothing was installed: ${name} ${version}${needs} may not be: ${decision.reason}`);
+      }
+    }
+  }
+
+  #judge({ name, text }: Requirement, call: AskingCall): AllowedBy | Doubt {
+    const { mode, policy } = this.#options;
+    const decision = policy()?.ofPackage(name, undefined);
+    if (decision?.effect === 'deny') {
+      throw denied(`${text} was not installed: ${decision.reason}`);
+    }
+    if (this.#hasAgreed(text, call)) {
+      return 'user';
+    }
+    if (decision?.effect === 'ask') {
+      return { name, text, why: decision.reason };
+    }
+    if (mode === 'any') {
+      return 'setting';
+    }
+    if (decision === undefined && mode === 'ask') {
+      return { name, text, why: 'MCP_BRIDGE_PACKAGES is ask' };
+    }
+    if (decision === undefined && !COMMON_PACKAGES.has(name)) {
+      return { name, text, why: NOT_COMMON };
+    }
+    const isPlain = PLAIN_VERSIONS.test(text.slice(name.length));
+    return isPlain ? (decision === undefined ? 'common' : 'policy') : { name, text, why: NOT_PLAIN };
+  }
+
+  #doubtAbout(
+    { name, needed_by: by, version }: ChosenPackage,
+    wanted: readonly Requirement[],
+    call: AskingCall,
+  ): Doubt[] {
+    const { mode, policy } = this.#options;
+    const normal = normalizeName(name);
+    const text = `${normal}==${version}`;
+    const decision = policy()?.ofPackage(normal, version);
+    // Whoever agreed to a requirement agreed to the version that is chosen for it.
+    if (decision?.effect === 'allow' || this.#hasAgreed(normal, call)) {
+      return [];
+    }
+    // A rule that allows some versions let the name be looked up; this is another version.
+    const isOther =
+      policy()?.ofPackage(normal, undefined)?.effect === 'allow' &&
+      wanted.some((one) => one.name === normal) &&
+      !(mode === 'any' || (mode === 'common' && COMMON_PACKAGES.has(normal)));
+    if (decision === undefined && !isOther) {
+      return [];
+    }
+    const needs = by.length === 0 ? '' : `  (needed by ${by.join(', ')})`;
+    return [
+      { name: normal, text: `${text}${needs}`, why: decision?.reason ?? 'no rule of the policy allows this version' },
+    ];
+  }
+
+  #hasAgreed(text: string, call: AskingCall): boolean {
+    return this.#agreed.get(call.sandbox ?? call)?.has(text) === true;
+  }
+
+  async #ask(doubts: readonly Doubt[], shown: readonly string[], call: AskingCall): Promise<void> {
+    const { asker, session, signal } = call;
+    const names = doubts.map(({ name }) => name);
+    const what = `${shown.join(', ')} was not installed: ${whyOf(doubts)}`;
+    const hint = howToAllow(names);
+    if (asker === undefined) {
+      const near = doubts.some(({ why }) => why === NOT_COMMON) ? await nearNames(names) : '';
+      const who = call.job === undefined ? 'this client cannot ask the user' : 'a background job cannot ask the user';
+      throw new BridgeError('APPROVAL_UNAVAILABLE', `${what}, and ${who}`, { hint: `${hint}${near}` });
+    }
+    const refused = this.#refused.get(asker) ?? new Map<string, BridgeError>();
+    this.#refused.set(asker, refused);
+    const known = refused.get(shown.join());
+    if (known !== undefined) {
+      throw known;
+    }
+    const asked = (this.#questions.get(session) ?? 0) + 1;
+    if (asked > MAX_QUESTIONS_PER_SESSION) {
+      const clause = `the session has asked the user about packages ${MAX_QUESTIONS_PER_SESSION} times, which is the limit`;
+      throw new BridgeError('APPROVAL_UNAVAILABLE', `${what}, and ${clause}`, { hint });
+    }
+    this.#questions.set(session, asked);
+    const reply = await asker.ask(formFor(session, shown, whyOf(doubts)), signal).catch((error: unknown) => {
+      const { code, message } = toBridgeError(error);
+      throw new BridgeError(code, `${what}: ${message}`, { hint, cause: error });
     });
+    if (reply.action !== 'accept' || reply.content?.['install'] !== true) {
+      const message = `${names.join(', ')} was not installed: the user was asked and did not allow it`;
+      const error = new BridgeError('APPROVAL_DENIED', message, {
+        hint: 'Continue without it, or ask the user what to do instead.',
+      });
+      refused.set(shown.join(), error);
+      throw error;
+    }
+    const agreed = this.#agreed.get(call.sandbox ?? call) ?? new Set<string>();
+    this.#agreed.set(call.sandbox ?? call, agreed);
+    [...shown, ...names].forEach((text) => agreed.add(text));
   }
-  const form = {
+}
+
+const NOT_COMMON = 'not in the list of common packages';
+const NOT_PLAIN = 'only plain versions such as >=2,<3 are installed without asking';
+const STRONGEST: readonly AllowedBy[] = ['user', 'policy', 'setting', 'common'];
+
+/** Each reason once, with the names that it concerns. */
+function whyOf(doubts: readonly Doubt[]): string {
+  const whys = [...new Set(doubts.map(({ why }) => why))];
+  return whys
+    .map((why) => {
+      const names = doubts.filter((doubt) => doubt.why === why).map(({ name }) => name);
+      return why === NOT_COMMON ? `${why}: ${names.join(', ')}` : why;
+    })
+    .join('; ');
+}
+
+function howToAllow(names: readonly string[]): string {
+  const unique = [...new Set(names)];
+  return `Only the user can allow this: ${COMMAND} packages add ${unique.join(' ')}, or an image that has it: ${COMMAND} image build --packages ${unique.join(',')}, or MCP_BRIDGE_PACKAGES=any`;
+}
+
+function denied(message: string): BridgeError {
+  return new BridgeError('POLICY_DENIED', message, {
+    hint: 'Only the user can change the policy. Continue without it, or tell the user what you need it for.',
+  });
+}
+
+/** @param shown requirements or versions. They consist of harmless characters; indented, a client shows them as code. */
+function formFor(session: string, shown: readonly string[], why: string) {
+  return {
     mode: 'form' as const,
     message: [
       `Code in session '${session}' wants to install packages from the package index:`,
-      // Requirements consist of harmless characters; indented, a client shows them as code.
-      requirements.map(({ text }) => `    ${text}`).join('\n'),
+      shown.map((text) => `    ${text}`).join('\n'),
+      `Why you are asked: ${why}.`,
       'What they need is installed with them. Code in the sandbox can then import them; they have no network and no other rights.',
     ].join('\n\n'),
     requestedSchema: {
@@ -59,21 +258,11 @@ export async function askToInstall(
       required: [],
     },
   };
-  const reply = await asker.ask(form, signal).catch((error: unknown) => {
-    const { code, message } = toBridgeError(error);
-    throw new BridgeError(code, `${what}: ${message}`, { hint, cause: error });
-  });
-  if (reply.action !== 'accept' || reply.content?.['install'] !== true) {
-    throw new BridgeError('APPROVAL_DENIED', `${names} was not installed: the user was asked and did not allow it`, {
-      hint: 'Continue without it, or ask the user what to do instead.',
-    });
-  }
-  return 'user';
 }
 
 /** Most names that are not in the list are, with a typing error. */
-async function nearNames([first]: readonly Requirement[]): Promise<string> {
-  const near = first === undefined ? '' : await didYouMean(first.name, [...COMMON_PACKAGES], NEAR_SCORE);
+async function nearNames([first]: readonly string[]): Promise<string> {
+  const near = first === undefined ? '' : await didYouMean(first, [...COMMON_PACKAGES], NEAR_SCORE);
   return near === '' ? '' : `.${near}`;
 }
 

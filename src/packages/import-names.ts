@@ -1,7 +1,7 @@
 /**
  * Which distribution has a module that is imported under another name. Only names that differ; any other module is looked up
- * under its own name. Source: the top-level modules that the wheels of these projects on PyPI declare (`top_level.txt`, RECORD),
- * checked for the projects of `common.ts`.
+ * under its own name. Chosen by hand: what the documentation of well-known projects says to install and to import. For a module
+ * that several distributions have, such as `cv2`, the one that suits a sandbox without a screen.
  */
 import { isPackageName, normalizeName } from './requirement.ts';
 
@@ -10,7 +10,6 @@ const DISTRIBUTIONS: ReadonlyMap<string, string> = new Map(
     attr: 'attrs',
     Bio: 'biopython',
     bs4: 'beautifulsoup4',
-    charset_normalizer: 'charset-normalizer',
     Crypto: 'pycryptodome',
     cv2: 'opencv-python-headless',
     dateutil: 'python-dateutil',
@@ -30,7 +29,6 @@ const DISTRIBUTIONS: ReadonlyMap<string, string> = new Map(
     pptx: 'python-pptx',
     psycopg2: 'psycopg2-binary',
     pythonjsonlogger: 'python-json-logger',
-    rapidfuzz: 'rapidfuzz',
     ruamel: 'ruamel-yaml',
     serial: 'pyserial',
     skimage: 'scikit-image',

@@ -61,7 +61,16 @@ function secretsOf(address: string): string[] {
 function credentialsIn(address: string): string[] {
   const { password, username } = new URL(address);
   const secrets = password === '' ? [username] : [password, `${username}:${password}`];
-  return secrets.flatMap((secret) => [secret, decodeURIComponent(secret)]).filter((secret) => secret.length > 2);
+  return secrets.flatMap((secret) => [secret, decoded(secret)]).filter((secret) => secret.length > 2);
+}
+
+/** A percent sign may also be part of a password. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 function readProxies(env: Environment): Record<string, string> {

@@ -11,7 +11,7 @@ import { type Engine, PACKAGES_FOLDER } from '../engines/engine.ts';
 import type { CallContext } from '../session/dispatch.ts';
 import { type AddedPackages, findAdded, hasPackage } from './added.ts';
 import { type BuildJob, buildPackages } from './build.ts';
-import { type AllowedBy, askToInstall, type PackagesMode, refuseIfOff } from './consent.ts';
+import { type AllowedBy, Consent, type ConsentOptions, refuseIfOff } from './consent.ts';
 import { distributionOf } from './import-names.ts';
 import { createPackageLocks, lockKey, type PackageLock } from './locks.ts';
 import type { PackageIndex } from './package-index.ts';
@@ -21,7 +21,7 @@ import { MAX_REQUIREMENT_CHARS, parseRequirement, type Requirement } from './req
 /** The call that installs. */
 export type InstallingCall = Pick<
   CallContext,
-  'session' | 'generation' | 'cell' | 'call' | 'signal' | 'asker' | 'sandbox' | 'onToolProgress'
+  'session' | 'generation' | 'cell' | 'call' | 'job' | 'signal' | 'asker' | 'sandbox' | 'onToolProgress'
 >;
 
 /** An installation, for the record. */
@@ -32,9 +32,14 @@ export interface Installation {
   readonly fetchedBytes: number;
 }
 
-export interface PackagesOptions {
+/** A request that was refused, for the record. */
+export interface RefusedInstallation {
+  readonly requirements: readonly string[];
+  readonly error: BridgeError;
+}
+
+export interface PackagesOptions extends ConsentOptions {
   readonly engine: Engine;
-  readonly mode: PackagesMode;
   /** Files uploaded more recently are not fetched; 0 for no limit. */
   readonly minAgeMs: number;
   readonly maxBytes: number;
@@ -50,6 +55,8 @@ export interface PackagesOptions {
   /** What every session can import without asking, as `MCP_BRIDGE_PREINSTALL` names it. */
   readonly preinstall?: readonly string[] | undefined;
   readonly onInstalled?: (call: InstallingCall, installation: Installation) => void;
+  /** Called for each request that the policy, the setting or the user refused. */
+  readonly onRefused?: (call: InstallingCall, refused: RefusedInstallation) => void;
 }
 
 /** What packages to install, on top of those that a session has. */
@@ -77,6 +84,9 @@ interface BuildReason {
   readonly allowedBy: Installation['allowedBy'];
   /** The call that began it; others may join. */
   readonly call: InstallingCall;
+  readonly wanted: readonly Requirement[];
+  /** Whether only what the policy denies is refused. */
+  readonly isAllowed: boolean;
 }
 
 /** Chosen: more than any script needs. */
@@ -112,6 +122,7 @@ export function packageMethods(options: PackagesOptions): [string, Method][] {
 
 class Packages {
   readonly #options: PackagesOptions;
+  readonly #consent: Consent;
   readonly #locks: ReturnType<typeof createPackageLocks>;
   readonly #installed = new WeakMap<object, Installed>();
   readonly #running = new Map<string, Promise<PackageLock>>();
@@ -120,12 +131,26 @@ class Packages {
 
   constructor(options: PackagesOptions) {
     this.#options = options;
+    this.#consent = new Consent(options);
     this.#locks = createPackageLocks(options.stateDir);
   }
 
   async install(params: InstallParams, call: InstallingCall): Promise<InstallAnswer> {
-    const { engine, mode, preinstall = [] } = this.#options;
     const wanted = wantedOf(params);
+    return this.#installWanted(wanted, params, call).catch((error: unknown) => {
+      if (error instanceof BridgeError && isRefusal(error)) {
+        this.#options.onRefused?.(call, { requirements: wanted.map(({ text }) => text), error });
+      }
+      throw error;
+    });
+  }
+
+  async #installWanted(
+    wanted: readonly Requirement[],
+    params: InstallParams,
+    call: InstallingCall,
+  ): Promise<InstallAnswer> {
+    const { engine, mode, preinstall = [] } = this.#options;
     if (preinstall.length === 0) {
       refuseIfOff(mode, wanted);
     }
@@ -174,19 +199,22 @@ class Packages {
   }
 
   async #install(request: Request, params: InstallParams, call: InstallingCall): Promise<Installed> {
-    const { minAgeMs, mode, readIndex } = this.#options;
-    const { constraints, isAllowed, key, requirements, wanted } = request;
+    const { minAgeMs, readIndex } = this.#options;
+    const { constraints, isAllowed = false, key, requirements, wanted } = request;
     const lock = await this.#locks.find(key, params.python);
     const found =
       lock === undefined ? await this.#findAdded(request, params.python) : { lock, packages: lock.packages };
+    // The policy may have changed since.
+    this.#consent.refuseDenied(found?.packages ?? []);
     if (found?.lock !== undefined && !params.is_gone) {
       return { ...request, lock: found.lock };
     }
     const uploadedBefore = minAgeMs === 0 ? undefined : new Date(Date.now() - minAgeMs);
     const job = { requirements, constraints, uploadedBefore, lock: found?.packages };
-    const allowedBy =
-      found !== undefined ? 'lock' : isAllowed === true ? 'setting' : await askToInstall(wanted, mode, call);
-    return { ...request, lock: await this.#build(key, job, { index: await readIndex(), allowedBy, call }) };
+    const allowedBy: Installation['allowedBy'] =
+      found !== undefined ? 'lock' : isAllowed ? 'setting' : await this.#consent.toLookUp(wanted, call);
+    const reason = { index: await readIndex(), allowedBy, call, wanted, isAllowed };
+    return { ...request, lock: await this.#build(key, job, reason) };
   }
 
   /** What a person has added to the store serves a request without an index, and without another question. */
@@ -199,21 +227,36 @@ class Packages {
   }
 
   /** Waits for the build, which continues if the call is cancelled: the next cell finds its lock. */
-  async #build(key: string, job: BuildJob, { allowedBy, call, index }: BuildReason): Promise<PackageLock> {
+  async #build(key: string, job: BuildJob, reason: BuildReason): Promise<PackageLock> {
     const failed = this.#failures.get(key);
     if (failed !== undefined && Date.now() - failed.at < FAILURE_KEPT_MS) {
       throw failed.error;
     }
-    const running = this.#running.get(key) ?? this.#start(key, job, { index, allowedBy, call });
-    return unlessAborted(running, call.signal);
+    const running = this.#running.get(key) ?? this.#start(key, job, reason);
+    return unlessAborted(running, reason.call.signal);
   }
 
-  #start(key: string, job: BuildJob, { allowedBy, call, index }: BuildReason): Promise<PackageLock> {
+  #start(key: string, job: BuildJob, reason: BuildReason): Promise<PackageLock> {
+    const { call, index, isAllowed, wanted } = reason;
     const { engine, image, maxAgeMs, maxBytes, onInstalled, readProgram } = this.#options;
     const work = async (): Promise<PackageLock> => {
       const [program, usedAt] = await Promise.all([readProgram(), this.#locks.usedAt()]);
-      const onProgress = (report: ReportOf<'progress'>): void => call.onToolProgress?.(progressOf(report));
-      const done = await buildPackages(job, { engine, program, index, maxBytes, maxAgeMs, usedAt, onProgress });
+      const onProgress = (report: ReportOf<'progress'>): void => {
+        const progress = progressOf(report);
+        call.onToolProgress?.({ ...progress, message: index.mask(progress.message) });
+      };
+      let { allowedBy } = reason;
+      const onResolved = async (chosen: ReportOf<'resolved'>['packages']): Promise<void> => {
+        if (isAllowed) {
+          this.#consent.refuseDenied(chosen);
+        } else if (await this.#consent.toFetch(chosen, wanted, call)) {
+          allowedBy = 'user';
+        }
+      };
+      const limits = { maxBytes, maxAgeMs, usedAt };
+      const done = await buildPackages(job, { engine, program, index, ...limits, onProgress, onResolved });
+      // A builder handles what an index sends, so it is not trusted to fetch only what it reported.
+      this.#consent.refuseDenied(done.packages);
       const earlier = await this.#locks.find(key, done.python);
       const lock = {
         ...earlier,
@@ -242,6 +285,11 @@ class Packages {
     running.catch(() => undefined);
     return running;
   }
+}
+
+/** Whether someone decided against it; that packages are off is no decision about this one. */
+function isRefusal({ code }: BridgeError): boolean {
+  return code === 'POLICY_DENIED' || code.startsWith('APPROVAL_');
 }
 
 function answerOf({ packages, set }: PackageLock): InstallAnswer {

@@ -30,6 +30,19 @@ const ReportSchema = z.discriminatedUnion('type', [
     done: bytes.optional(),
     total: bytes.optional(),
   }),
+  /** What was chosen. The builder fetches nothing before the host agrees. */
+  z.strictObject({
+    type: z.literal('resolved'),
+    packages: z
+      .array(
+        z.strictObject({
+          name: LockedPackageSchema.shape.name,
+          version: LockedPackageSchema.shape.version,
+          needed_by: z.array(LockedPackageSchema.shape.name).max(MAX_SET_PACKAGES),
+        }),
+      )
+      .max(MAX_SET_PACKAGES),
+  }),
   z.strictObject({
     type: z.literal('done'),
     set: sha256.nullable(),
@@ -58,6 +71,7 @@ const ReportSchema = z.discriminatedUnion('type', [
       'index',
       'conflict',
       'missing',
+      'age',
       'hash',
       'wheel',
       'limit',

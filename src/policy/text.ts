@@ -11,14 +11,15 @@ export function renderPolicies(policies: readonly ShownPolicy[]): string {
     return 'There is no policy: every call is allowed.\n';
   }
   return policies
-    .map(({ place, problem, about, rules, limits, unmatched }) => {
+    .map(({ place, problem, about, rules, limits, packages, unmatched }) => {
       const title = `${place}, for ${about}:`;
       if (problem !== null) {
         return `${escapeControls(title)}\n  ${escapeControls(problem)}\n`;
       }
       const rows = rules.map(({ place: rule, effect, text }) => [`  ${rule}`, effect, text]);
       const bounds = limits.map(({ place: limit, text }) => [`  ${limit}`, 'limit', text]);
-      return `${escapeControls(title)}\n${renderTable([...rows, ...bounds], '')}${renderUnmatched(unmatched)}`;
+      const ofPackages = packages.map(({ place: rule, effect, text }) => [`  ${rule}`, effect, text]);
+      return `${escapeControls(title)}\n${renderTable([...rows, ...bounds, ...ofPackages], '')}${renderUnmatched(unmatched)}`;
     })
     .join('\n');
 }

@@ -225,6 +225,12 @@ class ExplainTest(unittest.TestCase):
         ):
             self.assertEqual(self.explain(text)[0], kind)
 
+    def test_an_index_without_upload_times_is_told_apart_from_a_missing_package(self) -> None:
+        job = {"uploaded_before": "2026-01-01T00:00:00Z"}
+        failure = builder.explain_pip("ERROR: Index http://x/simple does not provide upload-time metadata.", job)
+        self.assertEqual(failure.kind, "age")
+        self.assertIn("http://x/simple gives no upload times", str(failure))
+
 
 class IndexTest(unittest.TestCase):
     def test_credentials_are_taken_out_of_addresses(self) -> None:

@@ -1,6 +1,6 @@
 /** The content of a policy, for people. */
 import { type CompiledRule, compileRules } from './rules.ts';
-import { type Limit, placed, type ReadPolicy } from './schema.ts';
+import { type Limit, type PackageRule, placed, type ReadPolicy } from './schema.ts';
 import { type KnownServer, type Unmatched, unmatchedIn } from './unmatched.ts';
 
 /** One policy; also the JSON output of `policy show`. */
@@ -13,6 +13,7 @@ export interface ShownPolicy {
   readonly about: string;
   readonly rules: readonly { readonly place: string; readonly effect: string; readonly text: string }[];
   readonly limits: readonly { readonly place: string; readonly text: string }[];
+  readonly packages: readonly { readonly place: string; readonly effect: string; readonly text: string }[];
   /** Patterns that match nothing that is known. */
   readonly unmatched: readonly Unmatched[];
 }
@@ -21,7 +22,7 @@ export interface ShownPolicy {
 export function describePolicy(read: ReadPolicy, about: string, servers: readonly KnownServer[]): ShownPolicy {
   const place = placed(read.place, undefined);
   if ('problem' in read) {
-    return { place, problem: read.problem, about, rules: [], limits: [], unmatched: [] };
+    return { place, problem: read.problem, about, rules: [], limits: [], packages: [], unmatched: [] };
   }
   const { policy } = read;
   const rules = compileRules(policy, read.place).map((rule) => {
@@ -34,6 +35,7 @@ export function describePolicy(read: ReadPolicy, about: string, servers: readonl
     about,
     rules,
     limits: policy.limits.map(describeLimit),
+    packages: (policy.packages ?? []).map(describePackageRule),
     unmatched: unmatchedIn(read, servers),
   };
 }
@@ -54,6 +56,11 @@ function describeLimit({ server, tool, annotations, ...bounds }: Limit, index: n
   });
   const text = `${about.length === 0 ? 'all calls together' : about.join(', ')}: ${said.join(', ')}`;
   return { place: `limits[${index}]`, text };
+}
+
+function describePackageRule({ effect, package: names, version, reason }: PackageRule, index: number) {
+  const text = `package ${names.join(' or ')}${version === undefined ? '' : `, version ${version}`}`;
+  return { place: `packages[${index}]`, effect, text: reason === undefined ? text : `${text} (${reason})` };
 }
 
 function selectorsOf({ server, tool, annotations }: Pick<Limit, 'server' | 'tool' | 'annotations'>): string[] {

@@ -5,6 +5,7 @@
 import type { Decision } from '../../calls/contract.ts';
 import { describePolicy, type ShownPolicy } from './describe.ts';
 import { type CompiledLimit, compileLimits, type KeptCounts } from './limits.ts';
+import { decidePackage } from './package-rules.ts';
 import type { PolicyCall, PolicyServer, PolicyTool } from './policy-call.ts';
 import { type CompiledRule, compileRules, decide, deniesServer, rulesFor, stricter } from './rules.ts';
 import type { PolicyPlace, ReadPolicy } from './schema.ts';
@@ -65,6 +66,19 @@ export class Policies {
     }
     const effect = this.#file !== undefined && 'policy' in this.#file ? this.#file.policy.default : undefined;
     return effect && { effect, reason: `"default": "${effect}" in ${this.#file?.place.file}` };
+  }
+
+  /**
+   * What `policy.json` says about a package; undefined if nothing.
+   *
+   * @param version undefined before one is chosen; then the decision is only about looking the name up.
+   */
+  ofPackage(name: string, version: string | undefined): Decision | undefined {
+    const read = this.#file;
+    if (read === undefined || this.problem !== undefined) {
+      return this.problem === undefined ? undefined : { effect: 'deny', reason: this.problem };
+    }
+    return 'policy' in read ? decidePackage(read.policy.packages ?? [], read.place, name, version) : undefined;
   }
 
   /** Why every call to the server is refused, if a policy cannot be used. */

@@ -119,6 +119,7 @@ const SAYS: Readonly<Record<Effect, string>> = {
   deny: 'denies it',
 };
 
-function clauseOf(effect: Effect, place: string, reason: string | undefined): string {
+/** What a rule says, as a clause. */
+export function clauseOf(effect: Effect, place: string, reason: string | undefined): string {
   return `${place} ${SAYS[effect]}${reason === undefined ? '' : ` (${reason})`}`;
 }

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { explainZodIssues } from '../../base/config-issue.ts';
 import { parseDurationMs, parseSizeBytes } from '../../base/units.ts';
 import { EFFECTS } from '../../calls/contract.ts';
+import { whyNoSpecifier } from './package-versions.ts';
 import { whyNoFolder } from './paths.ts';
 
 /** Longer patterns are mistakes, and matching them takes longer. */
@@ -94,6 +95,21 @@ const limitKeys = {
 const isLimit = (limit: object): boolean => Object.keys(limitKeys).some((key) => key in limit);
 const NO_LIMIT = `must have at least one of ${LIMITS}`;
 
+const packageRule = z.strictObject({
+  effect: ruleKeys.effect,
+  /** Names, written in any of the ways that Python takes for the same. */
+  package: oneOrMore(patternUnless(whyNoPackage), PATTERNS),
+  /** Only these versions, such as `<3`. */
+  version: z
+    .string()
+    .max(MAX_PATTERN_CHARS)
+    .refine((text) => whyNoSpecifier(text) === undefined, {
+      error: ({ input }) => `cannot be compared, because ${whyNoSpecifier(String(input))}`,
+    })
+    .optional(),
+  reason: ruleKeys.reason,
+});
+
 const common = {
   $schema: z.string().optional(),
   preset: z.enum(['read-only', 'ask-destructive'], 'must be "read-only" or "ask-destructive"').optional(),
@@ -108,6 +124,7 @@ export const PolicyFileSchema = z
     ...common,
     rules: z.array(z.strictObject({ ...ruleKeys, ...withServer }), LIST).default([]),
     limits: z.array(z.strictObject({ ...withServer, ...limitKeys }).refine(isLimit, NO_LIMIT), LIST).default([]),
+    packages: z.array(packageRule, LIST).default([]),
   })
   .refine(hasOneDefault, { path: ['default'], message: TWO_DEFAULTS });
 
@@ -120,7 +137,10 @@ export const EntryPolicySchema = z
   })
   .refine(hasOneDefault, { path: ['default'], message: TWO_DEFAULTS });
 
-export type Policy = z.output<typeof PolicyFileSchema>;
+type FilePolicy = z.output<typeof PolicyFileSchema>;
+export type PackageRule = FilePolicy['packages'][number];
+/** That of a server's entry has no rules about packages. */
+export type Policy = Omit<FilePolicy, 'packages'> & Partial<Pick<FilePolicy, 'packages'>>;
 export type Rule = Policy['rules'][number];
 export type Limit = Policy['limits'][number];
 export type Condition = z.output<typeof ConditionSchema>;
@@ -189,6 +209,13 @@ function whyNoTool(text: string): string | undefined {
     return `it contains '${separator}'; write several names as a list`;
   }
   return /^\.|\.$/.test(text) ? 'there is nothing before its first dot or after its last' : whyNoName(text);
+}
+
+/** Why no package can match. */
+function whyNoPackage(text: string): string | undefined {
+  return /^[A-Za-z0-9._*?-]+$/.test(text)
+    ? undefined
+    : 'names of packages have only letters, digits, dots, hyphens and underscores; write versions in "version"';
 }
 
 function hasKey(value: object): boolean {

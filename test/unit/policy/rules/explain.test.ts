@@ -78,6 +78,7 @@ it('describes a policy', () => {
         { place: 'limits[0]', text: 'all calls together: callsPerCell 9' },
         { place: 'limits[1]', text: 'tool write: deadline 1 s' },
       ],
+      packages: [],
       unmatched: [
         { place: 'rules[0]', text: "no configured server matches 'other'" },
         { place: 'rules[1]', text: "no known tool matches 'write'" },

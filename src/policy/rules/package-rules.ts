@@ -1,0 +1,43 @@
+/** The rules of `policy.json` about Python packages. The first that matches decides; otherwise `MCP_BRIDGE_PACKAGES` does. */
+import type { Decision } from '../../calls/contract.ts';
+import { matchesGlob } from './globs.ts';
+import { meetsSpecifier } from './package-versions.ts';
+import { clauseOf } from './rules.ts';
+import { type PackageRule, type PolicyPlace, placed } from './schema.ts';
+
+/**
+ * What the rules say about a package; undefined if none matches. Without a version, as before anything is looked up, a rule
+ * about versions counts only if it allows: what is chosen is decided again before it is fetched.
+ */
+export function decidePackage(
+  rules: readonly PackageRule[],
+  place: PolicyPlace,
+  name: string,
+  version: string | undefined,
+): Decision | undefined {
+  const index = rules.findIndex((rule) => matches(rule, fold(name), version));
+  const rule = rules[index];
+  return (
+    rule && { effect: rule.effect, reason: clauseOf(rule.effect, placed(place, `packages[${index}]`), rule.reason) }
+  );
+}
+
+function matches(
+  { effect, package: patterns, version: specifier }: PackageRule,
+  name: string,
+  version?: string,
+): boolean {
+  if (!patterns.some((pattern) => matchesGlob(fold(pattern), name))) {
+    return false;
+  }
+  if (specifier === undefined || version === undefined) {
+    return specifier === undefined || effect === 'allow';
+  }
+  // In doubt, the stricter outcome counts.
+  return meetsSpecifier(version, specifier) ?? effect !== 'allow';
+}
+
+/** Names are the same if these texts are (PEP 503). */
+function fold(name: string): string {
+  return name.toLowerCase().replaceAll(/[-_.]+/g, '-');
+}
