@@ -40,6 +40,14 @@ const DISTRIBUTIONS: ReadonlyMap<string, string> = new Map(
   }),
 );
 
+/**
+ * A requirement as its author meant it: whoever asks for `sklearn` or `docx` wants the distribution with that module, and not
+ * the one that happens to have its name. Only for a bare name.
+ */
+export function meantRequirement(text: string): string {
+  return DISTRIBUTIONS.get(text.trim()) ?? text;
+}
+
 /** The distribution to look up for a top-level module; undefined if its name cannot be that of one. */
 export function distributionOf(module: string): string | undefined {
   const known = DISTRIBUTIONS.get(module);

@@ -12,7 +12,7 @@ import type { CallContext } from '../session/dispatch.ts';
 import { type AddedPackages, findAdded, hasPackage } from './added.ts';
 import { type BuildJob, buildPackages } from './build.ts';
 import { type AllowedBy, Consent, type ConsentOptions, refuseIfOff } from './consent.ts';
-import { distributionOf } from './import-names.ts';
+import { distributionOf, meantRequirement } from './import-names.ts';
 import { createPackageLocks, lockKey, type PackageLock } from './locks.ts';
 import type { PackageIndex } from './package-index.ts';
 import type { LockedPackage, ReportOf } from './report.ts';
@@ -300,7 +300,7 @@ function answerOf({ packages, set }: PackageLock): InstallAnswer {
 }
 
 function wantedOf({ modules, requirements }: InstallParams): Requirement[] {
-  const stated = requirements.map(parseRequirement);
+  const stated = requirements.map((text) => parseRequirement(meantRequirement(text)));
   // A requirement that the code states says more than its import.
   const ofModules = modules
     .flatMap((module) => distributionOf(module) ?? [])

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { COMMON_PACKAGES } from '../../../src/packages/common.ts';
-import { distributionOf } from '../../../src/packages/import-names.ts';
+import { distributionOf, meantRequirement } from '../../../src/packages/import-names.ts';
 import { normalizeName } from '../../../src/packages/requirement.ts';
 
 it.each([
@@ -17,6 +17,16 @@ it.each([
   ['naïve', undefined],
 ])('%s belongs to %s', (module, distribution) => {
   expect(distributionOf(module)).toBe(distribution);
+});
+
+it('takes the name of a module for its distribution, unless a version is stated', () => {
+  expect(['sklearn', ' cv2', 'pandas', 'sklearn==0.0', 'docx2txt'].map(meantRequirement)).toEqual([
+    'scikit-learn',
+    'opencv-python-headless',
+    'pandas',
+    'sklearn==0.0',
+    'docx2txt',
+  ]);
 });
 
 it('lists common packages as indexes write their names', () => {
