@@ -16,6 +16,7 @@ import { floods } from './measures/floods.ts';
 import { idleMemory } from './measures/idle-memory.ts';
 import { keptTools } from './measures/kept-tools.ts';
 import { largeData } from './measures/large-data.ts';
+import { packages } from './measures/packages.ts';
 import { startUp } from './measures/start-up.ts';
 import { stubTokens } from './measures/stub-tokens.ts';
 import { toolCall } from './measures/tool-call.ts';
@@ -34,6 +35,7 @@ const MEASURES: readonly Measure[] = [
   concurrentCalls,
   largeData,
   floods,
+  packages,
   answers,
   startUp,
   toolListSize,

@@ -27,6 +27,8 @@ export interface BridgeOptions {
   /** Folder of server files and code packs; by default a new one. */
   readonly stateFolder?: string;
   readonly servers?: Readonly<Record<string, ServerCommand>>;
+  /** More variables. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** Longest time for a cell; no figure here should come near it. */
@@ -46,7 +48,7 @@ export async function withBridge<Result>(
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: [context.script],
-    env: environment(context, stateFolder, options.image ?? context.images.usual.name),
+    env: { ...environment(context, stateFolder, options.image ?? context.images.usual.name), ...options.env },
     stderr: 'inherit',
   });
   const client = new Client({ name: 'bench', version: '1' });
