@@ -116,8 +116,8 @@ class Packages:
             own = [index for index, entry in enumerate(sys.path) if entry.endswith(("site-packages", "dist-packages"))]
             sys.path.insert(own[0] if own else len(sys.path), lib)
         self._path = str(path)
-        # Python may have looked before the set was there. `importlib.invalidate_caches` would load importlib.metadata, which
-        # takes 100 ms in an image without compiled files.
+        # Python may have looked before the set was there. `importlib.invalidate_caches` would load importlib.metadata,
+        # which takes 100 ms in an image without compiled files.
         sys.path_importer_cache.pop(lib, None)
         return True
 

@@ -1,4 +1,4 @@
-"""Fetches packages into the package store, and looks after it; run as `python3 -c` in a builder sandbox.
+"""Fetches packages into the package store, and looks after it; run as `python3 -c PROGRAM UID STORE` in a builder sandbox.
 
 Reads one job, a line of JSON, from stdin, and writes reports, lines of JSON, to stdout: `progress` or `set`, then one
 of `done`, `listed`, `removed` and `failed`. It ends when its stdin is closed. pip only chooses versions. This program
@@ -9,26 +9,49 @@ The store:
     wheels/SHA256/     an unpacked wheel
     sets/ID/lib/       the files of several wheels, as hard links: one entry of `sys.path`
     sets/ID/lock       locked (shared) by each session that uses the set
-    tools/             pip, for images that have none
+    tools/             pip, for images that have none, and compiled modules of the standard library
     tmp/               what is being built; readable only by builders
 
 A folder appears under its final name by one rename. What a killed builder left in `tmp` is not locked, so the next one
 removes it. Formats: PEP 427 (wheels), PEP 691 and 700 (the index), the installation report of pip.
 """
 
+# ruff: noqa: E402, I001
 from __future__ import annotations
+
+import os
+import sys
+
+def become_builder(uid: int, root: str) -> None:
+    """Gives the store to the builder's user and becomes that user, for good."""
+    if os.getuid() != 0:
+        return
+    os.chown(root, uid, uid)
+    os.setgroups([])
+    os.setgid(uid)
+    os.setuid(uid)
+
+
+if __name__ == "__main__":
+    _UID, _ROOT = int(sys.argv[1]), sys.argv[2]
+    os.umask(0o022)
+    try:
+        become_builder(_UID, _ROOT)
+    except OSError as refusal:
+        print(f'{{"type": "failed", "kind": "store", "reason": "{_ROOT} cannot be used: {refusal.strerror}"}}')
+        sys.exit(0)
+    # Images often lack compiled modules of the standard library. Not before: root reads nothing that builders wrote.
+    sys.pycache_prefix = os.path.join(_ROOT, "tools", "pycache")
 
 import base64
 import fcntl
 import hashlib
 import http.client
 import json
-import os
 import re
 import shutil
 import stat
 import subprocess
-import sys
 import sysconfig
 import threading
 import time
@@ -43,7 +66,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-STORE = "/packages"
 # Has --uploaded-prior-to.
 _FIRST_PIP = (26, 0)
 _MAX_FILES = 100_000
@@ -76,16 +98,6 @@ def report(_type: str, **facts: object) -> None:
     with _output_lock:
         sys.stdout.write(json.dumps({"type": _type, **facts}) + "\n")
         sys.stdout.flush()
-
-
-def become_builder(uid: int, root: str) -> None:
-    """Gives the store to the builder's user and becomes that user, for good."""
-    if os.getuid() != 0:
-        return
-    os.chown(root, uid, uid)
-    os.setgroups([])
-    os.setgid(uid)
-    os.setuid(uid)
 
 
 class Store:
@@ -326,6 +338,7 @@ def _pip(job: dict[str, Any], index: Index, store: Store) -> tuple[list[str], di
     environment = {
         "PATH": os.environ.get("PATH", ""),
         "HOME": store.own,
+        "PYTHONPYCACHEPREFIX": os.path.join(store.tools, "pycache"),
         "TMPDIR": store.own,
         "PIP_CONFIG_FILE": os.devnull,
         "PIP_INDEX_URL": index.urls[0],
@@ -562,6 +575,7 @@ def _compile(folder: str) -> None:
     import compileall
     import py_compile
 
+    sys.pycache_prefix = None
     compileall.compile_dir(
         folder, quiet=2, legacy=False, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH, maxlevels=64
     )
@@ -741,12 +755,10 @@ def main() -> None:
             _agreed.set()
         os._exit(0)
 
-    root = job.get("store", STORE)
-    become_builder(job["uid"], root)
     threading.Thread(target=end_with_host, daemon=True).start()
     store = None
     try:
-        store = Store(root)
+        store = Store(sys.argv[2])
         if job["do"] == "list":
             list_sets(store)
         elif job["do"] == "remove":

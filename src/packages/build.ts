@@ -4,7 +4,7 @@
  */
 import { BridgeError, toBridgeError } from '../base/errors.ts';
 import { didYouMean } from '../base/suggest.ts';
-import { BUILDER_UID, type Engine, type Sandbox } from '../engines/engine.ts';
+import { BUILDER_UID, type Engine, PACKAGES_FOLDER, type Sandbox } from '../engines/engine.ts';
 import { COMMON_PACKAGES } from './common.ts';
 import type { PackageIndex } from './package-index.ts';
 import { type LockedPackage, parseReport, type Report, type ReportOf } from './report.ts';
@@ -123,12 +123,12 @@ async function runOnce<Type extends Ending>(
   }
   await engine.prepare(() => undefined);
   const sandbox = await engine.start({
-    command: ['python3', '-I', '-u', '-X', 'utf8', '-c', program],
+    command: ['python3', '-I', '-u', '-X', 'utf8', '-c', program, String(BUILDER_UID), PACKAGES_FOLDER],
     session: 'packages',
     isBuilder: true,
     isOffline,
   });
-  sandbox.stdin.write(`${JSON.stringify({ uid: BUILDER_UID, ...job })}\n`);
+  sandbox.stdin.write(`${JSON.stringify(job)}\n`);
   const timer = setTimeout(() => void sandbox.kill(), BUILD_TIMEOUT_MS);
   try {
     return await readOutcome(sandbox, options);

@@ -30,16 +30,14 @@ afterAll(async () => {
 
 /** Runs a builder for the first `count` packages, and kills it after `killAfterMs`. Returns its last report. */
 async function build(count: number, killAfterMs?: number) {
-  const child = spawn(PYTHON, ['-I', '-c', PROGRAM], { stdio: ['pipe', 'pipe', 'inherit'], detached: true });
+  const child = spawn(PYTHON, ['-I', '-c', PROGRAM, '65533', store], { stdio: ['pipe', 'pipe', 'inherit'], detached: true });
   let output = '';
   child.stdout.on('data', (chunk: Buffer) => {
     output += chunk.toString('utf8');
   });
   child.stdin.on('error', () => undefined);
   const job = {
-    store,
     do: 'build',
-    uid: 65_533,
     requirements: PACKAGES.slice(0, count),
     constraints: [],
     uploaded_before: '2021-01-01T00:00:00Z',
