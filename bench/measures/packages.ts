@@ -106,16 +106,26 @@ runpy.run_module("pip", run_name="__main__")`;
 
 /** Runs pip in a builder's sandbox, to its end. Rejects if it fails. */
 async function plainInstall(engine: TestEngine, store: string, url: string, name: string): Promise<void> {
-  const sandbox = await engine
-    .create({ packages: { volume: store, folder: '', network: 'host' } })
-    .start({
-      command: [
-        ...['python3', '-I', '-c', PIP, 'install', '--quiet', '--no-cache-dir', '--disable-pip-version-check'],
-        ...['--only-binary=:all:', '--root-user-action=ignore', '--target=/tmp/packages', '--index-url', url, name],
-      ],
-      session: 'bench',
-      isBuilder: true,
-    });
+  const sandbox = await engine.create({ packages: { volume: store, folder: '', network: 'host' } }).start({
+    command: [
+      'python3',
+      '-I',
+      '-c',
+      PIP,
+      'install',
+      '--quiet',
+      '--no-cache-dir',
+      '--disable-pip-version-check',
+      '--only-binary=:all:',
+      '--root-user-action=ignore',
+      '--target=/tmp/packages',
+      '--index-url',
+      url,
+      name,
+    ],
+    session: 'bench',
+    isBuilder: true,
+  });
   let noise = '';
   sandbox.stdin.end();
   sandbox.stdout.resume();

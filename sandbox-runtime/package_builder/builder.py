@@ -16,11 +16,12 @@ A folder appears under its final name by one rename. What a killed builder left 
 removes it. Formats: PEP 427 (wheels), PEP 691 and 700 (the index), the installation report of pip.
 """
 
-# ruff: noqa: E402, I001
+# ruff: noqa: E402
 from __future__ import annotations
 
 import os
 import sys
+
 
 def become_builder(uid: int, root: str) -> None:
     """Gives the store to the builder's user and becomes that user, for good."""

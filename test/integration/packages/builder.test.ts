@@ -30,7 +30,10 @@ afterAll(async () => {
 
 /** Runs a builder for the first `count` packages, and kills it after `killAfterMs`. Returns its last report. */
 async function build(count: number, killAfterMs?: number) {
-  const child = spawn(PYTHON, ['-I', '-c', PROGRAM, '65533', store], { stdio: ['pipe', 'pipe', 'inherit'], detached: true });
+  const child = spawn(PYTHON, ['-I', '-c', PROGRAM, '65533', store], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    detached: true,
+  });
   let output = '';
   child.stdout.on('data', (chunk: Buffer) => {
     output += chunk.toString('utf8');
