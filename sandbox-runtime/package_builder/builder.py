@@ -1,6 +1,6 @@
-"""Fetches packages into the package store, and looks after it; run as `python3 -c PROGRAM UID STORE` in a builder sandbox.
+"""Fetches packages into the package store, and looks after it.
 
-Reads one job, a line of JSON, from stdin, and writes reports, lines of JSON, to stdout: `progress` or `set`, then one
+Run as `python3 -c PROGRAM UID STORE` in a builder sandbox. Reads one job, a line of JSON, from stdin, and writes reports, lines of JSON, to stdout: `progress` or `set`, then one
 of `done`, `listed`, `removed` and `failed`. It ends when its stdin is closed. pip only chooses versions. This program
 downloads the wheels itself, checks their hashes and unpacks them, so that nothing in a wheel is ever executed and it
 alone decides what a wheel may write.
