@@ -1,10 +1,10 @@
 """Fetches packages into the package store, and looks after it.
 
 Run as `python3 -c PROGRAM UID STORE` in a builder sandbox. Reads one job, a line of JSON, from stdin, and writes
-reports, lines of JSON, to stdout: `progress`, `resolved` or `set`, then one of `done`, `listed`, `removed` and `failed`. After
-`resolved` it waits for a line, if the job says so. It ends when its stdin is closed. pip only chooses versions. This
-program downloads the wheels itself, checks their hashes and unpacks them, so that nothing in a wheel is ever executed
-and it alone decides what a wheel may write.
+reports, lines of JSON, to stdout: `progress`, `resolved` or `set`, then one of `done`, `listed`, `removed` and
+`failed`. After `resolved` it waits for a line, if the job says so. It ends when its stdin is closed. pip only chooses
+versions. This program downloads the wheels itself, checks their hashes and unpacks them, so that nothing in a wheel
+is ever executed and it alone decides what a wheel may write.
 
 The store:
     wheels/SHA256/     an unpacked wheel
