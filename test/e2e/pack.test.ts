@@ -58,6 +58,7 @@ describe('the package', () => {
         'docs/internals/engines.md',
         'package.json',
         'sandbox-runtime/Containerfile',
+        'sandbox-runtime/package_builder/builder.py',
         ...kernel.filter((file) => file.endsWith('.py')).map((file) => `sandbox-runtime/bridge_kernel/${file}`),
       ].toSorted(),
     );
