@@ -234,8 +234,10 @@ def _script_requirements(code: str) -> list[str]:
 
 
 def _parse_toml(text: str) -> dict[str, Any]:
+    import importlib
+
     try:
-        import tomllib  # pyright: ignore[reportMissingTypeStubs]
+        tomllib: Any = importlib.import_module("tomllib")
     except ImportError:  # Python 3.10
         pairs = re.findall(r"^(dependencies|requires-python)\s*=\s*(\[[^\]]*\]|\"[^\"]*\")", text, re.MULTILINE)
         return {key: ast.literal_eval(value) for key, value in pairs}

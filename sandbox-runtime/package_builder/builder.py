@@ -49,6 +49,7 @@ import base64
 import fcntl
 import hashlib
 import http.client
+import importlib
 import json
 import re
 import shutil
@@ -257,7 +258,7 @@ def origin_of(url: str) -> tuple[str, str]:
 
 def _bundled_certificates() -> str | None:
     try:
-        from pip._vendor import certifi
+        certifi: Any = importlib.import_module("pip._vendor.certifi")
     except ImportError:
         return None
     return certifi.where()
