@@ -4,7 +4,7 @@
  */
 import { BridgeError, toBridgeError } from '../base/errors.ts';
 import { didYouMean } from '../base/suggest.ts';
-import { BUILDER_UID, type Engine, PACKAGES_FOLDER, type Sandbox } from '../engines/engine.ts';
+import { BUILDER_UID, type Engine, PACKAGES_FOLDER, type Sandbox, type SandboxExit } from '../engines/engine.ts';
 import { COMMON_PACKAGES } from './common.ts';
 import type { PackageIndex } from './package-index.ts';
 import { type LockedPackage, parseReport, type Report, type ReportOf } from './report.ts';
@@ -154,32 +154,21 @@ async function readOutcome<Type extends Ending>(
       await sandbox.kill();
     }
   };
-  let unread = '';
-  let length = 0;
   let stderr = '';
   let hasSpoken = false;
   sandbox.stderr.on('data', (chunk: Buffer) => {
     stderr = `${stderr}${chunk.toString('utf8')}`.slice(-KEPT_STDERR_CHARS);
   });
-  sandbox.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-    length += chunk.length;
-    if (length > MAX_OUTPUT_CHARS) {
-      void sandbox.kill();
-      return;
-    }
-    const lines = `${unread}${chunk}`.slice(-MAX_LINE_CHARS).split('\n');
-    unread = lines.pop() ?? '';
-    for (const report of lines.map(parseReport)) {
-      hasSpoken = true;
-      if (report?.type === 'progress' || report?.type === 'set') {
-        onReport?.(report);
-      } else if (report?.type === 'resolved') {
-        void agree(report.packages);
-      } else if (report?.type === 'failed') {
-        failure ??= report;
-      } else if (hasType(report, ending)) {
-        end ??= report;
-      }
+  readReports(sandbox, (report) => {
+    hasSpoken = true;
+    if (report?.type === 'progress' || report?.type === 'set') {
+      onReport?.(report);
+    } else if (report?.type === 'resolved') {
+      void agree(report.packages);
+    } else if (report?.type === 'failed') {
+      failure ??= report;
+    } else if (hasType(report, ending)) {
+      end ??= report;
     }
   });
   const exit = await sandbox.exited;
@@ -192,12 +181,29 @@ async function readOutcome<Type extends Ending>(
   if (end !== undefined) {
     return end;
   }
-  if (!hasSpoken) {
-    return engine.explainStartFailure(sandbox, exit, stderr);
-  }
-  const how = exit.signal ?? (exit.exitCode === undefined ? 'without a reason' : `with code ${exit.exitCode}`);
+  return hasSpoken ? endedEarly(exit, mask(stderr)) : engine.explainStartFailure(sandbox, exit, stderr);
+}
+
+/** Calls `take` for each line; undefined stands for one that is no report. A builder that writes too much is killed. */
+function readReports(sandbox: Sandbox, take: (report: Report | undefined) => void): void {
+  let unread = '';
+  let length = 0;
+  sandbox.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    length += chunk.length;
+    if (length > MAX_OUTPUT_CHARS) {
+      void sandbox.kill();
+      return;
+    }
+    const lines = `${unread}${chunk}`.slice(-MAX_LINE_CHARS).split('\n');
+    unread = lines.pop() ?? '';
+    lines.map(parseReport).forEach(take);
+  });
+}
+
+function endedEarly({ exitCode, signal }: SandboxExit, stderr: string): BridgeError {
+  const how = signal ?? (exitCode === undefined ? 'without a reason' : `with code ${exitCode}`);
   const last = stderr.trim().split('\n').at(-1) ?? '';
-  const message = `the builder ended ${how}${last === '' ? '' : `: ${mask(last)}`}`;
+  const message = `the builder ended ${how}${last === '' ? '' : `: ${last}`}`;
   return new BridgeError('PACKAGE_UNAVAILABLE', message, { hint: 'Try again; nothing was installed.' });
 }
 
