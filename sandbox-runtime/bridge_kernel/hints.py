@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import sys
 
 from bridge_kernel.attr_dict import ALREADY, RAW_NAMES
 
@@ -36,7 +37,9 @@ def hint_for(error: BaseException) -> str | None:
     text = next(iter(_args(error)), None)
     if type(error) is TypeError and isinstance(text, str) and text.startswith(_NOT_JSON_TEXT):
         return "The value is already parsed: use it without json.loads."
-    if type(error).__name__ == "CalledProcessError" and _runs_pip(vars(error).get("cmd")):
+    subprocess: Any = sys.modules.get("subprocess")
+    # Its own attributes are safe to read; those of a subclass of the user may run code.
+    if subprocess is not None and type(error) is subprocess.CalledProcessError and _runs_pip(vars(error).get("cmd")):
         return _NO_PIP
     return NO_NETWORK if is_without_network(error) else None
 

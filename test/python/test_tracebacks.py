@@ -101,6 +101,13 @@ class Hints(unittest.TestCase):
             self.assertIn("await runtime.install(", said or "")
         self.assertIsNone(hint_for(subprocess.CalledProcessError(1, ["ls", "pip.txt"])))
 
+        class CalledProcessError(Exception):
+            @property
+            def __dict__(self) -> dict[str, object]:  # pyright: ignore[reportIncompatibleVariableOverride]
+                raise RuntimeError("code of the user ran")
+
+        self.assertIsNone(hint_for(CalledProcessError("pip install x")))
+
 
 class OverriddenTest(unittest.TestCase):
     """Exceptions whose attributes or text raise get no hint, and no other exception takes their place."""
