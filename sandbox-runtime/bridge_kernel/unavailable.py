@@ -81,6 +81,8 @@ def why_missing(name: str) -> str:
         return "no server has this name in Python; runtime.discovered_servers() lists them, and they need no import"
     if name in reasons:
         return reasons[name]
+    if is_embedded:
+        return f"the embedded sandbox has the standard library but no packages; a package {WAY_OUT}"
     return _NO_NETWORK * (name in NETWORK_PACKAGES) + f"install it: await runtime.install({name!r})"
 
 

@@ -113,6 +113,7 @@ function renderSet({
 const ALLOWERS: Readonly<Record<string, string>> = {
   command: 'added with packages add',
   common: 'in the list of common packages',
+  policy: 'allowed by the policy',
   setting: 'allowed by a setting',
   user: 'allowed by the user',
 };
