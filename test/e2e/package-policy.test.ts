@@ -9,12 +9,12 @@ import { createDeferred } from '../../src/base/deferred.ts';
 import { MAX_QUESTIONS_PER_SESSION } from '../../src/packages/consent.ts';
 import { startAskingBridge } from '../support/asking-bridge.ts';
 import { CLI, startBridge } from '../support/bridge-client.ts';
-import { coverEngines } from '../support/covered-engines.ts';
+import { coverEngines, coverPackageEngines } from '../support/covered-engines.ts';
 import { type PackageIndex, startPackageIndex } from '../support/package-index.ts';
 import { makeWheel } from '../support/wheels.ts';
 
 const PASSWORD = 'hunter2-and-more';
-const engines = (await coverEngines()).filter(({ name }) => name !== 'embedded');
+const engines = await coverPackageEngines(await coverEngines());
 
 for (const engine of engines) {
   describe(`decisions about packages on ${engine.label}`, () => {
@@ -26,6 +26,9 @@ for (const engine of engines) {
       MCP_BRIDGE_PACKAGES_NETWORK: 'host',
       MCP_BRIDGE_TIMEOUT: '120',
       PIP_INDEX_URL: index.url,
+      // No other index of this machine.
+      PIP_CONFIG_FILE: '/dev/null',
+      UV_NO_CONFIG: '1',
       ...env,
     });
     const start = async (env: Record<string, string>, packages: readonly unknown[] = []) => {

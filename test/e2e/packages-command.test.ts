@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type BridgeClient, CLI, environmentOf, startBridge } from '../support/bridge-client.ts';
-import { coverEngines } from '../support/covered-engines.ts';
+import { coverEngines, coverPackageEngines } from '../support/covered-engines.ts';
 import { type PackageIndex, startPackageIndex } from '../support/package-index.ts';
 import { makeWheel } from '../support/wheels.ts';
 
@@ -43,7 +43,7 @@ it('reports that there is no engine', async () => {
   });
 });
 
-for (const engine of covered.filter(({ name }) => name !== 'embedded')) {
+for (const engine of await coverPackageEngines(covered)) {
   describe(`packages on ${engine.label}`, () => {
     const store = `bridge-test-packages-${randomUUID().slice(0, 8)}`;
     let folder = '';

@@ -10,14 +10,14 @@ import { createDeferred } from '../../src/base/deferred.ts';
 import { PID_LABEL, SESSION_LABEL } from '../../src/engines/container/labels.ts';
 import { startAskingBridge } from '../support/asking-bridge.ts';
 import { type BridgeClient, CLI, startBridge } from '../support/bridge-client.ts';
-import { coverEngines } from '../support/covered-engines.ts';
+import { coverEngines, coverPackageEngines } from '../support/covered-engines.ts';
 import type { TestEngine } from '../support/engines.ts';
 import { type PackageIndex, startPackageIndex } from '../support/package-index.ts';
 import { descendantsOf } from '../support/processes.ts';
 import { makeWheel, makeZip, wheelOf } from '../support/wheels.ts';
 
 const covered = await coverEngines();
-const engines = covered.filter(({ name }) => name !== 'embedded');
+const engines = await coverPackageEngines(covered);
 
 for (const engine of covered.filter(({ name }) => name === 'embedded')) {
   it('names a way out on the embedded engine, which cannot install', async () => {

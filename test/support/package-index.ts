@@ -30,6 +30,20 @@ export interface PackageIndex {
 
 const LONG_AGO = new Date('2020-01-01T00:00:00Z');
 
+/**
+ * Why tests cannot have an index here, for the name of a skipped test; undefined if they can. Where engines are required, this is
+ * too: then the tests run, and fail.
+ */
+export async function whyNoIndex(): Promise<string | undefined> {
+  try {
+    await pipWheel();
+    return undefined;
+  } catch {
+    const isRequired = process.env['MCP_BRIDGE_TEST_REQUIRE_ENGINES'] === '1';
+    return isRequired ? undefined : 'packages: needs python3 with pip, and an index that has pip 26 or newer';
+  }
+}
+
 /** Starts the index. It has pip, which `python3 -m pip download` fetched once. */
 export async function startPackageIndex(): Promise<PackageIndex> {
   const wheels: IndexedWheel[] = [await pipWheel()];
