@@ -15,7 +15,7 @@ import { type AllowedBy, Consent, type ConsentOptions, refuseIfOff } from './con
 import { distributionOf, meantRequirement } from './import-names.ts';
 import { createPackageLocks, lockKey, type PackageLock } from './locks.ts';
 import type { PackageIndex } from './package-index.ts';
-import { createWheelFolder, type WheelFolder } from './pure/wheel-folder.ts';
+import { WheelFolder } from './pure/wheel-folder.ts';
 import type { LockedPackage, ReportOf } from './report.ts';
 import { MAX_REQUIREMENT_CHARS, parseRequirement, type Requirement } from './requirement.ts';
 
@@ -156,7 +156,7 @@ class Packages {
     this.#options = options;
     this.#consent = new Consent(options);
     this.#locks = createPackageLocks(options.stateDir);
-    this.#wheels = createWheelFolder(options.stateDir);
+    this.#wheels = new WheelFolder(options.stateDir);
   }
 
   async install(params: InstallParams, call: InstallingCall): Promise<InstallAnswer> {

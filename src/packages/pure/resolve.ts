@@ -8,12 +8,12 @@ import { MAX_SET_PACKAGES } from '../report.ts';
 import { normalizeName } from '../requirement.ts';
 import { FetchFailure } from './failure.ts';
 import { type Dependency, type MarkerValues, meetsMarker, parseDependency } from './markers.ts';
-import type { IndexedFile, Project } from './simple-index.ts';
+import type { ListedFile, Project } from './simple-index.ts';
 
 /** What a resolution asks of an index. */
 export interface ProjectSource {
   project(name: string): Promise<Project>;
-  metadata(file: IndexedFile): Promise<string>;
+  metadata(file: ListedFile): Promise<string>;
 }
 
 export interface ResolveRequest {
@@ -30,7 +30,7 @@ export interface ResolveRequest {
 export interface Choice {
   readonly name: string;
   readonly version: string;
-  readonly file: IndexedFile & { readonly sha256: string };
+  readonly file: ListedFile & { readonly sha256: string };
   /** Names of the chosen packages that need it. */
   readonly neededBy: ReadonlySet<string>;
 }
@@ -43,14 +43,14 @@ interface Demand extends Dependency {
 
 interface Chosen {
   readonly version: string;
-  readonly file: IndexedFile & { readonly sha256: string };
+  readonly file: ListedFile & { readonly sha256: string };
   readonly neededBy: Set<string>;
   readonly extras: Set<string>;
 }
 
 interface Release {
   readonly version: string;
-  readonly file: IndexedFile;
+  readonly file: ListedFile;
 }
 
 /** Chosen: each round learns a demand; real sets need a few. */
@@ -244,7 +244,7 @@ class Resolution {
     });
   }
 
-  async #requiredBy(key: string, file: IndexedFile): Promise<readonly string[]> {
+  async #requiredBy(key: string, file: ListedFile): Promise<readonly string[]> {
     if (!file.hasMetadata) {
       throw new FetchFailure('index', `the index does not give the metadata of ${key} beside the file (PEP 658)`);
     }

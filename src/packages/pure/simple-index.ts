@@ -21,7 +21,7 @@ const MAX_REDIRECTS = 5;
 const USER_AGENT = 'mcp-server-code-execution-mode';
 
 /** A wheel for any platform on an index. */
-export interface IndexedFile {
+export interface ListedFile {
   readonly filename: string;
   readonly url: URL;
   readonly sha256: string | undefined;
@@ -36,7 +36,7 @@ export interface IndexedFile {
 /** What an index has of a project. */
 export interface Project {
   /** Wheels for any platform. */
-  readonly files: readonly IndexedFile[];
+  readonly files: readonly ListedFile[];
   /** Whether there are other files. */
   readonly hasOthers: boolean;
 }
@@ -83,7 +83,7 @@ export class SimpleIndex {
   }
 
   /** The metadata of a file. Throws `FetchFailure`. */
-  async metadata(file: IndexedFile): Promise<string> {
+  async metadata(file: ListedFile): Promise<string> {
     const url = new URL(file.url);
     url.pathname += '.metadata';
     return (await this.#read(url, MAX_METADATA_BYTES, this.#limited())).toString('utf8');
@@ -119,7 +119,9 @@ export class SimpleIndex {
       );
     }
     // The schema checks only what may be used: large projects have thousands of files.
-    const usable = listed.filter((file) => FOR_ANY_PLATFORM.test(String((file as { filename?: unknown }).filename)));
+    const usable = listed.filter((file) =>
+      FOR_ANY_PLATFORM.test(String((file as { filename?: unknown } | null)?.filename)),
+    );
     return {
       files: usable.flatMap((file) => readFile(file, response.url) ?? []),
       hasOthers: usable.length < listed.length,
@@ -204,7 +206,7 @@ function listOf(text: string): unknown[] | undefined {
   }
 }
 
-function readFile(value: unknown, page: URL): IndexedFile | undefined {
+function readFile(value: unknown, page: URL): ListedFile | undefined {
   const { data } = FileSchema.safeParse(value);
   if (data === undefined || !URL.canParse(data.url, page.href)) {
     return undefined;
