@@ -70,12 +70,6 @@ def import_asyncio() -> None:
         del sys.modules["ssl"]
 
 
-def _prepare_matplotlib() -> None:
-    """Selects a backend that needs no display, and keeps matplotlib's cache out of the user's files."""
-    os.environ.setdefault("MPLBACKEND", "agg")
-    os.environ.setdefault("MPLCONFIGDIR", "/tmp/.matplotlib")
-
-
 # Memory held back from user code and released when memory runs out, so that the kernel can still report it. `bytes(n)`
 # counts against the process limit but occupies no physical memory, because nothing is ever written to it.
 _RESERVE_BYTES = 8 << 20
@@ -94,6 +88,7 @@ class Kernel:
         self.capture = platform.capture(self._send_output, _integer(hello["kept_output_bytes"]))
         self.capture.store = OutputStore(_integer(hello["stored_output_bytes"]))
         import_asyncio()
+        from bridge_kernel import charts
         from bridge_kernel.api import Api
         from bridge_kernel.display import Display
         from bridge_kernel.repl import Repl
@@ -106,7 +101,7 @@ class Kernel:
         self.api: Api = Api(channel, self.repl.namespace)
         autoload = hello.get("autoload") is True
         self.api.install(str(hello["capability_summary"]), self.display, self.capture.output, autoload)
-        _prepare_matplotlib()
+        charts.install(self.display.show_figures)
         self._saved_tools = hello["saved_tools"]
         channel.max_line_bytes = _integer(hello["max_line_bytes"])
 

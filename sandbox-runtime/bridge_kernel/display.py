@@ -7,6 +7,7 @@ cannot be shown, a line says why, and the rest of the answer is unaffected.
 from __future__ import annotations
 
 import sys
+from weakref import WeakKeyDictionary
 
 from bridge_kernel import images, values
 from bridge_kernel.shorten import short_repr
@@ -70,7 +71,8 @@ class Display:
         self._shown = 0
         self._bytes = 0
         self._is_full = False
-        self._figures: set[int] = set()
+        # The picture of each figure that was shown. Weak, because code may draw hundreds.
+        self._figures: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()
 
     def show_rich(self, value: object, alt: str | None = None, is_asked: bool = False) -> bool:
         """Shows a value that is more than text; returns False if it is not. With `is_asked`, bytes are shown too."""
@@ -97,7 +99,7 @@ class Display:
         if isinstance(value, (bytes, bytearray)) and is_asked and images.image_type(bytes(value[:16])) is not None:
             return self._show_bytes
         if _is_figure(value):
-            return self._show_figure
+            return self._show_figure if is_asked else self._show_changed_figure
         if images.is_pillow(value):
             return self._show_pillow
         kind = type(value)
@@ -114,8 +116,15 @@ class Display:
         numbers: list[int] = pyplot.get_fignums()
         for number in numbers:
             figure: object = pyplot.figure(number)
-            if id(figure) not in self._figures:
+            if figure not in self._figures:
                 self.show_rich(figure)
+        pyplot.close("all")
+
+    def show_figures(self) -> None:
+        """Shows and closes the open figures when code calls `plt.show()`."""
+        pyplot = sys.modules["matplotlib.pyplot"]
+        for number in list(pyplot.get_fignums()):
+            self.show_rich(pyplot.figure(number))
         pyplot.close("all")
 
     def close_figures(self) -> None:
@@ -145,13 +154,22 @@ class Display:
         return self._attach_image(images.from_pillow(picture), alt)
 
     def _show_figure(self, figure: Any, alt: str | None) -> bool:
-        import io
+        return self._attach_figure(figure, self._draw(figure), alt)
 
-        self._figures.add(id(figure))
-        buffer = io.BytesIO()
-        dpi = min(float(figure.dpi), images.MAX_PIXELS / max(1e-6, *figure.get_size_inches()))
-        figure.savefig(buffer, format="png", dpi=dpi, bbox_inches="tight")
-        return self._attach_image(images.fit(buffer.getvalue(), "image/png"), alt or _title_of(figure))
+    def _show_changed_figure(self, figure: Any, alt: str | None) -> bool:
+        """Shows a figure unless the cell has shown it as it is: it may be the value of the cell, too."""
+        earlier = self._figures.get(figure)
+        picture = self._draw(figure)
+        return earlier == picture or self._attach_figure(figure, picture, alt)
+
+    def _draw(self, figure: Any) -> bytes:
+        # Even if it cannot be drawn: that is reported once.
+        self._figures.setdefault(figure, b"")
+        return _picture_of(figure)
+
+    def _attach_figure(self, figure: Any, picture: bytes, alt: str | None) -> bool:
+        self._figures[figure] = picture
+        return self._attach_image(images.fit(picture, "image/png"), alt or _title_of(figure))
 
     def _show_by_method(self, value: object, alt: str | None) -> bool:
         for name, mime_type in _IMAGE_METHODS:
@@ -216,6 +234,15 @@ def _parts(value: object, depth: int) -> Iterator[object]:
 def _is_figure(value: object) -> bool:
     module = sys.modules.get("matplotlib.figure")
     return module is not None and isinstance(value, module.Figure)
+
+
+def _picture_of(figure: Any) -> bytes:
+    import io
+
+    buffer = io.BytesIO()
+    dpi = min(float(figure.dpi), images.MAX_PIXELS / max(1e-6, *figure.get_size_inches()))
+    figure.savefig(buffer, format="png", dpi=dpi, bbox_inches="tight")
+    return buffer.getvalue()
 
 
 def _title_of(figure: Any) -> str:

@@ -52,6 +52,9 @@ class Packages:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._path: str | None = None
+        # The id of the set that is used; the host may know of another one that could not be.
+        self._set: str | None = None
+        self._turn: Any = None
         # Kept open, because the lock on it tells builders that the set is in use.
         self._locks: list[int] = []
 
@@ -79,11 +82,19 @@ class Packages:
 
     async def install(self, modules: list[str], requirements: list[str]) -> list[str]:
         """Installs packages; returns `name==version` of each package of the session."""
+        import asyncio
+
+        # One after the other: each set holds what came before.
+        self._turn = self._turn or asyncio.Lock()
+        async with self._turn:
+            return await self._install(modules, requirements)
+
+    async def _install(self, modules: list[str], requirements: list[str]) -> list[str]:
         answer = await self._ask(modules, requirements, is_gone=False)
-        if not self._use(answer.get("path")):
+        if not await self._use(answer):
             # Someone emptied the store. What the lock says is fetched again.
             answer = await self._ask(modules, requirements, is_gone=True)
-            if not self._use(answer.get("path")):
+            if not await self._use(answer):
                 raise MCPError(
                     "the packages were installed, but this sandbox does not see them",
                     "PACKAGE_UNAVAILABLE",
@@ -95,11 +106,32 @@ class Packages:
         python = f"{sys.implementation.cache_tag} {sys.platform} {os.uname().machine}"
         return as_dict(
             await self._host.call(
-                _METHOD, {"modules": modules, "requirements": requirements, "python": python, "is_gone": is_gone}
+                _METHOD,
+                {
+                    "modules": modules,
+                    "requirements": requirements,
+                    "python": python,
+                    "is_gone": is_gone,
+                    "set": self._set,
+                },
             )
         )
 
-    def _use(self, path: object) -> bool:
+    async def _use(self, answer: dict[str, Any]) -> bool:
+        """Makes what the host has chosen importable. Returns whether this sandbox sees it."""
+        wheels = answer.get("wheels")
+        if wheels is None:
+            is_here = self._use_set(answer.get("path"))
+        else:
+            from bridge_kernel import wheels as unpacked
+
+            is_here = await unpacked.use(as_list(wheels), self._host)
+        if is_here:
+            path = answer.get("path")
+            self._set = None if path is None else str(path).rpartition("/")[2]
+        return is_here
+
+    def _use_set(self, path: object) -> bool:
         """Adds a set to `sys.path`, in the place of an earlier one. Returns whether this sandbox sees it."""
         if path is None or path == self._path:
             return True

@@ -81,9 +81,8 @@ def why_missing(name: str) -> str:
         return "no server has this name in Python; runtime.discovered_servers() lists them, and they need no import"
     if name in reasons:
         return reasons[name]
-    if is_embedded:
-        return f"the embedded sandbox has the standard library but no packages; a package {WAY_OUT}"
-    return _NO_NETWORK * (name in NETWORK_PACKAGES) + f"install it: await runtime.install({name!r})"
+    without_c = ", if it is pure Python" if is_embedded else ""
+    return _NO_NETWORK * (name in NETWORK_PACKAGES) + f"install it{without_c}: await runtime.install({name!r})"
 
 
 def _explain_input() -> None:

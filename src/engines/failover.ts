@@ -96,6 +96,10 @@ class FailoverEngine implements Engine {
     return this.#current.canBuild === true;
   }
 
+  get takesWheels(): boolean {
+    return this.#current.takesWheels === true;
+  }
+
   get missing(): string | undefined {
     return this.#current.missing;
   }

@@ -224,11 +224,16 @@ const HINTS: Readonly<Record<ReportOf<'failed'>['kind'], string>> = {
   disk: 'Free some disk space where the engine keeps its volumes.',
   store: 'Check the package store of the engine.',
   busy: 'Try again when that is done.',
+  platform:
+    'It needs a container engine or bubblewrap. Install one, then start the bridge with MCP_BRIDGE_RUNTIME=auto.',
   internal: 'Report this as a bug.',
 };
 
 /** `data.kind` shows that the builder did its work and that the next one would meet the same. */
-async function failedBuild({ kind, reason }: ReportOf<'failed'>, mask: PackageIndex['mask']): Promise<BridgeError> {
+export async function failedBuild(
+  { kind, reason }: Pick<ReportOf<'failed'>, 'kind' | 'reason'>,
+  mask: PackageIndex['mask'],
+): Promise<BridgeError> {
   const [, name] = kind === 'missing' ? (/ of ([A-Za-z0-9._-]+)/.exec(reason) ?? []) : [];
   const near = name === undefined ? '' : await didYouMean(name, [...COMMON_PACKAGES]);
   return new BridgeError('PACKAGE_UNAVAILABLE', mask(reason), { hint: `${HINTS[kind]}${near}`, data: { kind } });

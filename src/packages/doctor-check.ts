@@ -7,10 +7,9 @@ import { readPackageIndex } from './package-index.ts';
 
 const MODES = {
   off: 'code cannot install packages (MCP_BRIDGE_PACKAGES=off)',
-  common:
-    'on podman, docker and bubblewrap, code may install well-known packages; you are asked about all others (MCP_BRIDGE_PACKAGES=common)',
-  ask: 'on podman, docker and bubblewrap, code may install packages; you are asked about each (MCP_BRIDGE_PACKAGES=ask)',
-  any: 'on podman, docker and bubblewrap, code may install any package (MCP_BRIDGE_PACKAGES=any)',
+  common: 'code may install well-known packages; you are asked about all others (MCP_BRIDGE_PACKAGES=common)',
+  ask: 'you are asked about each package that code wants to install (MCP_BRIDGE_PACKAGES=ask)',
+  any: 'code may install any package (MCP_BRIDGE_PACKAGES=any)',
 };
 
 export const examinePackages: Examination = async ({ env, settings }) => {

@@ -10,11 +10,12 @@ import { checked, type Method } from '../calls/method.ts';
 import { type Engine, PACKAGES_FOLDER } from '../engines/engine.ts';
 import type { CallContext } from '../session/dispatch.ts';
 import { type AddedPackages, findAdded, hasPackage } from './added.ts';
-import { type BuildJob, buildPackages } from './build.ts';
+import { type BuildJob, type BuildOptions, buildPackages } from './build.ts';
 import { type AllowedBy, Consent, type ConsentOptions, refuseIfOff } from './consent.ts';
 import { distributionOf, meantRequirement } from './import-names.ts';
 import { createPackageLocks, lockKey, type PackageLock } from './locks.ts';
 import type { PackageIndex } from './package-index.ts';
+import { WheelFolder } from './pure/wheel-folder.ts';
 import type { LockedPackage, ReportOf } from './report.ts';
 import { MAX_REQUIREMENT_CHARS, parseRequirement, type Requirement } from './requirement.ts';
 
@@ -87,6 +88,8 @@ interface BuildReason {
   readonly wanted: readonly Requirement[];
   /** Whether only what the policy denies is refused. */
   readonly isAllowed: boolean;
+  /** The interpreter of the session that began it. */
+  readonly python: string;
 }
 
 /** Chosen: more than any script needs. */
@@ -95,6 +98,8 @@ const MAX_REQUIREMENTS = 64;
 const FAILURE_KEPT_MS = 60_000;
 /** Builders at once, over all sessions. Chosen. */
 const MAX_BUILDERS = 2;
+/** Of a wheel in one answer. Chosen: far below the longest line, and a few milliseconds to decode. */
+const MAX_PIECE_BYTES = 512 * 1024;
 
 const InstallParams = z.strictObject({
   /** Modules that code imports. */
@@ -104,8 +109,19 @@ const InstallParams = z.strictObject({
   python: z.string().max(200),
   /** Whether the set of the last answer is not in the store. */
   is_gone: z.boolean().default(false),
+  /** The set that the sandbox uses. It is not that of the last answer if a wheel could not be unpacked. */
+  set: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/)
+    .nullable()
+    .default(null),
 });
 type InstallParams = z.infer<typeof InstallParams>;
+
+const WheelParams = z.strictObject({
+  sha256: z.string().regex(/^[0-9a-f]{64}$/),
+  offset: z.int().nonnegative(),
+});
 
 /** What the kernel gets. */
 interface InstallAnswer {
@@ -113,18 +129,25 @@ interface InstallAnswer {
   readonly path: string | null;
   /** Name and version of each package. */
   readonly packages: readonly (readonly [string, string])[];
+  /** What the sandbox has to fetch and unpack, where it sees no store. */
+  readonly wheels?: readonly { readonly file: string; readonly sha256: string }[];
 }
 
 export function packageMethods(options: PackagesOptions): [string, Method][] {
   const packages = new Packages(options);
-  return [['install_packages', checked(InstallParams, (params, call) => packages.install(params, call))]];
+  return [
+    ['install_packages', checked(InstallParams, (params, call) => packages.install(params, call))],
+    ['read_wheel', checked(WheelParams, ({ offset, sha256 }, call) => packages.readWheel(sha256, offset, call))],
+  ];
 }
 
 class Packages {
   readonly #options: PackagesOptions;
   readonly #consent: Consent;
   readonly #locks: ReturnType<typeof createPackageLocks>;
-  readonly #installed = new WeakMap<object, Installed>();
+  readonly #wheels: WheelFolder;
+  /** By sandbox, the last answers by set: the one that it uses is among them. */
+  readonly #installed = new WeakMap<object, Map<string | null, Installed>>();
   readonly #running = new Map<string, Promise<PackageLock>>();
   readonly #failures = new Map<string, { readonly error: unknown; readonly at: number }>();
   readonly #inTurn = limitConcurrency(MAX_BUILDERS);
@@ -133,6 +156,7 @@ class Packages {
     this.#options = options;
     this.#consent = new Consent(options);
     this.#locks = createPackageLocks(options.stateDir);
+    this.#wheels = new WheelFolder(options.stateDir);
   }
 
   async install(params: InstallParams, call: InstallingCall): Promise<InstallAnswer> {
@@ -145,6 +169,23 @@ class Packages {
     });
   }
 
+  /** A piece of a wheel that this sandbox has installed. */
+  async readWheel(
+    sha256: string,
+    offset: number,
+    { sandbox }: InstallingCall,
+  ): Promise<{ data: string; size: number }> {
+    const answers = [...((sandbox && this.#installed.get(sandbox))?.values() ?? [])];
+    const isOwn = answers.some(({ lock }) => lock.packages.some((one) => one.sha256 === sha256));
+    const piece = isOwn ? await this.#wheels.read(sha256, offset, MAX_PIECE_BYTES) : undefined;
+    if (piece === undefined) {
+      throw new BridgeError('PACKAGE_UNAVAILABLE', 'the wheel is not there', {
+        hint: 'Install the package again with runtime.install().',
+      });
+    }
+    return { data: piece.data.toString('base64'), size: piece.size };
+  }
+
   async #installWanted(
     wanted: readonly Requirement[],
     params: InstallParams,
@@ -154,10 +195,11 @@ class Packages {
     if (preinstall.length === 0) {
       refuseIfOff(mode, wanted);
     }
-    if (engine.canBuild !== true) {
+    if (engine.canBuild !== true && engine.takesWheels !== true) {
       throw noBuilder(engine, wanted);
     }
-    const before = (call.sandbox && this.#installed.get(call.sandbox)) ?? (await this.#preinstalled(params, call));
+    const before =
+      (call.sandbox && this.#installed.get(call.sandbox)?.get(params.set)) ?? (await this.#preinstalled(params, call));
     const isThere =
       before !== undefined && wanted.every((one) => hasPackage(before.lock.packages, before.requirements, one));
     if (!isThere) {
@@ -172,9 +214,16 @@ class Packages {
             call,
           );
     if (call.sandbox !== undefined) {
-      this.#installed.set(call.sandbox, installed);
+      this.#note(call.sandbox, params.set, installed);
     }
-    return answerOf(installed.lock);
+    return answerOf(installed.lock, engine);
+  }
+
+  /** Keeps the set that the sandbox uses, and the one that it will use if all goes well. */
+  #note(sandbox: object, used: string | null, installed: Installed): void {
+    const current = this.#installed.get(sandbox)?.get(used);
+    const kept = current === undefined ? [] : [[used, current] as const];
+    this.#installed.set(sandbox, new Map([...kept, [installed.lock.set, installed]]));
   }
 
   /** The set of `MCP_BRIDGE_PREINSTALL`, which is built once; undefined if there is none or it cannot be built. */
@@ -189,7 +238,8 @@ class Packages {
   }
 
   async #request(wanted: readonly Requirement[], before: Installed | undefined): Promise<Request> {
-    const { image, minAgeMs, readIndex } = this.#options;
+    const { minAgeMs, readIndex } = this.#options;
+    const image = this.#image;
     const index = await readIndex();
     const requirements = [...new Set([...(before?.requirements ?? []), ...wanted.map(({ text }) => text)])].toSorted();
     const present = before?.lock.packages ?? [];
@@ -213,13 +263,13 @@ class Packages {
     const job = { requirements, constraints, uploadedBefore, lock: found?.packages };
     const allowedBy: Installation['allowedBy'] =
       found !== undefined ? 'lock' : isAllowed ? 'setting' : await this.#consent.toLookUp(wanted, call);
-    const reason = { index: await readIndex(), allowedBy, call, wanted, isAllowed };
+    const reason = { index: await readIndex(), allowedBy, call, wanted, isAllowed, python: params.python };
     return { ...request, lock: await this.#build(key, job, reason) };
   }
 
   /** What a person has added to the store serves a request without an index, and without another question. */
   async #findAdded({ present, wanted }: Request, python: string): Promise<AddedPackages | undefined> {
-    const found = findAdded(await this.#locks.all(), { image: this.#options.image, python, present, wanted });
+    const found = findAdded(await this.#locks.all(), { image: this.#image, python, present, wanted });
     if (found?.key !== undefined) {
       await this.#locks.touch(found.key);
     }
@@ -238,9 +288,9 @@ class Packages {
 
   #start(key: string, job: BuildJob, reason: BuildReason): Promise<PackageLock> {
     const { call, index, isAllowed, wanted } = reason;
-    const { engine, image, maxAgeMs, maxBytes, onInstalled, readProgram } = this.#options;
+    const { onInstalled } = this.#options;
+    const image = this.#image;
     const work = async (): Promise<PackageLock> => {
-      const [program, usedAt] = await Promise.all([readProgram(), this.#locks.usedAt()]);
       const onProgress = (report: ReportOf<'progress'>): void => {
         const progress = progressOf(report);
         call.onToolProgress?.({ ...progress, message: index.mask(progress.message) });
@@ -253,8 +303,7 @@ class Packages {
           allowedBy = 'user';
         }
       };
-      const limits = { maxBytes, maxAgeMs, usedAt };
-      const done = await buildPackages(job, { engine, program, index, ...limits, onProgress, onResolved });
+      const done = await this.#fetch(job, reason.python, { index, onProgress, onResolved });
       // A builder handles what an index sends, so it is not trusted to fetch only what it reported.
       this.#consent.refuseDenied(done.packages);
       const earlier = await this.#locks.find(key, done.python);
@@ -285,6 +334,28 @@ class Packages {
     running.catch(() => undefined);
     return running;
   }
+
+  /** Fills the store with a builder or, for sandboxes that see none, the folder of wheels. */
+  async #fetch(
+    job: BuildJob,
+    python: string,
+    { index, onProgress, onResolved }: Pick<BuildOptions, 'index' | 'onProgress' | 'onResolved'>,
+  ): Promise<ReportOf<'done'>> {
+    const { engine, maxAgeMs, maxBytes, readProgram } = this.#options;
+    if (engine.canBuild !== true) {
+      const { fetchWheels } = await import('./pure/fetch-wheels.ts');
+      const folder = this.#wheels;
+      return fetchWheels(job, { index, folder, python, maxAgeMs, maxBytes, onProgress, onResolved });
+    }
+    const [program, usedAt] = await Promise.all([readProgram(), this.#locks.usedAt()]);
+    return buildPackages(job, { engine, program, index, maxAgeMs, maxBytes, usedAt, onProgress, onResolved });
+  }
+
+  /** What sessions run, as locks name it. */
+  get #image(): string {
+    const { engine, image } = this.#options;
+    return engine.canBuild === true ? image : engine.name;
+  }
 }
 
 /** Whether someone decided against it; that packages are off is no decision about this one. */
@@ -292,10 +363,11 @@ function isRefusal({ code }: BridgeError): boolean {
   return code === 'POLICY_DENIED' || code.startsWith('APPROVAL_');
 }
 
-function answerOf({ packages, set }: PackageLock): InstallAnswer {
+function answerOf({ packages, set }: PackageLock, engine: Engine): InstallAnswer {
   return {
     path: set === null ? null : `${PACKAGES_FOLDER}/sets/${set}`,
     packages: packages.map(({ name, version }) => [name, version] as const),
+    ...(engine.canBuild === true ? {} : { wheels: packages.map(({ file, sha256 }) => ({ file, sha256 })) }),
   };
 }
 

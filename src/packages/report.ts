@@ -79,6 +79,7 @@ const ReportSchema = z.discriminatedUnion('type', [
       'disk',
       'store',
       'busy',
+      'platform',
       'internal',
     ]),
     reason: text,

@@ -37,7 +37,7 @@ for issue in issues:
 
 /** Appended to the manual unless `MCP_BRIDGE_PACKAGES` is off. */
 export const PACKAGES_SUMMARY = `
-**Packages arrive when a cell imports them**, before it runs, except on the embedded engine; variables stay. \`await runtime.install("pandas>=2")\`, \`%pip install pandas\` or a script header (\`# /// script\`) choose a version. The user may be asked, and only wheels can be installed.
+**Packages arrive when a cell imports them**, before it runs (on the embedded engine only those of pure Python); variables stay. \`await runtime.install("pandas>=2")\`, \`%pip install pandas\` or a script header (\`# /// script\`) choose a version. The user may be asked, and only wheels can be installed.
 `;
 
 /** Appended to the manual if `MCP_BRIDGE_AUTOLOAD` is on. */

@@ -232,7 +232,7 @@ const PROVOKED: Readonly<Partial<Record<ErrorCode, Provocation>>> = {
     names: /echo\.request was not called/,
   },
   PACKAGE_UNAVAILABLE: {
-    // Nothing listens on port 9; the embedded engine installs nothing at all.
+    // Nothing listens on port 9.
     provoke: () =>
       command(['exec', '-c', 'await runtime.install("tiny-pkg")'], {
         ...engine?.env,
@@ -241,7 +241,7 @@ const PROVOKED: Readonly<Partial<Record<ErrorCode, Provocation>>> = {
         MCP_BRIDGE_PACKAGES_STORE: 'bridge-test-packages-unused',
         PIP_INDEX_URL: 'http://127.0.0.1:9/simple',
       }),
-    names: /cannot be reached|cannot be installed on the engine/,
+    names: /cannot be reached/,
   },
   STATE_WRITE_FAILED: {
     provoke: () => {

@@ -43,7 +43,9 @@ it('reports that there is no engine', async () => {
   });
 });
 
-for (const engine of await coverPackageEngines(covered)) {
+// The commands do the same on each engine; only stores in a volume and in a folder differ.
+const engines = (await coverPackageEngines(covered)).filter(({ name }, at) => at === 0 || name === 'bubblewrap');
+for (const engine of engines) {
   describe(`packages on ${engine.label}`, () => {
     const store = `bridge-test-packages-${randomUUID().slice(0, 8)}`;
     let folder = '';

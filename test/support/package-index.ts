@@ -44,9 +44,9 @@ export async function whyNoIndex(): Promise<string | undefined> {
   }
 }
 
-/** Starts the index. It has pip, which `python3 -m pip download` fetched once. */
-export async function startPackageIndex(): Promise<PackageIndex> {
-  const wheels: IndexedWheel[] = [await pipWheel()];
+/** Starts the index. By default it has pip, which builders may need, and which `python3 -m pip download` fetched once. */
+export async function startPackageIndex({ hasPip = true } = {}): Promise<PackageIndex> {
+  const wheels: IndexedWheel[] = hasPip ? [await pipWheel()] : [];
   const requests: string[] = [];
   const server = createServer((request, response) => {
     requests.push(`${request.method} ${request.url}`);

@@ -68,6 +68,7 @@ interface Start {
 class EmbeddedEngine implements Engine {
   readonly name = 'embedded';
   readonly missing = MISSING;
+  readonly takesWheels = true;
   readonly #options: EmbeddedOptions;
   readonly #folder: string;
   readonly #check: ReturnType<typeof createBuiltFilesCheck>;

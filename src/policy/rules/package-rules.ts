@@ -1,7 +1,8 @@
 /** The rules of `policy.json` about Python packages. The first that matches decides; otherwise `MCP_BRIDGE_PACKAGES` does. */
+
+import { meetsSpecifier } from '../../base/package-versions.ts';
 import type { Decision } from '../../calls/contract.ts';
 import { matchesGlob } from './globs.ts';
-import { meetsSpecifier } from './package-versions.ts';
 import { clauseOf } from './rules.ts';
 import { type PackageRule, type PolicyPlace, placed } from './schema.ts';
 

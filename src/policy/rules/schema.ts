@@ -4,9 +4,9 @@
  */
 import { z } from 'zod';
 import { explainZodIssues } from '../../base/config-issue.ts';
+import { whyNoSpecifier } from '../../base/package-versions.ts';
 import { parseDurationMs, parseSizeBytes } from '../../base/units.ts';
 import { EFFECTS } from '../../calls/contract.ts';
-import { whyNoSpecifier } from './package-versions.ts';
 import { whyNoFolder } from './paths.ts';
 
 /** Longer patterns are mistakes, and matching them takes longer. */

@@ -63,6 +63,8 @@ interface HttpClientOptions {
   readonly rule?: () => AddressRule;
   readonly proxies?: ProxyChoice;
   readonly resolve?: Resolve | undefined;
+  /** Certificates of authorities as PEM, instead of those of Node. */
+  readonly certificates?: string | undefined;
 }
 
 const AGENT_OPTIONS = { keepAlive: true, maxSockets: MAX_SOCKETS, timeout: IDLE_SOCKET_MS };
@@ -71,14 +73,16 @@ export class HttpClient {
   readonly #rule: () => AddressRule;
   readonly #proxies: ProxyChoice;
   readonly #resolve: Resolve | undefined;
+  readonly #tls: { readonly ca?: string };
   readonly #agents: { readonly http: HttpAgent; readonly https: HttpsAgent };
   #tunnels: TunnelAgent | undefined;
 
-  constructor({ rule, proxies = noProxy, resolve }: HttpClientOptions = {}) {
+  constructor({ certificates, rule, proxies = noProxy, resolve }: HttpClientOptions = {}) {
     this.#rule = rule ?? (() => anyAddress);
     // With a rule, each request opens a connection: an open one was judged by the rule of that time.
     const options = { ...AGENT_OPTIONS, keepAlive: rule === undefined };
-    this.#agents = { http: new HttpAgent(options), https: new HttpsAgent(options) };
+    this.#tls = certificates === undefined ? {} : { ca: certificates };
+    this.#agents = { http: new HttpAgent(options), https: new HttpsAgent({ ...options, ...this.#tls }) };
     this.#proxies = proxies;
     this.#resolve = resolve;
   }
@@ -139,7 +143,11 @@ export class HttpClient {
         : httpRequest(url, { ...guarded, agent: this.#agents.http });
     }
     if (isSecure) {
-      this.#tunnels ??= new TunnelAgent(proxy, { ...AGENT_OPTIONS, connectTimeoutMs: CONNECT_TIMEOUT_MS });
+      this.#tunnels ??= new TunnelAgent(proxy, {
+        ...AGENT_OPTIONS,
+        ...this.#tls,
+        connectTimeoutMs: CONNECT_TIMEOUT_MS,
+      });
       return httpsRequest(url, { ...options, agent: this.#tunnels });
     }
     const forwarded = { ...options, ...forwardedBy(proxy, url, options.headers) };

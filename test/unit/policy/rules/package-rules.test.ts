@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { meetsSpecifier } from '../../../../src/policy/rules/package-versions.ts';
+import { meetsSpecifier } from '../../../../src/base/package-versions.ts';
 import { Policies } from '../../../../src/policy/rules/policies.ts';
 import { readPolicy } from '../../../../src/policy/rules/schema.ts';
 

@@ -1,7 +1,10 @@
-/** The file tree at the start of a sandbox: the read-only standard library and two writable directories. */
+/** The file tree at the start of a sandbox: the read-only standard library and three writable directories. */
 import type { IndexedFile } from '../indexed-file.ts';
 import { DirectoryNode, FileNode, ReadOnlyContent } from './node.ts';
 import { Volume } from './volume.ts';
+
+/** For unpacked packages: this process holds them in memory. Chosen: several times the largest common set of pure Python. */
+const PACKAGES_BYTES = 256 * 1024 * 1024;
 
 export interface WritableBytes {
   readonly tmpBytes: number;
@@ -18,6 +21,7 @@ export function createRoot(openPack: () => IndexedFile, limits: WritableBytes, n
   root.entries.set('usr', new DirectoryNode(system, now, root, (usr) => fillFromPack(usr, openPack())));
   root.entries.set('tmp', new DirectoryNode(new Volume(2, limits.tmpBytes), now, root));
   root.entries.set('workspace', new DirectoryNode(new Volume(3, limits.workspaceBytes), now, root));
+  root.entries.set('packages', new DirectoryNode(new Volume(4, PACKAGES_BYTES), now, root));
   return root;
 }
 

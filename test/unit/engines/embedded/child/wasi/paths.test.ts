@@ -22,9 +22,9 @@ const EXCLUSIVE = 4;
 const TRUNCATE = 8;
 
 describe('paths', () => {
-  it('lead to one tree: the library and the two writable directories', () => {
+  it('lead to one tree: the library and the three writable directories', () => {
     const guest = createGuest();
-    expect(list(guest, '.')).toEqual(['.', '..', 'usr', 'tmp', 'workspace']);
+    expect(list(guest, '.')).toEqual(['.', '..', 'usr', 'tmp', 'workspace', 'packages']);
     expect(list(guest, 'usr/lib')).toEqual(['.', '..', 'os.py', 'json']);
     expect(read(guest, opened(guest, 'usr/lib/os.py', 0, 2n), 100)).toBe('import this');
     expect(stat(guest, '/usr/lib/json')).toEqual({ type: 3, size: 0 });

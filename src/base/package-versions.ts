@@ -1,6 +1,7 @@
 /**
  * Compares versions of Python packages with specifiers such as `>=2,<3` or `==1.26.*`, as pip does (PEP 440, "Version
- * specifiers"). `===`, which compares texts, is left out.
+ * specifiers"). `===`, which compares texts, is left out. Our own, because the library for this, @renovatebot/pep440 4.2,
+ * says that 3.0a1 is not `<3.0b1`: a policy that denies by version must not miss one.
  */
 
 interface Version {
@@ -33,6 +34,17 @@ export function whyNoSpecifier(text: string): string | undefined {
 export function meetsSpecifier(text: string, specifier: string): boolean | undefined {
   const version = parse(text);
   return version && clausesOf(specifier).every((clause) => compile(clause)?.(version) === true);
+}
+
+/** Whether a version is a pre-release or a development release; undefined if it is not a version. */
+export function isPreRelease(text: string): boolean | undefined {
+  return parse(text)?.isPre;
+}
+
+/** Negative, zero or positive, for sorting; what is not a version comes first. The local part does not count. */
+export function compareVersions(one: string, other: string): number {
+  const [first, second] = [parse(one), parse(other)];
+  return first && second ? compare(first, second) : Number(first !== undefined) - Number(second !== undefined);
 }
 
 function clausesOf(text: string): string[] {

@@ -1,0 +1,301 @@
+/**
+ * Chooses versions for the embedded engine, where pip cannot run: the newest release that fits and has a wheel for any platform.
+ * If a later requirement does not fit a choice, everything is chosen again with that requirement known from the start. pip looks
+ * further (it also tries older versions of the packages that make the demand), so a conflict here may not be one for pip.
+ */
+import { compareVersions, isPreRelease, meetsSpecifier } from '../../base/package-versions.ts';
+import { MAX_SET_PACKAGES } from '../report.ts';
+import { normalizeName } from '../requirement.ts';
+import { FetchFailure } from './failure.ts';
+import { type Dependency, type MarkerValues, meetsMarker, parseDependency } from './markers.ts';
+import type { ListedFile, Project } from './simple-index.ts';
+
+/** What a resolution asks of an index. */
+export interface ProjectSource {
+  project(name: string): Promise<Project>;
+  metadata(file: ListedFile): Promise<string>;
+}
+
+export interface ResolveRequest {
+  readonly requirements: readonly string[];
+  /** `name==version` of what the session has. */
+  readonly constraints: readonly string[];
+  /** Only files uploaded before this time; undefined for no limit. */
+  readonly uploadedBefore: Date | undefined;
+  /** Such as `3.14`. */
+  readonly pythonVersion: string;
+}
+
+/** A package that was chosen. */
+export interface Choice {
+  readonly name: string;
+  readonly version: string;
+  readonly file: ListedFile & { readonly sha256: string };
+  /** Names of the chosen packages that need it. */
+  readonly neededBy: ReadonlySet<string>;
+}
+
+/** What asks for a package: a specifier, and who states it, for messages. */
+interface Demand extends Dependency {
+  /** Undefined for the request itself. */
+  readonly by: string | undefined;
+}
+
+interface Chosen {
+  readonly version: string;
+  readonly file: ListedFile & { readonly sha256: string };
+  readonly neededBy: Set<string>;
+  readonly extras: Set<string>;
+}
+
+interface Release {
+  readonly version: string;
+  readonly file: ListedFile;
+}
+
+/** Chosen: each round learns a demand; real sets need a few. */
+const MAX_ROUNDS = 100;
+const WHEEL = /^[^-]+-(?<version>[^-]+)(?:-\d[^-]*)?-(?<python>[^-]+)-none-any\.whl$/;
+
+/** Rejects with `FetchFailure`. */
+export async function resolvePackages(request: ResolveRequest, source: ProjectSource): Promise<Choice[]> {
+  return new Resolution(request, source).run();
+}
+
+/** Chosen before: everything was chosen again, because of one more demand. */
+class Retry extends Error {}
+
+class Resolution {
+  readonly #request: ResolveRequest;
+  readonly #source: ProjectSource;
+  readonly #values: MarkerValues;
+  readonly #projects = new Map<string, Promise<Project>>();
+  readonly #dependencies = new Map<string, Promise<readonly string[]>>();
+  /** Demands that did not fit an earlier choice. */
+  readonly #learned: Demand[] = [];
+
+  constructor(request: ResolveRequest, source: ProjectSource) {
+    this.#request = request;
+    this.#source = source;
+    this.#values = markerValues(request.pythonVersion);
+  }
+
+  async run(): Promise<Choice[]> {
+    for (let round = 0; round < MAX_ROUNDS; round += 1) {
+      try {
+        // biome-ignore lint/performance/noAwaitInLoops: each round builds on the one before.
+        return await this.#choose();
+      } catch (error) {
+        if (!(error instanceof Retry)) {
+          throw error;
+        }
+      }
+    }
+    throw new FetchFailure('conflict', `no versions that fit together were found in ${MAX_ROUNDS} attempts`);
+  }
+
+  async #choose(): Promise<Choice[]> {
+    const chosen = new Map<string, Chosen>();
+    const queue = this.#request.requirements.map((text) => this.#stated(text));
+    for (let demand = queue.shift(); demand !== undefined; demand = queue.shift()) {
+      if (demand.marker === '' || this.#applies(demand, '')) {
+        // biome-ignore lint/performance/noAwaitInLoops: what one package needs decides about the next.
+        queue.push(...(await this.#take(demand, chosen)));
+      }
+    }
+    return [...chosen].map(([name, { file, neededBy, version }]) => ({ name, version, file, neededBy }));
+  }
+
+  /** Chooses a package, or checks the choice. Resolves with what it needs beyond what is known. */
+  async #take(demand: Demand, chosen: Map<string, Chosen>): Promise<Demand[]> {
+    const { by, extras, name } = demand;
+    const earlier = chosen.get(name);
+    if (earlier !== undefined && !fits(earlier.version, demand.specifier)) {
+      this.#learn(demand, earlier.version);
+    }
+    const one = earlier ?? (await this.#best(demand));
+    if (earlier === undefined) {
+      if (chosen.size === MAX_SET_PACKAGES) {
+        throw new FetchFailure('limit', `more than ${MAX_SET_PACKAGES} packages are needed`);
+      }
+      chosen.set(name, one);
+    }
+    if (by !== undefined) {
+      one.neededBy.add(by);
+    }
+    const added = [...(earlier === undefined ? [''] : []), ...extras.filter((extra) => !one.extras.has(extra))];
+    added.forEach((extra) => one.extras.add(extra));
+    return added.length === 0 ? [] : this.#neededBy(name, one, added);
+  }
+
+  /** Notes a demand that a choice does not meet, and starts again. */
+  #learn(demand: Demand, version: string): never {
+    const isKnown = this.#learned.some(({ name, specifier }) => name === demand.name && specifier === demand.specifier);
+    if (isKnown) {
+      throw new FetchFailure(
+        'conflict',
+        `${demand.by ?? 'the request'} requires ${demand.name}${demand.specifier}, and ${demand.name} ${version} was needed, too`,
+      );
+    }
+    this.#learned.push(demand);
+    throw new Retry();
+  }
+
+  async #best(demand: Demand): Promise<Chosen> {
+    const { constraints, uploadedBefore } = this.#request;
+    const { name } = demand;
+    this.#projects.set(name, this.#projects.get(name) ?? this.#source.project(name));
+    const project = (await this.#projects.get(name)) ?? { files: [], hasOthers: false };
+    const demands = [demand, ...this.#learned.filter((one) => one.name === name)];
+    const fixed = constraints.map((text) => parseDependency(text)).find((one) => one?.name === name);
+    const specifiers = [...demands, ...(fixed ? [fixed] : [])].map(({ specifier }) => specifier).filter(Boolean);
+    const releases = this.#releasesOf(project);
+    const fitting = releases.filter(({ version }) => specifiers.every((specifier) => fits(version, specifier)));
+    const old = fitting.filter(
+      ({ file }) => uploadedBefore === undefined || (file.uploadedAt ?? LATE) < uploadedBefore,
+    );
+    const found = old.find(({ version }) => isPreRelease(version) === false) ?? old[0];
+    if (found === undefined) {
+      throw this.#nothingFits({ demands, fixed, fitting, project, releases });
+    }
+    const { sha256 } = found.file;
+    if (sha256 === undefined) {
+      throw new FetchFailure('hash', `the index gives no SHA-256 for ${name} ${found.version}`);
+    }
+    return { version: found.version, file: { ...found.file, sha256 }, neededBy: new Set(), extras: new Set() };
+  }
+
+  /** Newest first, without those that were withdrawn or need another Python. */
+  #releasesOf({ files }: Project): Release[] {
+    const { pythonVersion } = this.#request;
+    return files
+      .flatMap((file): Release[] => {
+        const { python = '', version = '' } = WHEEL.exec(file.filename)?.groups ?? {};
+        const isForThis =
+          isPreRelease(version) !== undefined &&
+          !file.isYanked &&
+          python.split('.').some((tag) => runsOn(tag, pythonVersion)) &&
+          (file.requiresPython === '' || meetsSpecifier(`${pythonVersion}.0`, file.requiresPython) !== false);
+        return isForThis ? [{ version, file }] : [];
+      })
+      .toSorted((one, other) => compareVersions(other.version, one.version));
+  }
+
+  #nothingFits(found: {
+    readonly demands: readonly Demand[];
+    readonly fixed: Dependency | undefined;
+    readonly fitting: readonly Release[];
+    readonly project: Project;
+    readonly releases: readonly Release[];
+  }): FetchFailure {
+    const { demands, fitting, fixed, project, releases } = found;
+    const { name } = demands[0] ?? { name: '' };
+    const before = this.#request.uploadedBefore?.toISOString().slice(0, 10);
+    const asked = demands.map(({ by, specifier }) => `${by ?? 'the request'} requires ${name}${specifier}`);
+    if (fitting.length > 0) {
+      const isDated = fitting.some(({ file }) => file.uploadedAt !== undefined);
+      const told = fitting
+        .slice(0, 5)
+        .map(({ file, version }) => `${version} (${file.uploadedAt?.toISOString().slice(0, 10)})`);
+      return isDated
+        ? new FetchFailure(
+            'age',
+            `no version of ${name} fits that was uploaded before ${before}\nuploaded since: ${told.join(', ')}`,
+          )
+        : new FetchFailure('age', 'the index gives no upload times, so no file is known to be old enough');
+    }
+    if (releases.length > 0 && (demands.length > 1 || fixed !== undefined)) {
+      const present = fixed === undefined ? [] : [`the session has ${name}${fixed.specifier}`];
+      return new FetchFailure('conflict', [...asked, ...present].slice(0, 2).join('\n'));
+    }
+    if (releases.length > 0) {
+      const versions = releases
+        .map(({ version }) => version)
+        .toReversed()
+        .join(', ');
+      return new FetchFailure(
+        'missing',
+        `no version of ${name}${demands[0]?.specifier} fits\nthe index has ${versions.slice(-150)}`,
+      );
+    }
+    return project.hasOthers || project.files.length > 0
+      ? new FetchFailure(
+          'platform',
+          `the index has no wheel of ${name} that runs in the embedded sandbox, which needs one for any platform`,
+        )
+      : new FetchFailure('missing', `the index has no wheel of ${name}`);
+  }
+
+  async #neededBy(name: string, { file, version }: Chosen, extras: readonly string[]): Promise<Demand[]> {
+    const key = `${name} ${version}`;
+    this.#dependencies.set(key, this.#dependencies.get(key) ?? this.#requiredBy(key, file));
+    const lines = (await this.#dependencies.get(key)) ?? [];
+    return lines.flatMap((line) => {
+      const dependency = parseDependency(line);
+      if (dependency === undefined) {
+        throw new FetchFailure(
+          'wheel',
+          `${key} requires ${JSON.stringify(line.slice(0, 100))}, which names no package of an index`,
+        );
+      }
+      const isNeeded = extras.some((extra) => this.#applies(dependency, extra));
+      // The marker has been applied.
+      return isNeeded ? [{ ...dependency, marker: '', by: name }] : [];
+    });
+  }
+
+  async #requiredBy(key: string, file: ListedFile): Promise<readonly string[]> {
+    if (!file.hasMetadata) {
+      throw new FetchFailure('index', `the index does not give the metadata of ${key} beside the file (PEP 658)`);
+    }
+    const [head = ''] = (await this.#source.metadata(file)).split(/\r?\n\r?\n/, 1);
+    return [...head.matchAll(/^Requires-Dist:[ \t]*(.*)$/gim)].map(([, line = '']) => line);
+  }
+
+  #applies({ marker }: Dependency, extra: string): boolean {
+    // What cannot be read may matter.
+    return marker === '' ? extra === '' : (meetsMarker(marker, { ...this.#values, extra }) ?? true);
+  }
+
+  #stated(text: string): Demand {
+    const dependency = parseDependency(text);
+    if (dependency === undefined) {
+      throw new FetchFailure(
+        'missing',
+        `${JSON.stringify(text.slice(0, 100))} cannot be looked up for the embedded engine`,
+      );
+    }
+    return { ...dependency, name: normalizeName(dependency.name), by: undefined };
+  }
+}
+
+/** After every limit: an index that gives no time cannot be judged. */
+const LATE = new Date(8.64e15);
+
+function fits(version: string, specifier: string): boolean {
+  return specifier === '' || meetsSpecifier(version, specifier) === true;
+}
+
+/** Whether a tag such as `py3` or `py311` includes this Python. */
+function runsOn(tag: string, pythonVersion: string): boolean {
+  const [, digits] = /^(?:py|cp)3(\d{0,2})$/.exec(tag) ?? [];
+  return digits !== undefined && Number(digits) <= Number(pythonVersion.split('.')[1]);
+}
+
+function markerValues(pythonVersion: string): MarkerValues {
+  return {
+    python_version: pythonVersion,
+    python_full_version: `${pythonVersion}.0`,
+    implementation_version: `${pythonVersion}.0`,
+    implementation_name: 'cpython',
+    platform_python_implementation: 'CPython',
+    os_name: 'posix',
+    'os.name': 'posix',
+    sys_platform: 'wasi',
+    'sys.platform': 'wasi',
+    platform_system: 'wasi',
+    platform_machine: 'wasm32',
+    platform_release: '0.0.0',
+    platform_version: '0.0.0',
+  };
+}

@@ -1,0 +1,248 @@
+/**
+ * Reads package indexes (PEP 691, PEP 700, PEP 658) for the embedded engine, which has no builder. The host does that itself, so
+ * an index can name only addresses on the internet, or in its own network, and gets its credentials on its own host alone.
+ */
+import { z } from 'zod';
+import { messageOf } from '../../base/errors.ts';
+import { AddressRefusedError, ruleForAddressesFrom } from '../../upstream/http/addresses.ts';
+import { BodyTooLongError, HttpClient, type HttpResponse, readBody } from '../../upstream/http/http-client.ts';
+import { proxiesOf } from '../../upstream/http/proxies.ts';
+import type { PackageIndex } from '../package-index.ts';
+import { FetchFailure } from './failure.ts';
+
+const SIMPLE_JSON = 'application/vnd.pypi.simple.v1+json';
+/** The longest page of PyPI has about 10 MB. */
+const MAX_PAGE_BYTES = 32 * 1024 * 1024;
+/** The longest metadata files have about 200 KB. */
+const MAX_METADATA_BYTES = 4 * 1024 * 1024;
+/** For a page or a metadata file, whole. Chosen. */
+const PAGE_TIMEOUT_MS = 60_000;
+const MAX_REDIRECTS = 5;
+const USER_AGENT = 'mcp-server-code-execution-mode';
+
+/** A wheel for any platform on an index. */
+export interface ListedFile {
+  readonly filename: string;
+  readonly url: URL;
+  readonly sha256: string | undefined;
+  readonly requiresPython: string;
+  /** As the index says it, in UTC; undefined if it does not. */
+  readonly uploadedAt: Date | undefined;
+  readonly isYanked: boolean;
+  /** Whether the index has the metadata of the file beside it. */
+  readonly hasMetadata: boolean;
+}
+
+/** What an index has of a project. */
+export interface Project {
+  /** Wheels for any platform. */
+  readonly files: readonly ListedFile[];
+  /** Whether there are other files. */
+  readonly hasOthers: boolean;
+}
+
+const FileSchema = z.object({
+  filename: z.string().max(300),
+  url: z.string().max(2_000),
+  hashes: z.object({
+    sha256: z
+      .string()
+      .regex(/^[0-9a-f]{64}$/)
+      .optional(),
+  }),
+  'requires-python': z.string().max(300).nullish(),
+  'upload-time': z.string().max(40).optional(),
+  yanked: z.union([z.boolean(), z.string()]).optional(),
+  'core-metadata': z.unknown().optional(),
+  'dist-info-metadata': z.unknown().optional(),
+});
+const FOR_ANY_PLATFORM = /-none-any\.whl$/;
+
+export class SimpleIndex {
+  readonly #index: PackageIndex;
+  readonly #own: HttpClient;
+  readonly #others: HttpClient;
+  readonly #reached = new Set<string | undefined>();
+  readonly #signal: AbortSignal;
+
+  /** `signal` ends every request. */
+  constructor(index: PackageIndex, signal: AbortSignal) {
+    const { certificates, proxies, url } = index;
+    const common = { certificates, proxies: proxiesOf(proxies) };
+    this.#index = index;
+    this.#signal = signal;
+    this.#own = new HttpClient(common);
+    this.#others = new HttpClient({ ...common, rule: () => ruleForAddressesFrom(new URL(url), this.#reached) });
+  }
+
+  /** Throws `FetchFailure`. An index that does not know the project has no files. */
+  async project(name: string): Promise<Project> {
+    const { extra, url } = this.#index;
+    const pages = await Promise.all([url, ...extra].map(async (address) => this.#page(address, name)));
+    return { files: pages.flatMap(({ files }) => files), hasOthers: pages.some(({ hasOthers }) => hasOthers) };
+  }
+
+  /** The metadata of a file. Throws `FetchFailure`. */
+  async metadata(file: ListedFile): Promise<string> {
+    const url = new URL(file.url);
+    url.pathname += '.metadata';
+    return (await this.#read(url, MAX_METADATA_BYTES, this.#limited())).toString('utf8');
+  }
+
+  /** The content of a file of at most `maxBytes`. Throws `FetchFailure`. */
+  async content(url: URL, maxBytes: number, onBytes: (bytes: number, total: number) => void): Promise<Buffer> {
+    return this.#read(url, maxBytes, this.#signal, onBytes);
+  }
+
+  close(): void {
+    this.#own.close();
+    this.#others.close();
+  }
+
+  #limited(): AbortSignal {
+    return AbortSignal.any([this.#signal, AbortSignal.timeout(PAGE_TIMEOUT_MS)]);
+  }
+
+  async #page(address: string, name: string): Promise<Project> {
+    const url = new URL(`${address.replace(/\/+$/, '')}/${name}/`);
+    const response = await this.#get(url, this.#limited(), SIMPLE_JSON);
+    if (response.status === 404) {
+      response.body.destroy();
+      return { files: [], hasOthers: false };
+    }
+    const text = (await this.#body(url, response, MAX_PAGE_BYTES)).toString('utf8');
+    const listed = listOf(text);
+    if (listed === undefined) {
+      throw new FetchFailure(
+        'index',
+        `${url.host} answered for ${name} with something other than the JSON of an index (PEP 691)`,
+      );
+    }
+    // The schema checks only what may be used: large projects have thousands of files.
+    const usable = listed.filter((file) =>
+      FOR_ANY_PLATFORM.test(String((file as { filename?: unknown } | null)?.filename)),
+    );
+    return {
+      files: usable.flatMap((file) => readFile(file, response.url) ?? []),
+      hasOthers: usable.length < listed.length,
+    };
+  }
+
+  async #read(
+    url: URL,
+    maxBytes: number,
+    signal: AbortSignal,
+    onBytes?: (bytes: number, total: number) => void,
+  ): Promise<Buffer> {
+    const response = await this.#get(url, signal);
+    return this.#body(url, response, maxBytes, onBytes);
+  }
+
+  async #body(
+    url: URL,
+    response: HttpResponse,
+    maxBytes: number,
+    onBytes?: (bytes: number, total: number) => void,
+  ): Promise<Buffer> {
+    if (response.status !== 200) {
+      response.body.destroy();
+      throw new FetchFailure('index', `${url.host} answered ${response.status} for ${shownPath(url)}`);
+    }
+    const total = Number(response.headers['content-length'] ?? 0) || 0;
+    try {
+      return await readBody(response, maxBytes, onBytes && ((bytes) => onBytes(bytes, total)));
+    } catch (error) {
+      throw failureOf(url, error);
+    }
+  }
+
+  /** Follows redirects to other hosts, which get no credentials. */
+  async #get(first: URL, signal: AbortSignal, accept = '*/*'): Promise<HttpResponse> {
+    let url = first;
+    for (let followed = 0; ; followed += 1) {
+      const response = await this.#getOnce(url, signal, accept);
+      const { location } = response.headers;
+      if (response.status < 300 || response.status >= 400 || location === undefined || followed === MAX_REDIRECTS) {
+        return response;
+      }
+      response.body.destroy();
+      const target = URL.canParse(location, response.url.href) ? new URL(location, response.url) : undefined;
+      if (target === undefined || !/^https?:$/.test(target.protocol)) {
+        throw new FetchFailure('index', `${url.host} redirects to an address that is not http or https`);
+      }
+      url = target;
+    }
+  }
+
+  async #getOnce(address: URL, signal: AbortSignal, accept: string): Promise<HttpResponse> {
+    const url = new URL(address);
+    [url.username, url.password, url.hash] = ['', '', ''];
+    const known = [this.#index.url, ...this.#index.extra]
+      .map((one) => new URL(one))
+      .find(({ origin }) => origin === url.origin);
+    const { password = '', username = '' } = known ?? {};
+    const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+    const authorization = pair === ':' ? {} : { authorization: `Basic ${Buffer.from(pair).toString('base64')}` };
+    const headers = { accept, 'user-agent': USER_AGENT, ...authorization };
+    try {
+      const client = known === undefined ? this.#others : this.#own;
+      const response = await client.send({ url, method: 'GET', headers, signal });
+      if (known !== undefined) {
+        this.#reached.add(response.from);
+      }
+      return response;
+    } catch (error) {
+      throw failureOf(url, error);
+    }
+  }
+}
+
+function listOf(text: string): unknown[] | undefined {
+  try {
+    const page = JSON.parse(text) as { files?: unknown } | null;
+    return Array.isArray(page?.files) ? page.files : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function readFile(value: unknown, page: URL): ListedFile | undefined {
+  const { data } = FileSchema.safeParse(value);
+  if (data === undefined || !URL.canParse(data.url, page.href)) {
+    return undefined;
+  }
+  const url = new URL(data.url, page);
+  const uploadedAt = data['upload-time'] === undefined ? undefined : new Date(data['upload-time']);
+  return {
+    filename: data.filename,
+    url,
+    sha256: data.hashes.sha256,
+    requiresPython: data['requires-python'] ?? '',
+    uploadedAt: uploadedAt === undefined || Number.isNaN(uploadedAt.getTime()) ? undefined : uploadedAt,
+    isYanked: data.yanked !== undefined && data.yanked !== false,
+    hasMetadata: Boolean(data['core-metadata'] ?? data['dist-info-metadata']),
+  };
+}
+
+/** Without a query, which may hold secrets. */
+function shownPath(url: URL): string {
+  return url.pathname.slice(0, 200);
+}
+
+function failureOf(url: URL, error: unknown): FetchFailure {
+  if (error instanceof FetchFailure) {
+    return error;
+  }
+  if (error instanceof AddressRefusedError) {
+    return new FetchFailure('index', `the index names ${url.host}, which is not asked: ${messageOf(error)}`);
+  }
+  if (error instanceof BodyTooLongError) {
+    return new FetchFailure('limit', `${url.host} sent ${messageOf(error)} for ${shownPath(url)}`);
+  }
+  const { code, name } = error as { code?: unknown; name?: unknown };
+  if (name === 'TimeoutError' || name === 'AbortError') {
+    return new FetchFailure('index', `${url.host} took too long for ${shownPath(url)}`);
+  }
+  const kind = code === 'ENOTFOUND' || code === 'EAI_AGAIN' || code === 'ENETUNREACH' ? 'network' : 'index';
+  return new FetchFailure(kind, `${url.host} cannot be reached: ${messageOf(error)}`);
+}

@@ -1,0 +1,150 @@
+/** How the host reads package indexes for the embedded engine, from real servers on this machine. */
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, expect, it } from 'vitest';
+import { readPackageIndex } from '../../../src/packages/package-index.ts';
+import { SimpleIndex } from '../../../src/packages/pure/simple-index.ts';
+
+const servers: Server[] = [];
+const closing: SimpleIndex[] = [];
+afterEach(async () => {
+  closing.splice(0).forEach((index) => index.close());
+  await Promise.all(
+    servers.splice(0).map((server) => {
+      server.closeAllConnections();
+      return new Promise((resolve) => server.close(resolve));
+    }),
+  );
+});
+
+async function serve(answer: RequestListener) {
+  const requests: IncomingMessage[] = [];
+  const server = createServer((request, response) => {
+    requests.push(request);
+    answer(request, response);
+  });
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return { host: `127.0.0.1:${port}`, requests };
+}
+
+async function open(address: string, env: Record<string, string> = {}): Promise<SimpleIndex> {
+  const files = { PIP_CONFIG_FILE: '/dev/null', UV_NO_CONFIG: '1' };
+  const index = new SimpleIndex(
+    await readPackageIndex({ ...files, PIP_INDEX_URL: address, ...env }),
+    AbortSignal.timeout(20_000),
+  );
+  closing.push(index);
+  return index;
+}
+
+const page = (...files: object[]): string => JSON.stringify({ meta: { 'api-version': '1.1' }, name: 'a', files });
+const wheel = (url: string, more: object = {}) => ({ filename: 'a-1.0-py3-none-any.whl', url, hashes: {}, ...more });
+
+it('reads files, and leaves out what it cannot use', async () => {
+  const { host, requests } = await serve((_, response) =>
+    response.end(
+      page(
+        wheel('../../files/a-1.0-py3-none-any.whl', {
+          'upload-time': '2025-01-02T03:04:05.678901Z',
+          'requires-python': '>=3.9',
+          'core-metadata': { sha256: 'x' },
+          yanked: 'broken',
+        }),
+        { filename: 'a-1.0.tar.gz', url: 'a', hashes: {} },
+        wheel('b', { hashes: { sha256: 'not a hash' } }),
+        null as unknown as object,
+      ),
+    ),
+  );
+  const index = await open(`http://user:pass%40word@${host}/simple/`);
+  expect(await index.project('a')).toEqual({
+    hasOthers: true,
+    files: [
+      {
+        filename: 'a-1.0-py3-none-any.whl',
+        url: new URL(`http://${host}/files/a-1.0-py3-none-any.whl`),
+        sha256: undefined,
+        requiresPython: '>=3.9',
+        uploadedAt: new Date('2025-01-02T03:04:05.678Z'),
+        isYanked: true,
+        hasMetadata: true,
+      },
+    ],
+  });
+  expect(requests[0]?.url).toBe('/simple/a/');
+  expect(requests[0]?.headers.authorization).toBe(`Basic ${Buffer.from('user:pass@word').toString('base64')}`);
+  expect(requests[0]?.headers.accept).toContain('application/vnd.pypi.simple.v1+json');
+});
+
+it('asks all indexes, and takes an unknown name for no files', async () => {
+  const first = await serve((_, response) => response.writeHead(404).end());
+  const second = await serve((_, response) => response.end(page(wheel('a.whl'))));
+  const index = await open(`http://${first.host}/simple`, { PIP_EXTRA_INDEX_URL: `http://${second.host}/simple` });
+  expect((await index.project('a')).files).toHaveLength(1);
+});
+
+it('sends credentials to no other host, also after a redirect', async () => {
+  const other = await serve((_, response) => response.end('content'));
+  const { host, requests } = await serve((_, response) =>
+    response.writeHead(302, { location: `http://${other.host}/moved` }).end(),
+  );
+  const index = await open(`http://user:secret@${host}/simple`);
+  const content = await index.content(new URL(`http://${host}/a.whl`), 1_000, () => undefined);
+  expect(content.toString()).toBe('content');
+  expect(requests[0]?.headers.authorization).toMatch(/^Basic /);
+  expect(other.requests[0]?.headers.authorization).toBeUndefined();
+});
+
+it.each([
+  [
+    'rubbish',
+    '<html>Sign in',
+    { kind: 'index', message: expect.stringMatching(/not|other than the JSON of an index/) },
+  ],
+  ['a list', '[]', { kind: 'index', message: expect.any(String) }],
+  ['null', 'null', { kind: 'index', message: expect.any(String) }],
+])('reports %s instead of a page', async (_, text, expected) => {
+  const { host } = await serve((__, response) => response.end(text));
+  await expect((await open(`http://${host}/simple`)).project('a')).rejects.toMatchObject(expected);
+});
+
+it.each([
+  ['a file of the host', 'file:///etc/passwd', /not http or https/],
+  ['the addresses of clouds', 'http://169.254.169.254/latest/meta-data', /not asked: .*link-local/],
+])('does not follow a redirect to %s', async (_, location, message) => {
+  const { host } = await serve((__, response) => response.writeHead(302, { location }).end());
+  const index = await open(`http://${host}/simple`);
+  await expect(index.project('a')).rejects.toMatchObject({ kind: 'index', message: expect.stringMatching(message) });
+});
+
+it('ends what is longer than allowed, and does not follow redirects without end', async () => {
+  const { host } = await serve((request, response) => {
+    if (request.url === '/round') {
+      response.writeHead(302, { location: '/round' }).end();
+      return;
+    }
+    const chunk = Buffer.alloc(1024 * 1024, 32);
+    const more = (): void => void (response.writable && response.write(chunk, more));
+    more();
+  });
+  const index = await open(`http://${host}/simple`);
+  await expect(index.project('a')).rejects.toMatchObject({ kind: 'limit' });
+  const read = index.content(new URL(`http://${host}/a.whl`), 1_000, () => undefined);
+  await expect(read).rejects.toMatchObject({ kind: 'limit', message: expect.stringContaining('more than 1000 bytes') });
+  const round = index.content(new URL(`http://${host}/round`), 1_000, () => undefined);
+  await expect(round).rejects.toMatchObject({ kind: 'index', message: expect.stringContaining('302') });
+});
+
+it('says which host does not answer', async () => {
+  await expect((await open('http://127.0.0.1:9/simple')).project('a')).rejects.toMatchObject({
+    kind: 'index',
+    message: expect.stringContaining('127.0.0.1:9 cannot be reached'),
+  });
+  const { host } = await serve((_, response) => response.writeHead(503).end());
+  await expect((await open(`http://${host}/simple`)).project('a')).rejects.toMatchObject({
+    kind: 'index',
+    message: expect.stringContaining(`${host} answered 503`),
+  });
+});
