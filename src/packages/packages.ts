@@ -5,12 +5,12 @@
 import { z } from 'zod';
 import { unlessAborted } from '../base/cancel.ts';
 import { BridgeError } from '../base/errors.ts';
-import { limitConcurrency } from '../base/limit-concurrency.ts';
 import { checked, type Method } from '../calls/method.ts';
 import { type Engine, PACKAGES_FOLDER } from '../engines/engine.ts';
 import type { CallContext } from '../session/dispatch.ts';
 import { type AddedPackages, findAdded, hasPackage } from './added.ts';
 import { type BuildJob, type BuildOptions, buildPackages } from './build.ts';
+import { BuildTurns } from './build-turns.ts';
 import { type AllowedBy, Consent, type ConsentOptions, refuseIfOff } from './consent.ts';
 import { distributionOf, meantRequirement } from './import-names.ts';
 import { createPackageLocks, lockKey, type PackageLock } from './locks.ts';
@@ -96,8 +96,6 @@ interface BuildReason {
 const MAX_REQUIREMENTS = 64;
 /** A failed request is not repeated sooner. Chosen: an index that is down is not asked again by every cell. */
 const FAILURE_KEPT_MS = 60_000;
-/** Builders at once, over all sessions. Chosen. */
-const MAX_BUILDERS = 2;
 /** Of a wheel in one answer. Chosen: far below the longest line, and a few milliseconds to decode. */
 const MAX_PIECE_BYTES = 512 * 1024;
 
@@ -148,9 +146,8 @@ class Packages {
   readonly #wheels: WheelFolder;
   /** By sandbox, the last answers by set: the one that it uses is among them. */
   readonly #installed = new WeakMap<object, Map<string | null, Installed>>();
-  readonly #running = new Map<string, Promise<PackageLock>>();
+  readonly #turns = new BuildTurns<PackageLock>();
   readonly #failures = new Map<string, { readonly error: unknown; readonly at: number }>();
-  readonly #inTurn = limitConcurrency(MAX_BUILDERS);
 
   constructor(options: PackagesOptions) {
     this.#options = options;
@@ -282,11 +279,11 @@ class Packages {
     if (failed !== undefined && Date.now() - failed.at < FAILURE_KEPT_MS) {
       throw failed.error;
     }
-    const running = this.#running.get(key) ?? this.#start(key, job, reason);
+    const running = this.#turns.take(reason.call.session, key, () => this.#run(key, job, reason));
     return unlessAborted(running, reason.call.signal);
   }
 
-  #start(key: string, job: BuildJob, reason: BuildReason): Promise<PackageLock> {
+  #run(key: string, job: BuildJob, reason: BuildReason): Promise<PackageLock> {
     const { call, index, isAllowed, wanted } = reason;
     const { onInstalled } = this.#options;
     const image = this.#image;
@@ -321,18 +318,22 @@ class Packages {
       onInstalled?.(call, { allowedBy, packages: done.packages, fetchedBytes: done.fetched_bytes });
       return lock;
     };
-    const running = this.#inTurn(work)
-      .catch((error: unknown) => {
-        if (error instanceof BridgeError && error.data['kind'] !== undefined) {
-          this.#failures.set(key, { error, at: Date.now() });
-        }
-        throw error;
-      })
-      .finally(() => this.#running.delete(key));
-    this.#running.set(key, running);
-    // If every call that waited was cancelled, the next one reports the failure.
-    running.catch(() => undefined);
-    return running;
+    return work().catch((error: unknown) => {
+      if (error instanceof BridgeError && error.data['kind'] !== undefined) {
+        this.#noteFailure(key, error);
+      }
+      throw error;
+    });
+  }
+
+  #noteFailure(key: string, error: BridgeError): void {
+    const now = Date.now();
+    for (const [old, { at }] of this.#failures) {
+      if (now - at >= FAILURE_KEPT_MS) {
+        this.#failures.delete(old);
+      }
+    }
+    this.#failures.set(key, { error, at: now });
   }
 
   /** Fills the store with a builder or, for sandboxes that see none, the folder of wheels. */
