@@ -14,6 +14,7 @@ import { slowestBeside } from '../support/beside.ts';
 import { type BridgeClient, startBridge } from '../support/bridge-client.ts';
 import { coverEngines, coverPackageEngines } from '../support/covered-engines.ts';
 import type { TestEngine } from '../support/engines.ts';
+import { codeOf } from '../support/floods.ts';
 import { type PackageIndex, startPackageIndex } from '../support/package-index.ts';
 import { makeWheel, makeZip, wheelOf } from '../support/wheels.ts';
 
@@ -140,7 +141,7 @@ for path in glob.glob('/packages/**', recursive=True) + glob.glob('/proc/*/envir
       expect(await install('by-git')).toContain('PACKAGE_UNAVAILABLE');
       expect(await install('by-wheel')).toContain('not as a wheel from the index');
     });
-    expect(asked.filter((request) => request.includes('/ran') || request.includes('git'))).toEqual([]);
+    expect(asked.filter((request) => /\/ran|\/evil(?:$|\/info)/.test(request))).toEqual([]);
   });
 
   it('sends the password to no other host, and shows it to no one if the index repeats it', async () => {
@@ -197,20 +198,29 @@ for path in glob.glob('/packages/**', recursive=True) + glob.glob('/proc/*/envir
   });
 
   it('lets others install while a session asks for thousands and ends its cells', async () => {
-    const flood = `import asyncio
-calls = [runtime.install(f"no-such-{n}-{kind}") for n in range(${amount(500, 5_000)})]
-ends = await asyncio.gather(*calls, return_exceptions=True)
-sorted({getattr(end, 'code', str(end)) for end in ends})`;
+    // Frames, because runtime.install() sends one request after the other.
+    const count = amount(500, 5_000);
+    const flood = (kind: string) =>
+      codeOf({
+        title: 'installations',
+        kinds: [],
+        code: `import os, sys
+python = f"{sys.implementation.cache_tag} {sys.platform} {os.uname().machine}"
+for number in range(${count}):
+    params = {"requirements": [f"no-such-${kind}-{number}"], "python": python}
+    send(encoded({"method": "install_packages", "params": params})[1:], next(numbers))
+await until_ended(${count})`,
+      });
     const asked = await requestsOf(async () => {
       const floods = (async () => {
-        // The first ends in the middle; its requests count on.
-        await run(`kind = 'a'\n${flood}`, 'attacker', 3);
-        return run(`kind = 'b'\n${flood}`, 'attacker');
+        // Both end in the middle. What waits then goes on, and is limited for the session.
+        await run(flood('a'), 'attacker', 3);
+        await run(flood('b'), 'attacker', 5);
       })();
       const installing = run('import honest_too\nhonest_too.name', 'other');
       expect(await slowestBeside(bridge, floods)).toBeLessThan(MAX_ANSWER_MS);
       expect(await installing).toBe("'honest-too'");
-      expect(await floods).toContain('CALL_REFUSED');
+      await floods;
     });
     expect(asked.filter((request) => request.includes('no-such')).length).toBeLessThan(200);
   });
