@@ -23,7 +23,10 @@ export class BuildTurns<Value> {
    * one that waits in another session, which may have many before it. Throws `CALL_REFUSED` if too many wait.
    */
   take(session: string, key: string, work: () => Promise<Value>): Promise<Value> {
-    const line = this.#lines.get(session) ?? { inTurn: limitConcurrency(1), waiting: new Map<string, Promise<Value>>() };
+    const line = this.#lines.get(session) ?? {
+      inTurn: limitConcurrency(1),
+      waiting: new Map<string, Promise<Value>>(),
+    };
     const known = this.#running.get(key) ?? line.waiting.get(key);
     if (known !== undefined) {
       return known;

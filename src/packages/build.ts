@@ -241,5 +241,8 @@ export async function failedBuild(
 ): Promise<BridgeError> {
   const [, name] = kind === 'missing' ? (/ of ([A-Za-z0-9._-]+)/.exec(reason) ?? []) : [];
   const near = name === undefined ? '' : await didYouMean(name, [...COMMON_PACKAGES]);
-  return new BridgeError('PACKAGE_UNAVAILABLE', escapeInLines(mask(reason)), { hint: `${HINTS[kind]}${near}`, data: { kind } });
+  return new BridgeError('PACKAGE_UNAVAILABLE', escapeInLines(mask(reason)), {
+    hint: `${HINTS[kind]}${near}`,
+    data: { kind },
+  });
 }
