@@ -104,7 +104,7 @@ for path in glob.glob('/packages/**', recursive=True) + glob.glob('/proc/*/envir
         'x\n--index-url=http://127.0.0.1/',
         '$PATH',
         'x ; python_version > "${HOME}"',
-        `${'x'.repeat(1_000)}`,
+        'x'.repeat(1_000),
         '../../etc/passwd',
         'git+https://127.0.0.1/x',
       ];
