@@ -164,6 +164,9 @@ async function readOutcome<Type extends Ending>(
     hasSpoken = true;
     if (report === undefined) {
       // It may wait for an answer to what cannot be read.
+      refusal ??= new BridgeError('PACKAGE_UNAVAILABLE', 'the builder sent something that is not a report', {
+        hint: 'Nothing was installed. Choose other packages, and report this as a bug.',
+      });
       void sandbox.kill();
     }
     if (report?.type === 'progress' || report?.type === 'set') {
