@@ -3,4 +3,4 @@ export { packagesCommand } from './command.ts';
 export { examinePackages } from './doctor-check.ts';
 export { createPackageLocks } from './locks.ts';
 export { readPackageIndex } from './package-index.ts';
-export { packageMethods } from './packages.ts';
+export { createPackageInstaller, type PackageInstaller } from './packages.ts';
