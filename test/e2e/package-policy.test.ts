@@ -76,6 +76,15 @@ for (const engine of engines) {
         expect(await command(bridge.folder, 'policy', 'show')).toContain(
           'packages[0]  deny   package tiny_*, version <2 (no tiny ones)',
         );
+        const before = index.requests.length;
+        const failed = await command(bridge.folder, 'policy', 'check', '--package', 'tiny-pkg==1.0', '--json').catch(
+          (error: { code: number; stdout: string }) => error,
+        );
+        expect(failed).toMatchObject({ code: 77, stdout: expect.stringMatching(/"deny"[\s\S]*packages\[0\] of /) });
+        expect(await command(bridge.folder, 'policy', 'check', '--package', 'tabulate>=1')).toMatch(
+          /^tabulate>=1 {2}allow {2}it is in the list of common packages\n$/,
+        );
+        expect(index.requests.slice(before)).toEqual([]);
       } finally {
         await bridge.close();
       }
