@@ -46,11 +46,13 @@ if __name__ == "__main__":
     sys.pycache_prefix = os.path.join(_ROOT, "tools", "pycache")
 
 import base64
+import compileall
 import fcntl
 import hashlib
 import http.client
-import importlib
+import importlib.util
 import json
+import py_compile
 import re
 import shutil
 import stat
@@ -77,7 +79,14 @@ _MAX_RATIO = 200
 """A wheel that unpacks to more than this many times its size is a bomb. Real ones stay below 20."""
 _MAX_INDEX_BYTES = 64 << 20
 """The longest page of an index. The longest on PyPI has about 10 MB."""
+_MAX_PACKAGES = 500
+"""Of one set, as on the host."""
 _TIMEOUT_SECONDS = 30
+_RESOLVE_SECONDS = 300
+"""How long pip may choose. Chosen: large sets take a minute over a slow line."""
+_PACE_SECONDS = 60
+_PACE_BYTES = 64 << 10
+"""A host that sends less than this in `_PACE_SECONDS` is given up: it would hold a builder from others."""
 _DOWNLOADS = 4
 _BLOCK = 1 << 18
 _SIMPLE_JSON = "application/vnd.pypi.simple.v1+json"
@@ -159,6 +168,14 @@ class Store:
         """A path in this builder's own folder."""
         return os.path.join(self.own, name)
 
+    def sync(self) -> None:
+        """Waits until the files are on the disk: a loss of power must not leave a set with empty files."""
+        descriptor = os.open(self.own, os.O_RDONLY)
+        try:
+            _syncfs(descriptor)
+        finally:
+            os.close(descriptor)
+
     def publish(self, made: str, final: str) -> None:
         """Makes a finished folder visible. If another builder was faster, its folder has the same content."""
         try:
@@ -167,6 +184,20 @@ class Store:
             if not os.path.isdir(final):
                 raise
             shutil.rmtree(made)
+
+
+def _syncfs(descriptor: int) -> None:
+    """Writes one file system: cheaper than thousands of `fsync`, and than `os.sync`, which waits for every disk."""
+    try:
+        import ctypes
+
+        ended = ctypes.CDLL(None, use_errno=True).syncfs(descriptor)
+    except (ImportError, OSError, AttributeError):
+        os.sync()
+        return
+    if ended != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
 
 
 class Index:
@@ -189,15 +220,12 @@ class Index:
         """Opens an address of an index, with the credentials for its host."""
         if self._opener is None:
             self._opener = self._new_opener()
-        plain, headers = without_credentials(url), {"User-Agent": "mcp-server-code-execution-mode"}
+        _check_address(url)
+        headers = {"User-Agent": "mcp-server-code-execution-mode"}
         if accept is not None:
             headers["Accept"] = accept
-        for known in (url, *self.urls):
-            credentials = credentials_of(known)
-            if credentials and origin_of(known) == origin_of(url):
-                headers["Authorization"] = "Basic " + base64.b64encode(credentials.encode()).decode()
-                break
-        request = urllib.request.Request(plain, headers=headers)
+        request = urllib.request.Request(without_credentials(url), headers=headers)
+        self.authorize(request, url)
         try:
             return self._opener.open(request, timeout=_TIMEOUT_SECONDS)
         except urllib.error.HTTPError as error:
@@ -214,7 +242,16 @@ class Index:
         if file is None and not os.path.exists(ssl.get_default_verify_paths().openssl_cafile):
             file = _bundled_certificates()
         context = ssl.create_default_context(cafile=file)
-        return urllib.request.build_opener(urllib.request.HTTPSHandler(context=context))
+        return urllib.request.build_opener(urllib.request.HTTPSHandler(context=context), _Redirects(self))
+
+    def authorize(self, request: urllib.request.Request, url: str) -> None:
+        """Adds the credentials for the host of `url`; no redirect takes them along."""
+        for known in (url, *self.urls):
+            credentials = credentials_of(known)
+            if credentials and origin_of(known) == origin_of(url):
+                encoded = base64.b64encode(credentials.encode()).decode()
+                request.add_unredirected_header("Authorization", f"Basic {encoded}")
+                return
 
     def files_of(self, name: str) -> list[dict[str, Any]]:
         """The files of a project on the first index that has it: `filename`, `url`, `hashes`, `upload-time`."""
@@ -224,15 +261,55 @@ class Index:
                 with self.open(page, _SIMPLE_JSON) as answer:
                     if "json" not in answer.headers.get("Content-Type", ""):
                         continue
-                    data = answer.read(_MAX_INDEX_BYTES + 1)
+                    data = bytearray()
+                    for block in _blocks(answer, page):
+                        data += block
+                        if len(data) > _MAX_INDEX_BYTES:
+                            raise JobError("index", f"the answer of {_host(url)} for {name} does not end")
             except urllib.error.HTTPError:
                 continue
             try:
                 files: list[dict[str, Any]] = json.loads(data)["files"]
-            except (ValueError, KeyError, TypeError):
+                return [{**file, "url": urllib.parse.urljoin(page, file["url"])} for file in files]
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 raise JobError("index", f"the answer of {_host(url)} for {name} is not that of an index") from None
-            return [{**file, "url": urllib.parse.urljoin(page, file["url"])} for file in files]
         return []
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows a redirect with the credentials for its target only, which may be none, and never away from https."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        _check_address(newurl)
+        if req.type == "https" and origin_of(newurl)[0] != "https":
+            raise JobError("index", f"{_host(req.full_url)} redirects to an address without https")
+        request = super().redirect_request(req, fp, code, msg, headers, newurl)
+        if request is not None:
+            self._index.authorize(request, newurl)
+        return request
+
+
+def _check_address(url: str) -> None:
+    if origin_of(url)[0] not in ("http", "https"):
+        raise JobError("index", f"{without_credentials(url)[:200]!r} is not an http or https address")
+
+
+def _blocks(answer: Any, url: str) -> Iterable[bytes]:
+    """What a host sends. Raises JobError if it only keeps the connection open."""
+    began, size = time.monotonic(), 0
+    while block := answer.read1(_BLOCK):
+        yield block
+        size += len(block)
+        now = time.monotonic()
+        if now - began > _PACE_SECONDS:
+            if size < _PACE_BYTES:
+                raise JobError("index", f"{_host(url)} sent only {size} bytes in {_PACE_SECONDS} s")
+            began, size = now, 0
 
 
 def without_credentials(url: str) -> str:
@@ -282,34 +359,55 @@ def resolve(job: dict[str, Any], index: Index, store: Store) -> list[dict[str, A
     ]  # fmt: skip
     if job["uploaded_before"] is not None:
         arguments += ["--uploaded-prior-to", job["uploaded_before"]]
-    ended = subprocess.run(
-        [*command, *arguments], env=environment, capture_output=True, text=True, errors="replace", check=False
-    )
-    if ended.returncode != 0:
-        text = ended.stderr or ended.stdout
+    code, text = run_pip([*command, *arguments], environment, job, store)
+    if code != 0:
         raise _fresh_only(text, job, index) or explain_pip(text, job)
     with open(plan, encoding="utf-8") as file:
         items = json.load(file)["install"]
-    wheels = [_planned(item) for item in items]
+    if len(items) > _MAX_PACKAGES:
+        raise JobError("limit", f"{len(items)} packages are needed; a set has at most {_MAX_PACKAGES}")
+    wheels = [planned(item) for item in items]
     if wheels and job.get("confirm"):
-        report("resolved", packages=[_chosen(wheel, items) for wheel in wheels])
+        needed_by = needs(items)
+        chosen = [
+            {key: wheel[key] for key in ("name", "version")} | {"needed_by": needed_by.get(_normal(wheel["name"]), [])}
+            for wheel in wheels
+        ]
+        report("resolved", packages=chosen)
         _agreed.wait()
     return wheels
 
 
-def _chosen(wheel: dict[str, Any], items: list[dict[str, Any]]) -> dict[str, Any]:
-    """What the host decides about: a version, and the packages that need it."""
-    by = [
-        item["metadata"]["name"]
-        for item in items
-        if any(_same_name(line, wheel["name"]) for line in item["metadata"].get("requires_dist", []))
-    ]
-    return {"name": wheel["name"], "version": wheel["version"], "needed_by": by}
+def run_pip(command: list[str], environment: dict[str, str], job: dict[str, Any], store: Store) -> tuple[int, str]:
+    """Runs pip within limits of time and disk. Returns its exit code and what it printed."""
+    deadline = time.monotonic() + _RESOLVE_SECONDS
+    with subprocess.Popen(
+        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, errors="replace",
+    ) as pip:  # fmt: skip
+        while True:
+            try:
+                out, err = pip.communicate(timeout=1)
+            except subprocess.TimeoutExpired:
+                if time.monotonic() > deadline:
+                    pip.kill()
+                    raise JobError("index", f"choosing versions took more than {_RESOLVE_SECONDS} s") from None
+                # pip fetches whole wheels if an index has no metadata of them.
+                if _size_of(store.own) > job["max_bytes"]:
+                    pip.kill()
+                    raise JobError("limit", "choosing versions needs more disk than the limit of the store") from None
+            else:
+                return pip.returncode, err or out
 
 
-def _same_name(requirement: str, name: str) -> bool:
-    named = re.match(r"[A-Za-z0-9._-]+", requirement)
-    return named is not None and _normal(named[0]) == _normal(name)
+def needs(items: list[dict[str, Any]]) -> dict[str, list[str]]:
+    """For each package, those that need it."""
+    needed_by: dict[str, list[str]] = {}
+    for item in items:
+        lines = item["metadata"].get("requires_dist", [])
+        for need in {_normal(named[0]) for line in lines if (named := re.match(r"[A-Za-z0-9._-]+", line))}:
+            needed_by.setdefault(need, []).append(item["metadata"]["name"])
+    return needed_by
 
 
 def _normal(name: str) -> str:
@@ -322,34 +420,51 @@ def _write_lines(path: str, lines: Iterable[str]) -> None:
         file.writelines(f"{line}\n" for line in lines)
 
 
-def _planned(item: dict[str, Any]) -> dict[str, Any]:
+_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,250}\.whl")
+
+
+def planned(item: dict[str, Any]) -> dict[str, Any]:
     source, metadata = item["download_info"], item["metadata"]
     sha256 = source.get("archive_info", {}).get("hashes", {}).get("sha256", "")
     if not re.fullmatch(r"[0-9a-f]{64}", sha256):
         raise JobError("hash", f"the index gives no SHA-256 for {metadata['name']} {metadata['version']}")
     url = without_credentials(source["url"])
     file = urllib.parse.unquote(urllib.parse.urlsplit(url).path.rpartition("/")[2])
+    # A wheel can require another one by its address. The rules of the host are about packages of the index.
+    if item.get("is_direct") or not _FILE_NAME.fullmatch(file):
+        raise JobError("wheel", f"{metadata['name']} comes from {url[:200]!r}, not as a wheel from the index")
     return {"name": metadata["name"], "version": metadata["version"], "file": file, "url": url, "sha256": sha256}
+
+
+_GUARDED_PIP = """
+import runpy, sys
+def refuse(event, _):
+    if event in ("subprocess.Popen", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"):
+        raise PermissionError("pip may not run programs")
+sys.addaudithook(refuse)
+runpy.run_module("pip", run_name="__main__", alter_sys=True)
+"""
+"""pip itself. A wheel can require a source archive by its address, and `--only-binary` does not keep pip from building
+that: it would run code of the archive, or git.
+"""
 
 
 def _pip(job: dict[str, Any], index: Index, store: Store) -> tuple[list[str], dict[str, str]]:
     """The command of pip and its environment. Addresses with credentials are not in the arguments, which `ps` shows."""
-    command, path = [sys.executable, "-I", "-m", "pip"], None
+    program = _GUARDED_PIP
     if _pip_version() < _FIRST_PIP:
-        path = _own_pip(job, index, store)
-        command = [sys.executable, "-s", "-m", "pip"]
+        program = f"import sys; sys.path.insert(0, {_own_pip(job, index, store)!r})\n{program}"
+    cache = os.path.join(store.tools, "pycache")
+    command = [sys.executable, "-I", "-X", f"pycache_prefix={cache}", "-c", program]
     environment = {
         "PATH": os.environ.get("PATH", ""),
         "HOME": store.own,
-        "PYTHONPYCACHEPREFIX": os.path.join(store.tools, "pycache"),
         "TMPDIR": store.own,
         "PIP_CONFIG_FILE": os.devnull,
         "PIP_INDEX_URL": index.urls[0],
         "PIP_EXTRA_INDEX_URL": " ".join(index.urls[1:]),
         **{name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")},
     }
-    if path is not None:
-        environment["PYTHONPATH"] = path
     if index.certificates is not None:
         environment["PIP_CERT"] = index.certificates
     hosts = [host for host in (urllib.parse.urlsplit(url) for url in index.urls) if host.scheme == "http"]
@@ -392,6 +507,7 @@ def _own_pip(job: dict[str, Any], index: Index, store: Store) -> str:
     wheel = {"name": "pip", "file": chosen["filename"], "url": chosen["url"], "sha256": chosen["hashes"]["sha256"]}
     folder = store.path("pip")
     Download(index, store, job["max_bytes"]).unpack(wheel, folder)
+    store.sync()
     final = os.path.join(store.tools, f"pip-{wheel['sha256'][:16]}")
     store.publish(folder, final)
     return final
@@ -430,6 +546,8 @@ def explain_pip(text: str, job: dict[str, Any]) -> JobError:
         return _no_times(match[1])
     if _NO_INDEX.search(text):
         return JobError("index", _short(lines[-2:]))
+    if "pip may not run programs" in text:
+        return JobError("wheel", "a package requires something by its address that is not a wheel")
     if "DO NOT MATCH THE HASHES" in joined:
         told = [line for line in lines if re.search(r" from http|Expected sha256|Got ", line)]
         return JobError("hash", _short([" ".join(told)]))
@@ -473,6 +591,11 @@ def _short(lines: list[str]) -> str:
     return "\n".join(line[:300] for line in lines) or "pip gave no reason"
 
 
+def _printable(text: str) -> str:
+    """The text without control characters, which an index could send to a terminal."""
+    return "".join(each if each.isprintable() or each == "\n" else "?" for each in text)
+
+
 # Fetching and unpacking
 
 
@@ -499,7 +622,7 @@ class Download:
         except (zipfile.BadZipFile, ValueError, NotImplementedError, FileExistsError, NotADirectoryError) as error:
             raise JobError("wheel", f"{wheel['file']} is not a valid wheel: {error}") from None
         os.unlink(file)
-        _compile(folder)
+        self.compile(folder)
 
     def _fetch(self, wheel: dict[str, Any], file: str) -> None:
         digest = hashlib.sha256()
@@ -507,7 +630,7 @@ class Download:
             with self.index.open(wheel["url"]) as answer, open(file, "wb") as target:
                 with self._lock:
                     self.total += int(answer.headers.get("Content-Length") or 0)
-                while block := answer.read(_BLOCK):
+                for block in _blocks(answer, wheel["url"]):
                     self._spend(len(block))
                     digest.update(block)
                     target.write(block)
@@ -538,7 +661,8 @@ class Download:
         if len(entries) > _MAX_FILES:
             raise JobError("wheel", f"{name} has {len(entries)} files; the limit is {_MAX_FILES}")
         size = sum(entry.file_size for entry in entries)
-        packed = sum(entry.compress_size for entry in entries)
+        # The entries may say anything about their sizes, and may share bytes.
+        packed = os.path.getsize(archive.filename or "")
         if size > _MAX_RATIO * packed + (1 << 20):
             raise JobError("wheel", f"{name} unpacks to {size} bytes, more than {_MAX_RATIO} times its size")
         self._spend(size)
@@ -552,6 +676,17 @@ class Download:
             # Exclusively: an entry that is there twice could not be told apart from an attack.
             with archive.open(entry) as source, open(path, "xb") as file:
                 shutil.copyfileobj(source, file, _BLOCK)
+
+    def compile(self, folder: str) -> None:
+        """Compiles the modules, because the store is read-only for sessions. What does not compile is left as it is."""
+        sys.pycache_prefix = None
+        for inner, _, files in os.walk(folder):
+            for file in (os.path.join(inner, name) for name in files if name.endswith(".py")):
+                compileall.compile_file(file, quiet=2, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+                # A few nested `finally` clauses compile to a million times their size.
+                compiled = importlib.util.cache_from_source(file)
+                if os.path.exists(compiled):
+                    self._spend(os.path.getsize(compiled))
 
 
 def _target(entry: zipfile.ZipInfo, wheel: str) -> str | None:
@@ -573,26 +708,13 @@ def _target(entry: zipfile.ZipInfo, wheel: str) -> str | None:
     return name
 
 
-def _compile(folder: str) -> None:
-    """Compiles the modules, because the store is read-only for sessions. What does not compile is left as it is."""
-    import compileall
-    import py_compile
-
-    sys.pycache_prefix = None
-    compileall.compile_dir(
-        folder, quiet=2, legacy=False, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH, maxlevels=64
-    )
-
-
 def fetch_all(wheels: list[dict[str, Any]], index: Index, store: Store, max_bytes: int) -> int:
     """Fetches the wheels that the store lacks. Returns the number of bytes fetched."""
     missing = [wheel for wheel in wheels if not os.path.isdir(os.path.join(store.wheels, wheel["sha256"]))]
     download = Download(index, store, max_bytes)
 
     def fetch(wheel: dict[str, Any]) -> None:
-        folder = store.path(wheel["sha256"])
-        download.unpack(wheel, folder)
-        store.publish(folder, os.path.join(store.wheels, wheel["sha256"]))
+        download.unpack(wheel, store.path(wheel["sha256"]))
 
     names = [f"{wheel['name']} {wheel['version']}" for wheel in missing]
     if names:
@@ -600,7 +722,21 @@ def fetch_all(wheels: list[dict[str, Any]], index: Index, store: Store, max_byte
     with ThreadPoolExecutor(_DOWNLOADS) as pool:
         for _ in pool.map(fetch, missing):
             pass
+    if missing:
+        store.sync()
+    for wheel in missing:
+        store.publish(store.path(wheel["sha256"]), os.path.join(store.wheels, wheel["sha256"]))
     return download.done
+
+
+def make_room(store: Store, job: dict[str, Any]) -> None:
+    """Raises JobError if the store is beyond its limit and stays so: sessions could hold the locks of all sets."""
+    if _size_of(store.wheels) <= job["max_bytes"]:
+        return
+    prune(store, job, None)
+    fcntl.flock(store.work_lock, fcntl.LOCK_SH)
+    if _size_of(store.wheels) > job["max_bytes"]:
+        raise JobError("limit", "the store is full, and sessions use its sets")
 
 
 def python_name() -> str:
@@ -624,6 +760,7 @@ def publish_set(wheels: list[dict[str, Any]], store: Store) -> str:
     for name, text in (("lock", ""), ("manifest.json", json.dumps({"python": tag, "packages": wheels}))):
         with open(os.path.join(made, name), "w", encoding="utf-8") as file:
             file.write(text)
+    store.sync()
     store.publish(made, final)
     return identity
 
@@ -676,8 +813,14 @@ def _made_at(store: Store, identity: str) -> int:
 
 
 def _size_of(folder: str) -> int:
-    files = (os.path.join(inner, name) for inner, _, names in os.walk(folder) for name in names)
-    return sum(os.lstat(file).st_blocks * 512 for file in files)
+    size = 0
+    for inner, _, names in os.walk(folder):
+        for name in names:
+            try:
+                size += os.lstat(os.path.join(inner, name)).st_blocks * 512
+            except FileNotFoundError:
+                continue  # pip works in this folder.
+    return size
 
 
 def _remove_set(path: str, store: Store) -> bool:
@@ -743,6 +886,7 @@ def build(job: dict[str, Any], store: Store) -> None:
     if not wheels:
         report("done", set=None, packages=[], fetched_bytes=0, python=python_name())
         return
+    make_room(store, job)
     fetched = fetch_all(wheels, index, store, job["max_bytes"])
     identity = publish_set(wheels, store)
     prune(store, job, identity)
@@ -769,11 +913,11 @@ def main() -> None:
         else:
             build(job, store)
     except JobError as failure:
-        report("failed", kind=failure.kind, reason=str(failure))
+        report("failed", kind=failure.kind, reason=_printable(str(failure)[:2000]))
     except OSError as error:
         report("failed", kind="disk" if error.errno in (28, 122) else "store", reason=str(error))
     except Exception as error:  # noqa: BLE001 The host shows any reason.
-        report("failed", kind="internal", reason=f"{type(error).__name__}: {error}"[:600])
+        report("failed", kind="internal", reason=_printable(f"{type(error).__name__}: {error}"[:600]))
     finally:
         if store is not None:
             store.close()

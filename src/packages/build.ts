@@ -3,6 +3,7 @@
  * addresses of the indexes, and these go through the pipe. The host only reads reports; it never sees a wheel.
  */
 import { BridgeError, toBridgeError } from '../base/errors.ts';
+import { escapeControls, escapeInLines } from '../base/log.ts';
 import { didYouMean } from '../base/suggest.ts';
 import { BUILDER_UID, type Engine, PACKAGES_FOLDER, type Sandbox, type SandboxExit } from '../engines/engine.ts';
 import { COMMON_PACKAGES } from './common.ts';
@@ -161,6 +162,10 @@ async function readOutcome<Type extends Ending>(
   });
   readReports(sandbox, (report) => {
     hasSpoken = true;
+    if (report === undefined) {
+      // It may wait for an answer to what cannot be read.
+      void sandbox.kill();
+    }
     if (report?.type === 'progress' || report?.type === 'set') {
       onReport?.(report);
     } else if (report?.type === 'resolved') {
@@ -202,7 +207,7 @@ function readReports(sandbox: Sandbox, take: (report: Report | undefined) => voi
 
 function endedEarly({ exitCode, signal }: SandboxExit, stderr: string): BridgeError {
   const how = signal ?? (exitCode === undefined ? 'without a reason' : `with code ${exitCode}`);
-  const last = stderr.trim().split('\n').at(-1) ?? '';
+  const last = escapeControls(stderr.trim().split('\n').at(-1) ?? '');
   const message = `the builder ended ${how}${last === '' ? '' : `: ${last}`}`;
   return new BridgeError('PACKAGE_UNAVAILABLE', message, { hint: 'Try again; nothing was installed.' });
 }
@@ -236,5 +241,8 @@ export async function failedBuild(
 ): Promise<BridgeError> {
   const [, name] = kind === 'missing' ? (/ of ([A-Za-z0-9._-]+)/.exec(reason) ?? []) : [];
   const near = name === undefined ? '' : await didYouMean(name, [...COMMON_PACKAGES]);
-  return new BridgeError('PACKAGE_UNAVAILABLE', mask(reason), { hint: `${HINTS[kind]}${near}`, data: { kind } });
+  return new BridgeError('PACKAGE_UNAVAILABLE', escapeInLines(mask(reason)), {
+    hint: `${HINTS[kind]}${near}`,
+    data: { kind },
+  });
 }

@@ -60,8 +60,13 @@ function secretsOf(address: string): string[] {
 
 function credentialsIn(address: string): string[] {
   const { password, username } = new URL(address);
+  if (username === '' && password === '') {
+    return [];
+  }
   const secrets = password === '' ? [username] : [password, `${username}:${password}`];
-  return secrets.flatMap((secret) => [secret, decoded(secret)]).filter((secret) => secret.length > 2);
+  const header = Buffer.from(decoded(`${username}:${password}`)).toString('base64');
+  // The header as well: an index can repeat what it got in its answer.
+  return [header, ...secrets.flatMap((secret) => [secret, decoded(secret)])].filter((secret) => secret.length > 2);
 }
 
 /** A percent sign may also be part of a password. */

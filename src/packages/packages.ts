@@ -5,13 +5,13 @@
 import { z } from 'zod';
 import { CancelSource, unlessAborted } from '../base/cancel.ts';
 import { BridgeError } from '../base/errors.ts';
-import { limitConcurrency } from '../base/limit-concurrency.ts';
 import { checked, type Method } from '../calls/method.ts';
 import { settleEngine } from '../engines/detect.ts';
 import { type Engine, PACKAGES_FOLDER } from '../engines/engine.ts';
 import type { CallContext } from '../session/dispatch.ts';
 import { type AddedPackages, findAdded, hasPackage } from './added.ts';
 import { type BuildJob, type BuildOptions, buildPackages } from './build.ts';
+import { BuildTurns } from './build-turns.ts';
 import { type AllowedBy, Consent, type ConsentOptions, refuseIfOff } from './consent.ts';
 import { distributionOf, meantRequirement } from './import-names.ts';
 import { createPackageLocks, lockKey, type PackageLock } from './locks.ts';
@@ -78,12 +78,6 @@ interface Request {
   readonly isAllowed?: boolean;
 }
 
-/** A build that one or more calls wait for. */
-interface RunningBuild {
-  readonly lock: Promise<PackageLock>;
-  readonly progress: SharedProgress;
-}
-
 /** What a session has installed. */
 interface Installed extends Request {
   readonly lock: PackageLock;
@@ -103,8 +97,6 @@ interface BuildReason {
 const MAX_REQUIREMENTS = 64;
 /** A failed request is not repeated sooner. Chosen: an index that is down is not asked again by every cell. */
 const FAILURE_KEPT_MS = 60_000;
-/** Builders at once, over all sessions. Chosen. */
-const MAX_BUILDERS = 2;
 /** Of a wheel in one answer. Chosen: far below the longest line, and a few milliseconds to decode. */
 const MAX_PIECE_BYTES = 512 * 1024;
 
@@ -177,9 +169,10 @@ class Packages {
   readonly #wheels: WheelFolder;
   /** By sandbox, the last answers by set: the one that it uses is among them. */
   readonly #installed = new WeakMap<object, Map<string | null, Installed>>();
-  readonly #running = new Map<string, RunningBuild>();
+  readonly #turns = new BuildTurns<PackageLock>();
+  /** Of the builds that wait or run, by key. */
+  readonly #progress = new Map<string, SharedProgress>();
   readonly #failures = new Map<string, { readonly error: unknown; readonly at: number }>();
-  readonly #inTurn = limitConcurrency(MAX_BUILDERS);
 
   constructor(options: PackagesOptions) {
     this.#options = options;
@@ -354,27 +347,35 @@ class Packages {
     if (failed !== undefined && Date.now() - failed.at < FAILURE_KEPT_MS) {
       throw failed.error;
     }
-    const { lock, progress } = this.#running.get(key) ?? this.#start(key, job, reason);
-    const { onToolProgress, signal } = reason.call;
+    const progress = this.#progress.get(key) ?? new SharedProgress();
+    const { onToolProgress, session, signal } = reason.call;
+    const running = this.#turns.take(session, key, () => this.#run(key, job, reason, progress));
+    this.#progress.set(key, progress);
     const leave = progress.join(onToolProgress);
-    return unlessAborted(lock, signal).finally(leave);
+    return unlessAborted(running, signal).finally(leave);
   }
 
-  #start(key: string, job: BuildJob, reason: BuildReason): RunningBuild {
-    const progress = new SharedProgress();
-    const lock = this.#inTurn(() => this.#runBuilder(key, job, reason, progress))
-      .catch((error: unknown) => {
-        if (error instanceof BridgeError && error.data['kind'] !== undefined) {
-          this.#failures.set(key, { error, at: Date.now() });
-        }
-        throw error;
-      })
-      .finally(() => this.#running.delete(key));
-    const running = { lock, progress };
-    this.#running.set(key, running);
-    // If every call that waited was cancelled, the next one reports the failure.
-    lock.catch(() => undefined);
-    return running;
+  async #run(key: string, job: BuildJob, reason: BuildReason, progress: SharedProgress): Promise<PackageLock> {
+    try {
+      return await this.#runBuilder(key, job, reason, progress);
+    } catch (error) {
+      if (error instanceof BridgeError && error.data['kind'] !== undefined) {
+        this.#noteFailure(key, error);
+      }
+      throw error;
+    } finally {
+      this.#progress.delete(key);
+    }
+  }
+
+  #noteFailure(key: string, error: BridgeError): void {
+    const now = Date.now();
+    for (const [old, { at }] of this.#failures) {
+      if (now - at >= FAILURE_KEPT_MS) {
+        this.#failures.delete(old);
+      }
+    }
+    this.#failures.set(key, { error, at: now });
   }
 
   async #runBuilder(key: string, job: BuildJob, reason: BuildReason, progress: SharedProgress): Promise<PackageLock> {

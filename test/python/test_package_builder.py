@@ -1,16 +1,25 @@
 from __future__ import annotations
 
+import base64
+import contextlib
 import fcntl
+import http.server
 import json
 import os
 import stat
+import sys
 import tempfile
+import threading
 import time
 import unittest
 import zipfile
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 from package_builder import builder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
 
 
 class StoreTest(unittest.TestCase):
@@ -122,6 +131,19 @@ class PruneTest(unittest.TestCase):
             self.prune(1, [], kept)
         self.assertEqual(self.sets(), {used, kept})
 
+    def test_sessions_that_hold_all_locks_cannot_make_the_store_grow_without_end(self) -> None:
+        used = self.make_set("a", "b")
+        job = {"max_bytes": 1 << 10, "max_age": None, "used_at": {}}
+        with open(os.path.join(self.store.sets, used, "lock"), "rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH)
+            self.assertRaisesRegex(builder.JobError, "the store is full", builder.make_room, self.store, job)
+            self.assertEqual(self.sets(), {used})
+        builder.make_room(self.store, job)
+        self.assertEqual(self.sets(), set())
+        # Others may work in the store again.
+        other = builder.Store(os.path.dirname(self.store.tmp))
+        other.close()
+
     def test_nothing_is_removed_while_another_builder_works(self) -> None:
         other = builder.Store(os.path.dirname(self.store.sets))
         self.addCleanup(other.close)
@@ -138,7 +160,9 @@ class ExtractTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.root = folder.name
 
-    def extract(self, entries: list[tuple[str, bytes, int]], max_bytes: int = 1 << 20) -> list[str]:
+    def extract(
+        self, entries: list[tuple[str, bytes, int]], max_bytes: int = 1 << 20, packed: int | None = None
+    ) -> list[str]:
         """Unpacks an archive with these names, contents and modes; returns what is there then, outside too."""
         path = os.path.join(self.root, "x.whl")
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -151,6 +175,8 @@ class ExtractTest(unittest.TestCase):
         target = os.path.join(self.root, "out", "wheel")
         os.makedirs(os.path.dirname(target))
         with zipfile.ZipFile(path) as archive:
+            for entry in archive.infolist() if packed is not None else []:
+                entry.compress_size = packed or 0
             download.extract(archive, "x.whl", target)
         found = [os.path.join(folder, name) for folder, _, files in os.walk(self.root) for name in files]
         return sorted(os.path.relpath(name, target) for name in found if not name.endswith("x.whl"))
@@ -188,6 +214,19 @@ class ExtractTest(unittest.TestCase):
         mode = os.stat(os.path.join(self.root, "out", "wheel", "a", "x")).st_mode
         self.assertFalse(mode & (stat.S_ISUID | stat.S_ISGID | stat.S_IWOTH))
 
+    def test_compiled_modules_count_against_the_limit(self) -> None:
+        # Each `finally` doubles the code.
+        lines = ["def f():"]
+        for depth in range(1, 13):
+            lines += ["  " * depth + "try: g()", "  " * depth + "finally:"]
+        source = "\n".join([*lines, "  " * 13 + "g()", ""])
+        folder = os.path.join(self.root, "wheel")
+        os.makedirs(folder)
+        with open(os.path.join(folder, "a.py"), "w", encoding="ascii") as file:
+            file.write(source)
+        download: Any = builder.Download(None, None, 10_000)  # pyright: ignore[reportArgumentType]
+        self.assertRaisesRegex(builder.JobError, "larger than the limit", download.compile, folder)
+
     def test_a_file_that_is_there_twice_is_refused(self) -> None:
         with self.assertWarns(UserWarning), self.assertRaises(FileExistsError):
             self.extract([("a/x.py", b"1", 0o100644), ("a/x.py", b"2", 0o100644)])
@@ -195,6 +234,10 @@ class ExtractTest(unittest.TestCase):
     def test_bombs_and_wheels_beyond_the_limit_are_refused(self) -> None:
         with self.assertRaisesRegex(builder.JobError, "more than 200 times its size"):
             self.extract([("a/zeros", bytes(8 << 20), 0o100644)], 1 << 30)
+        with tempfile.TemporaryDirectory() as self.root:
+            # What the entries say about their packed sizes does not count.
+            zeros = ("a/zeros", bytes(8 << 20), 0o100644)
+            self.assertRaisesRegex(builder.JobError, "200 times", self.extract, [zeros], 1 << 30, packed=1 << 40)
         with tempfile.TemporaryDirectory() as self.root:
             entry = ("a/x", os.urandom(4096), 0o100644)
             self.assertRaisesRegex(builder.JobError, "larger than the limit", self.extract, [entry], 1024)
@@ -238,6 +281,152 @@ class IndexTest(unittest.TestCase):
         self.assertEqual(builder.without_credentials(url), "https://pypi.example:8443/simple/")
         self.assertEqual(builder.credentials_of(url), "ada:s@cret")
         self.assertEqual(builder.origin_of(url), ("https", "pypi.example:8443"))
+
+    def test_a_redirect_to_another_host_takes_no_credentials_along(self) -> None:
+        got: list[tuple[str, str | None]] = []
+        with serving(lambda handler: got.append(("other", handler.headers["Authorization"]))) as other:
+
+            def redirect(handler: http.server.BaseHTTPRequestHandler) -> None:
+                got.append((handler.path, handler.headers["Authorization"]))
+                if handler.path != "/end":
+                    target = f"{other}/x" if handler.path == "/away" else "/end"
+                    answer(handler, 302, {"Location": target})
+
+            with serving(redirect) as own:
+                index = self.index(own.replace("//", "//ada:secret@"))
+                for path in ("/stay", "/away"):
+                    with index.open(own + path):
+                        pass
+        basic = "Basic " + base64.b64encode(b"ada:secret").decode()
+        self.assertEqual(got, [("/stay", basic), ("/end", basic), ("/away", basic), ("other", None)])
+
+    def test_only_http_is_opened_and_followed(self) -> None:
+        targets = ("file:///etc/passwd", "ftp://127.0.0.1/x", "data:text/plain,x")
+
+        def redirect(handler: http.server.BaseHTTPRequestHandler) -> None:
+            answer(handler, 302, {"Location": targets[int(handler.path[1:])]})
+
+        with serving(redirect) as own:
+            index = self.index(own)
+            for number, target in enumerate(targets):
+                for url in (target, f"{own}/{number}"):
+                    with (
+                        self.subTest(url),
+                        self.assertRaisesRegex(builder.JobError, "not an http or https address|is not allowed"),
+                    ):
+                        index.open(url)
+
+    def test_a_host_that_sends_too_slowly_is_given_up(self) -> None:
+        def drip(handler: http.server.BaseHTTPRequestHandler) -> None:
+            answer(handler, 200, {"Content-Type": "application/json"})
+            with contextlib.suppress(OSError):
+                while True:
+                    handler.wfile.write(b" ")
+                    handler.wfile.flush()
+
+        slow = mock.patch.multiple(builder, _PACE_SECONDS=0.05, _PACE_BYTES=1 << 40)
+        with serving(drip) as own, slow, self.assertRaisesRegex(builder.JobError, "sent only"):
+            self.index(own).files_of("x")
+
+    def test_an_answer_without_end_and_rubbish_are_reported(self) -> None:
+        for body in (b"[" * 100_000, b'{"files": [{}]}', b"x" * 9):
+
+            def give(handler: http.server.BaseHTTPRequestHandler, body: bytes = body) -> None:
+                answer(handler, 200, {"Content-Type": "application/json"}, body)
+
+            with serving(give) as own, self.subTest(body[:9]), self.assertRaisesRegex(builder.JobError, "not that"):
+                self.index(own).files_of("x")
+        with mock.patch.object(builder, "_MAX_INDEX_BYTES", 8), serving(give) as own:
+            self.assertRaisesRegex(builder.JobError, "does not end", self.index(own).files_of, "x")
+
+    def index(self, url: str) -> builder.Index:
+        store: Any = None
+        return builder.Index({"index": {"url": url, "extra": [], "proxies": {}}}, store)
+
+
+def answer(
+    handler: http.server.BaseHTTPRequestHandler, status: int, headers: dict[str, str], body: bytes | None = None
+) -> None:
+    handler.send_response(status)
+    for name, value in headers.items():
+        handler.send_header(name, value)
+    handler.end_headers()
+    handler.wfile.write(body or b"")
+
+
+@contextlib.contextmanager
+def serving(respond: Callable[[http.server.BaseHTTPRequestHandler], object]) -> Generator[str]:
+    """A server on this machine; what `respond` does not answer is answered with an empty page."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            respond(self)
+            if not self._headers_sent:
+                answer(self, 200, {})
+
+        @property
+        def _headers_sent(self) -> bool:
+            return self.sent
+
+        sent = False
+
+        def send_response(self, code: int, message: str | None = None) -> None:
+            self.sent = True
+            super().send_response(code, message)
+
+        def log_message(self, *args: object, **more: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class PlanTest(unittest.TestCase):
+    """What pip chose, which follows from what wheels say about themselves."""
+
+    def item(self, url: str, **more: object) -> dict[str, Any]:
+        source = {"url": url, "archive_info": {"hashes": {"sha256": "a" * 64}}}
+        return {"download_info": source, "metadata": {"name": "a", "version": "1"}, **more}
+
+    def test_only_wheels_of_the_index_are_taken(self) -> None:
+        good = "https://x/a-1-py3-none-any.whl"
+        self.assertEqual(builder.planned(self.item(good))["file"], "a-1-py3-none-any.whl")
+        for item in (
+            self.item(good, is_direct=True),
+            self.item("https://x/a-1.tar.gz"),
+            self.item("https://x/a%0A%1B%5B2J-1-py3-none-any.whl"),
+        ):
+            with self.assertRaisesRegex(builder.JobError, "not as a wheel from the index"):
+                builder.planned(item)
+
+    def test_a_million_dependencies_take_no_time(self) -> None:
+        lines = [f"name-{number}; python_version < '1'" for number in range(10_000)]
+        items = [{"metadata": {"name": f"p{number}", "requires_dist": lines}} for number in range(100)]
+        started = time.monotonic()
+        needed_by = builder.needs(items)
+        self.assertLess(time.monotonic() - started, 30)
+        self.assertEqual(len(needed_by["name-1"]), 100)
+
+    def test_pip_is_ended_if_it_takes_too_long_or_too_much_disk(self) -> None:
+        with tempfile.TemporaryDirectory() as root:
+            store = builder.Store(root)
+            fill = "import os, time; open('x', 'wb').write(os.urandom(1 << 20)); time.sleep(600)"
+            command = [sys.executable, "-c", f"import os; os.chdir({store.own!r}); {fill}"]
+            for job, patch, reason in (
+                ({"max_bytes": 1 << 30}, mock.patch.object(builder, "_RESOLVE_SECONDS", 0), "took more than 0 s"),
+                ({"max_bytes": 1 << 10}, contextlib.nullcontext(), "more disk than the limit"),
+            ):
+                with patch, self.assertRaisesRegex(builder.JobError, reason):
+                    builder.run_pip(command, {}, job, store)
+            store.close()
 
 
 if __name__ == "__main__":

@@ -38,10 +38,15 @@ export interface BubblewrapRequest {
   /** See `StartRequest`. */
   readonly isBuilder?: boolean | undefined;
   readonly isOffline?: boolean | undefined;
+  /** Whether bwrap reads a system-call filter from `FILTER_DESCRIPTOR`: a builder has no supervisor that applies one. */
+  readonly hasFilter?: boolean | undefined;
   /** Program and arguments of PID 1; `python3` stands for the interpreter. */
   readonly command: readonly string[];
   readonly hardLimits?: HardLimits | undefined;
 }
+
+/** Where bwrap reads a filter. */
+const FILTER_DESCRIPTOR = '3';
 
 /** The files of /etc that the loader, links in /usr and local time need. No accounts, host names or certificates. */
 const ETC_FILES = ['ld.so.cache', 'ld.so.conf', 'ld.so.conf.d', 'alternatives', 'localtime'];
@@ -79,6 +84,7 @@ export function buildBubblewrapCommand(request: BubblewrapRequest): string[] {
     '/dev',
     '--remount-ro',
     '/',
+    ...(request.hasFilter === true ? ['--seccomp', FILTER_DESCRIPTOR] : []),
     '--',
     program === 'python3' ? interpreter.path : program,
     ...programArguments,
@@ -96,7 +102,7 @@ export function launcher({ tools, user }: Pick<BubblewrapRequest, 'tools' | 'use
   return tools.setpriv === undefined ? [] : [tools.setpriv, `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '--'];
 }
 
-function limitArguments({ tools, limits, hardLimits }: BubblewrapRequest): string[] {
+function limitArguments({ tools, limits, hardLimits, isBuilder }: BubblewrapRequest): string[] {
   const { openFiles, processes } = resourceLimits(limits.pids, hardLimits);
   return [
     tools.choom,
@@ -106,6 +112,8 @@ function limitArguments({ tools, limits, hardLimits }: BubblewrapRequest): strin
     `--nofile=${openFiles}:${openFiles}`,
     `--nproc=${processes}:${processes}`,
     '--core=0:0',
+    // Of each process; a builder has two. The supervisor of a session counts all of its processes together instead.
+    ...(isBuilder === true ? [`--data=${limits.memoryBytes}:${limits.memoryBytes}`] : []),
     '--',
   ];
 }

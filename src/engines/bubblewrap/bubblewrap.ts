@@ -23,6 +23,7 @@ import {
   type SweepOptions,
 } from '../engine.ts';
 import { findExecutable, findExecutables } from '../executable.ts';
+import { systemCallFilter } from '../filter.ts';
 import { readNamespaceSettings } from '../namespace-settings.ts';
 import { readHardLimits } from '../process-limits.ts';
 import { createSandbox, RunningSandboxes } from '../sandbox.ts';
@@ -92,6 +93,7 @@ class BubblewrapEngine implements Engine {
     this.#startedCount += 1;
     const name = `mcp-bridge-${instanceId}-${this.#startedCount}`;
     const hardLimits = readHardLimits();
+    const filter = request.isBuilder === true ? systemCallFilter(process.arch) : undefined;
     const command = buildBubblewrapCommand({
       ...parts,
       name,
@@ -102,9 +104,10 @@ class BubblewrapEngine implements Engine {
       isBuilder: request.isBuilder,
       isOffline: request.isOffline,
       hardLimits,
+      hasFilter: filter !== undefined,
       command: request.command,
     });
-    const child = await openPipe(...toCommand(command)).catch((error: unknown) => {
+    const child = await openPipe(...toCommand(command), filter).catch((error: unknown) => {
       throw unavailable(`bubblewrap cannot be run: ${messageOf(error)}`, 'Check that "bwrap --version" works.');
     });
     // There is nothing to remove: the sandbox ends with its bwrap process.

@@ -9,9 +9,9 @@ import { BridgeError, messageOf } from '../../base/errors.ts';
 import { type CommandResult, runEngineCommand } from '../client.ts';
 import type { Environment } from '../client-env.ts';
 import { findExecutable } from '../executable.ts';
+import { systemCallFilter } from '../filter.ts';
 import { findRestriction, readNamespaceSettings } from '../namespace-settings.ts';
 import { buildBubblewrapLayer } from './bubblewrap-layer.ts';
-import { FILTER_PROGRAMS } from './filter-programs.ts';
 import { type HostMachine, LAYER_NAMES, type LayerName, type LayerRefusal, type Surroundings } from './layer.ts';
 import { buildSeatbeltLayer } from './seatbelt-layer.ts';
 import { buildUnshareLayer } from './unshare-layer.ts';
@@ -72,7 +72,7 @@ function buildLayer(layer: LayerName, machine: HostMachine): Surroundings | stri
       const bwrap = command('bwrap');
       return bwrap === undefined
         ? 'bwrap is not on PATH'
-        : buildBubblewrapLayer(machine, bwrap, filterFor(machine.arch));
+        : buildBubblewrapLayer(machine, bwrap, systemCallFilter(machine.arch));
     }
     case 'unshare': {
       const unshare = command('unshare');
@@ -89,12 +89,6 @@ function buildLayer(layer: LayerName, machine: HostMachine): Surroundings | stri
 function findSetpriv(env: Environment): string | undefined {
   const setpriv = findExecutable('setpriv', env);
   return setpriv !== undefined && basename(realpathSync(setpriv)) === 'setpriv' ? setpriv : undefined;
-}
-
-/** The filter; undefined for architectures that it does not support. */
-function filterFor(arch: string): Uint8Array | undefined {
-  const program = FILTER_PROGRAMS[arch];
-  return program === undefined ? undefined : Buffer.from(program, 'base64');
 }
 
 /** Runs `node --version` in the layer. Returns why that failed, or undefined. */

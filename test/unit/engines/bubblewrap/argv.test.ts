@@ -66,6 +66,10 @@ describe('the command of a bubblewrap sandbox', () => {
     const builder = buildBubblewrapCommand({ ...request, packages, mounts, isBuilder: true }).join(' ');
     expect(builder).toContain('--bind /srv/store /packages --chdir');
     expect(builder).toContain('--ro-bind-try /etc/resolv.conf /etc/resolv.conf');
+    expect(builder).toContain(`--data=${request.limits.memoryBytes}:${request.limits.memoryBytes} --`);
+    expect(buildBubblewrapCommand({ ...request, isBuilder: true, hasFilter: true }).join(' ')).toContain(
+      '--remount-ro / --seccomp 3 -- ',
+    );
     expect(builder).not.toMatch(/--unshare-net|--cap-add|\/srv\/out/);
     const offline = buildBubblewrapCommand({ ...request, packages, isBuilder: true, isOffline: true });
     expect(offline).toContain('--unshare-net');
