@@ -7,7 +7,6 @@ from types import MethodType
 
 from bridge_kernel.discovery import Runtime
 from bridge_kernel.mcp_package import ServerModule, install_package, module_name
-from bridge_kernel.packages import Packages
 from bridge_kernel.pending import warn_of_unused
 from bridge_kernel.progress import ProgressSender
 from bridge_kernel.proxies import Server, Servers, Tool, proxy_of
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from ast import Module
     from collections.abc import Awaitable, Callable
 
-    from bridge_kernel.packages import Wanted
+    from bridge_kernel.packages import Packages, Wanted
     from bridge_kernel.saved_tools import SavedTool
     from bridge_kernel.servers import Host, ServerRef
 
@@ -35,7 +34,8 @@ class Api:
         self._constants: dict[str, object] = {}
         self._progress = ProgressSender(host.send)
         self._runtime: Runtime | None = None
-        self._packages = Packages(host)
+        self._host = host
+        self._packages: Packages | None = None
 
     def install(self, capability_summary: str = "", display: Callable[..., None] = print,
                 output: Callable[[int, str], object] | None = None, autoload: bool = False) -> None:  # fmt: skip
@@ -48,7 +48,8 @@ class Api:
             autoload: whether the first call of a server loads it.
         """
         self._registry.autoload = autoload
-        runtime = Runtime(self._registry, self._namespace, capability_summary, self._progress, output, self._packages)
+        runtime = Runtime(self._registry, self._namespace, capability_summary, self._progress, output,
+                          self._open_packages)  # fmt: skip
         self._runtime = runtime
         install_package(self._registry, runtime)
         self._constants = {
@@ -92,8 +93,9 @@ class Api:
         checking = self._check_calls(tree, code, used)
         if "import" not in code and "install" not in code and "# /// script" not in code:
             return checking
-        wanted = self._packages.wanted(tree, code)
-        return checking if wanted is None else self._prepare(wanted, checking)
+        packages = self._open_packages()
+        wanted = packages.wanted(tree, code)
+        return checking if wanted is None else self._prepare(packages, wanted, checking)
 
     def _check_calls(self, tree: Module, code: str, used: set[str]) -> Awaitable[None] | None:
         if "mcp" not in code and "runtime" not in code and not any(map(self._is_proxy, used)):
@@ -115,11 +117,19 @@ class Api:
             for name, value in names_to_bind(tree, maybe, self._namespace, self._registry, runtime).items():
                 self._bind(name, value)
 
-    async def _prepare(self, wanted: Wanted, checking: Awaitable[None] | None) -> None:
+    def _open_packages(self) -> Packages:
+        # Loaded with the first cell that needs it: most cells import nothing.
+        if self._packages is None:
+            from bridge_kernel.packages import Packages
+
+            self._packages = Packages(self._host)
+        return self._packages
+
+    async def _prepare(self, packages: Packages, wanted: Wanted, checking: Awaitable[None] | None) -> None:
         # First what costs nothing: a cell that is not going to run needs no packages.
         if checking is not None:
             await checking
-        await self._packages.prepare(wanted)
+        await packages.prepare(wanted)
 
     def _is_proxy(self, name: str) -> bool:
         value = self._namespace.get(name)

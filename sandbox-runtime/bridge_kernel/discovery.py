@@ -109,7 +109,7 @@ class Runtime(ModuleType):
 
     def __init__(self, registry: Registry, namespace: dict[str, object], capability_summary: str,
                  progress: ProgressSender, output: Callable[[int, str], object] | None = None,
-                 packages: Packages | None = None) -> None:  # fmt: skip
+                 open_packages: Callable[[], Packages] | None = None) -> None:  # fmt: skip
         super().__init__("mcp.runtime", "Find and call tools of MCP servers; `runtime.help()` lists the helpers.")
         self.__all__ = [*_HELPERS, *_CLASSES]
         self._registry = registry
@@ -117,7 +117,7 @@ class Runtime(ModuleType):
         self._namespace = namespace
         self._summary = capability_summary
         self._output = output
-        self._packages = packages
+        self._open_packages = open_packages
         self._jobs: Jobs | None = None
         self._progress = progress
         self._said: set[object] = set()
@@ -246,12 +246,12 @@ class Runtime(ModuleType):
 
     def install(self, *requirements: str) -> Pending:
         """Installs packages such as "pandas>=2" (await); returns `name==version` of those of this session."""
-        packages = self._packages
-        if packages is None or not all(isinstance(each, str) for each in requirements):  # pyright: ignore[reportUnnecessaryIsInstance]
+        open_packages = self._open_packages
+        if open_packages is None or not all(isinstance(each, str) for each in requirements):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError("install takes requirements (str), such as 'pandas>=2'")
 
         async def run() -> object:
-            return await packages.install([], list(requirements))
+            return await open_packages().install([], list(requirements))
 
         return self._pending("install", run)
 

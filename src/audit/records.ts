@@ -139,7 +139,9 @@ export const PackagesInstalledSchema = z
   .strictObject({
     type: z.literal('packages_installed'),
     ...common,
-    cell: cellKey.describe('Id of the cell that asked for them; its cell number is 0 for a background job.'),
+    cell: cellKey.describe(
+      'Id of the cell that asked for them; its cell number is 0 for a background job. Ends with `/preinstall/0/0` if the bridge fetched what `MCP_BRIDGE_PREINSTALL` names.',
+    ),
     allowed_by: z
       .enum(['common', 'setting', 'policy', 'user', 'command', 'lock'])
       .describe(

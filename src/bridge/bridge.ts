@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createCellApprovals } from '../approvals/index.ts';
-import { type Artifacts, artifactMethods, createArtifacts } from '../artifacts/index.ts';
+import { artifactMethods, createArtifacts } from '../artifacts/index.ts';
 import { type AuditTrail, openAuditTrail, withAuditNotices } from '../audit/index.ts';
 import type { CellAnswer, CellRequest } from '../base/cell.ts';
 import { renderIssue } from '../base/config-issue.ts';
@@ -10,13 +10,17 @@ import { toBridgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { PACKAGE_ROOT } from '../base/package.ts';
 import { createHostCalls } from '../calls/host-calls.ts';
-import type { Method } from '../calls/method.ts';
 import { resolveName } from '../catalog/names.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
 import { detectEngine } from '../engines/detect.ts';
 import type { Engine } from '../engines/engine.ts';
-import { packageMethods, readBuilderProgram, readPackageIndex } from '../packages/index.ts';
-import { createSavedTools, type SavedTools, type SavedToolsOptions, savedToolMethods } from '../saved-tools/index.ts';
+import {
+  createPackageInstaller,
+  type PackageInstaller,
+  readBuilderProgram,
+  readPackageIndex,
+} from '../packages/index.ts';
+import { createSavedTools, type SavedToolsOptions, savedToolMethods } from '../saved-tools/index.ts';
 import { createSecretMask } from '../secrets/index.ts';
 import { AUTOLOAD_SUMMARY, CAPABILITY_SUMMARY, PACKAGES_SUMMARY } from '../server/capabilities.ts';
 import type { Bridge, ServerNames } from '../server/lazy-bridge.ts';
@@ -44,21 +48,15 @@ export async function createBridge(settings: Settings, logger: Logger): Promise<
   const approvals = createCellApprovals({ mask, policyFile: join(stateDir, 'policy.json') });
   const calls = createGatedCalls(servers, approvals, trail);
   const artifacts = createArtifacts(stateDir);
-  const methods = featureMethods({ artifacts, engine, policies: servers.policies, savedTools, settings, trail });
+  const packages = createPackages({ engine, policies: servers.policies, settings, trail });
+  const methods = [...savedToolMethods(savedTools), ...artifactMethods(artifacts), ...packages.methods];
   const sessions = new Sessions({
     engine,
-    limits: limitsOf(settings),
-    sources: await readKernelSources(KERNEL_FOLDER),
-    packs: createCodePackStore(join(stateDir, '.cache', 'python'), logger),
-    packKey: settings.image,
+    ...(await sessionSettings(settings, logger)),
     handleCall: createHostCalls({ pool: servers.pool, directory: servers.known, logger, autoload, calls, methods }),
     recorder: trail,
     onSandboxEnd: (session) => void artifacts.endSession(session),
     logger,
-    capabilitySummary: manualOf(settings),
-    autoload,
-    idleTimeoutMs: settings.idleTimeoutMs,
-    questionTimeoutMs: settings.approvalTimeoutMs,
     discoverServers: async () => servers.refresh(),
     startingServers: () => startingServers(servers.pool),
     savedTools: () => savedTools.list(),
@@ -79,10 +77,27 @@ export async function createBridge(settings: Settings, logger: Logger): Promise<
     describeEngine: async () => (hasSwept ? describeEngine(engine) : undefined),
     listServers: async () => listServers(servers),
     preload: preloadClient,
+    preinstall: () => packages.preinstall(),
     async close() {
       await Promise.all([sessions.close(), closeServers(servers)]);
-      await Promise.all([artifacts.close(), trail?.close(), hasSwept ? engine.sweep({ own: true }) : 0]);
+      const isUsed = hasSwept || settings.preinstall !== undefined;
+      await Promise.all([artifacts.close(), trail?.close(), isUsed ? engine.sweep({ own: true }) : 0]);
     },
+  };
+}
+
+/** What sessions are like, whatever they may call. */
+async function sessionSettings(settings: Settings, logger: Logger) {
+  const { approvalTimeoutMs, autoload, idleTimeoutMs, image, stateDir } = settings;
+  return {
+    limits: limitsOf(settings),
+    sources: await readKernelSources(KERNEL_FOLDER),
+    packs: createCodePackStore(join(stateDir, '.cache', 'python'), logger),
+    packKey: image,
+    capabilitySummary: manualOf(settings),
+    autoload,
+    idleTimeoutMs,
+    questionTimeoutMs: approvalTimeoutMs,
   };
 }
 
@@ -103,18 +118,15 @@ function manualOf({ autoload, packages }: Settings): string {
   return CAPABILITY_SUMMARY + (autoload ? AUTOLOAD_SUMMARY : '') + (packages === 'off' ? '' : PACKAGES_SUMMARY);
 }
 
-interface Features {
-  readonly artifacts: Artifacts;
+interface PackageParts {
   readonly engine: Engine;
   readonly policies: BridgeServers['policies'];
-  readonly savedTools: SavedTools;
   readonly settings: Settings;
   readonly trail: AuditTrail | undefined;
 }
 
-/** What the features let code call. */
-function featureMethods({ artifacts, engine, policies, savedTools, settings, trail }: Features): [string, Method][] {
-  const ofPackages = packageMethods({
+function createPackages({ engine, policies, settings, trail }: PackageParts): PackageInstaller {
+  return createPackageInstaller({
     engine,
     mode: settings.packages,
     policy: policies,
@@ -129,7 +141,6 @@ function featureMethods({ artifacts, engine, policies, savedTools, settings, tra
     onInstalled: (call, installation) => trail?.packagesInstalled(call, installation),
     onRefused: (call, refused) => trail?.packagesRefused(call, refused),
   });
-  return [...savedToolMethods(savedTools), ...artifactMethods(artifacts), ...ofPackages];
 }
 
 function offerElicitation(pool: UpstreamPool, { person }: CellRequest): void {

@@ -34,5 +34,9 @@ export function createContext(env: NodeJS.ProcessEnv): CommandContext {
     callByPerson: async (call, servers, io) =>
       (await import('./call-by-person.ts')).callByPerson(call, servers, { ...io, settings, logger }),
     recordPackages: async (added) => (await import('./call-by-person.ts')).recordPackages(added, { settings, logger }),
+    explainPackage: async (requirement, rules) => {
+      const { packages: mode, preinstall = [] } = settings;
+      return (await import('../packages/index.ts')).explainPackage(requirement, { mode, preinstall, rules });
+    },
   };
 }

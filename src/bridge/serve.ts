@@ -8,6 +8,7 @@ import { serveClient } from '../server/server.ts';
 import { StdioServerTransport } from '../server/stdio-transport.ts';
 import type { CommandContext } from '../terminal/command.ts';
 import { closeInTime, watchProcess } from '../terminal/lifecycle.ts';
+import { startPreinstall } from './preinstall.ts';
 import { logStartFailures } from './start-failures.ts';
 
 export interface ServeOptions extends CommandContext {
@@ -44,7 +45,10 @@ export async function serve(options: ServeOptions): Promise<number> {
     },
   });
 
+  const stopPreinstall = startPreinstall(bridge, settings, logger);
+
   const { reason, exitCode } = await lifecycle.ended;
+  stopPreinstall();
   logger.info(`Shutting down: ${reason}.`);
   await closeInTime(async () => {
     // Sessions first: running cells are answered while the connection is still open.

@@ -107,6 +107,8 @@ function namesOf(requested: RequestedEngine): readonly EngineName[] {
 
 /** An engine learns from a failed start (a flag to omit, a layer that fails) and may ask for another attempt. */
 const MAX_ATTEMPTS = 4;
+/** As for sessions: each engine may have to be prepared, too. */
+const MAX_ROUNDS = 8;
 /**
  * Printed when a preloaded program runs. Its input is closed only then. If it were closed at once, the sandbox would be killed on a
  * slow machine while still starting, which looks like an engine that does not work.
@@ -114,6 +116,23 @@ const MAX_ATTEMPTS = 4;
 const STARTED = /"report": ?"started"/;
 /** Characters of stderr that are kept. */
 const KEPT_CHARS = 4_096;
+
+/**
+ * Finds out which engine runs sessions, before there is one: starts a sandbox like theirs, and pulls the image if need be. From then
+ * on nothing changes to a weaker engine. Rejects as the start of a session does.
+ */
+export async function settleEngine(engine: Engine): Promise<void> {
+  for (let round = 1; ; round += 1) {
+    await engine.prepare(() => undefined);
+    const error = await tryOnce(engine);
+    if (error === undefined) {
+      return;
+    }
+    if (error.data['retryNow'] !== true || round === MAX_ROUNDS) {
+      throw error;
+    }
+  }
+}
 
 /** Why `engine` cannot run a sandbox now; undefined if it can. Does not pull an image or start a machine. Never rejects. */
 export async function whyUnusable(engine: Engine): Promise<BridgeError | undefined> {
@@ -127,7 +146,7 @@ export async function whyUnusable(engine: Engine): Promise<BridgeError | undefin
 
 async function tryOnce(engine: Engine): Promise<BridgeError | undefined> {
   try {
-    const sandbox = await engine.start({ command: ['python3', '-I', '-c', 'pass'], session: 'doctor' });
+    const sandbox = await engine.start({ command: ['python3', '-I', '-c', 'pass'], session: 'probe' });
     let stderr = '';
     let hasStarted = false;
     sandbox.stderr.on('data', (chunk: Buffer) => {
@@ -143,7 +162,11 @@ async function tryOnce(engine: Engine): Promise<BridgeError | undefined> {
     }
     const exit = await sandbox.exited;
     await sandbox.kill();
-    return exit.exitCode === 0 || hasStarted ? undefined : engine.explainStartFailure(sandbox, exit, stderr);
+    if (exit.exitCode !== 0 && !hasStarted) {
+      return engine.explainStartFailure(sandbox, exit, stderr);
+    }
+    engine.noteReady?.(sandbox);
+    return undefined;
   } catch (error) {
     return toBridgeError(error);
   }

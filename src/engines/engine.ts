@@ -137,8 +137,11 @@ export interface Engine {
   readonly isolation: string;
   /** Whether `start` can start a builder. */
   readonly canBuild?: boolean | undefined;
-  /** Whether sandboxes see no package store, but take wheels of pure Python through their pipe. */
-  readonly takesWheels?: boolean | undefined;
+  /**
+   * If sandboxes see no package store but take wheels of pure Python through their pipe: the Python that they run, as the kernel
+   * says it.
+   */
+  readonly wheelsFor?: string | undefined;
   /** What Python lacks here and what to do about it, for the author of the code; undefined if nothing is missing. */
   readonly missing?: string | undefined;
   /** Engines that come before this one but cannot be used; empty if this engine was requested by name. */

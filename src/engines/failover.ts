@@ -96,8 +96,8 @@ class FailoverEngine implements Engine {
     return this.#current.canBuild === true;
   }
 
-  get takesWheels(): boolean {
-    return this.#current.takesWheels === true;
+  get wheelsFor(): string | undefined {
+    return this.#current.wheelsFor;
   }
 
   get missing(): string | undefined {

@@ -6,34 +6,18 @@
 import { BridgeError, toBridgeError } from '../base/errors.ts';
 import { COMMAND } from '../base/package.ts';
 import { didYouMean } from '../base/suggest.ts';
-import type { Decision } from '../calls/contract.ts';
 import type { Asker } from '../session/asker.ts';
 import type { CallContext } from '../session/dispatch.ts';
-import type { Settings } from '../settings/settings.ts';
 import { COMMON_PACKAGES } from './common.ts';
+import { type Allower, judgeChosen, judgeLookUp, NOT_COMMON, type PackagePolicy, type PackagesMode } from './judge.ts';
 import { normalizeName, type Requirement } from './requirement.ts';
-
-export type PackagesMode = Settings['packages'];
 
 /** Of a suggestion: short names have many neighbours. Chosen. */
 const NEAR_SCORE = 0.7;
 /** Questions about packages in one session, whatever was answered. Chosen: code cannot tire the person until they agree. */
 export const MAX_QUESTIONS_PER_SESSION = 20;
-/**
- * What passes with a name that passes: releases as people state them. Local versions, `===`, extras and markers are texts of
- * any kind, so the person sees them first.
- */
-const PLAIN_VERSIONS =
-  /^(?:(?:^|,)(?:==|!=|<=|>=|~=|<|>)\d{1,8}(?:\.\d{1,8}){0,3}(?:\.\*|(?:a|b|rc|\.post|\.dev)\d{1,3})?)*$/;
-
 /** Who allowed an installation: the list of common packages, the setting `any`, a rule of the policy, or the user. */
-export type AllowedBy = 'common' | 'setting' | 'policy' | 'user';
-
-/** The rules of the user's policy about packages. */
-export interface PackagePolicy {
-  /** Undefined if no rule matches. Without a version, the question is whether the name may be looked up. */
-  ofPackage(name: string, version: string | undefined): Decision | undefined;
-}
+export type AllowedBy = Allower | 'user';
 
 /** A package that a builder chose. */
 export interface ChosenPackage {
@@ -120,29 +104,17 @@ export class Consent {
     }
   }
 
-  #judge({ name, text }: Requirement, call: AskingCall): AllowedBy | Doubt {
+  #judge(requirement: Requirement, call: AskingCall): AllowedBy | Doubt {
     const { mode, policy } = this.#options;
-    const decision = policy()?.ofPackage(name, undefined);
-    if (decision?.effect === 'deny') {
-      throw denied(`${text} was not installed: ${decision.reason}`);
+    const { name, text } = requirement;
+    const judged = judgeLookUp(requirement, { mode, policy: policy() });
+    if (judged.effect === 'deny') {
+      throw denied(`${text} was not installed: ${judged.reason}`);
     }
     if (this.#hasAgreed(text, call)) {
       return 'user';
     }
-    if (decision?.effect === 'ask') {
-      return { name, text, why: decision.reason };
-    }
-    if (mode === 'any') {
-      return 'setting';
-    }
-    if (decision === undefined && mode === 'ask') {
-      return { name, text, why: 'MCP_BRIDGE_PACKAGES is ask' };
-    }
-    if (decision === undefined && !COMMON_PACKAGES.has(name)) {
-      return { name, text, why: NOT_COMMON };
-    }
-    const isPlain = PLAIN_VERSIONS.test(text.slice(name.length));
-    return isPlain ? (decision === undefined ? 'common' : 'policy') : { name, text, why: NOT_PLAIN };
+    return judged.effect === 'allow' ? judged.by : { name, text, why: judged.reason };
   }
 
   #doubtAbout(
@@ -152,24 +124,14 @@ export class Consent {
   ): Doubt[] {
     const { mode, policy } = this.#options;
     const normal = normalizeName(name);
-    const text = `${normal}==${version}`;
-    const decision = policy()?.ofPackage(normal, version);
+    const isWanted = wanted.some((one) => one.name === normal);
+    const decision = judgeChosen(normal, version, isWanted, { mode, policy: policy() });
     // Whoever agreed to a requirement agreed to the version that is chosen for it.
-    if (decision?.effect === 'allow' || this.#hasAgreed(normal, call)) {
-      return [];
-    }
-    // A rule that allows some versions let the name be looked up; this is another version.
-    const isOther =
-      policy()?.ofPackage(normal, undefined)?.effect === 'allow' &&
-      wanted.some((one) => one.name === normal) &&
-      !(mode === 'any' || (mode === 'common' && COMMON_PACKAGES.has(normal)));
-    if (decision === undefined && !isOther) {
+    if (decision === undefined || decision.effect === 'allow' || this.#hasAgreed(normal, call)) {
       return [];
     }
     const needs = by.length === 0 ? '' : `  (needed by ${by.join(', ')})`;
-    return [
-      { name: normal, text: `${text}${needs}`, why: decision?.reason ?? 'no rule of the policy allows this version' },
-    ];
+    return [{ name: normal, text: `${normal}==${version}${needs}`, why: decision.reason }];
   }
 
   #hasAgreed(text: string, call: AskingCall): boolean {
@@ -216,8 +178,6 @@ export class Consent {
   }
 }
 
-const NOT_COMMON = 'not in the list of common packages';
-const NOT_PLAIN = 'only plain versions such as >=2,<3 are installed without asking';
 const STRONGEST: readonly AllowedBy[] = ['user', 'policy', 'setting', 'common'];
 
 /** Each reason once, with the names that it concerns. */

@@ -3,9 +3,10 @@
  * (`build.ts`); this file decides when one runs.
  */
 import { z } from 'zod';
-import { unlessAborted } from '../base/cancel.ts';
+import { CancelSource, unlessAborted } from '../base/cancel.ts';
 import { BridgeError } from '../base/errors.ts';
 import { checked, type Method } from '../calls/method.ts';
+import { settleEngine } from '../engines/detect.ts';
 import { type Engine, PACKAGES_FOLDER } from '../engines/engine.ts';
 import type { CallContext } from '../session/dispatch.ts';
 import { type AddedPackages, findAdded, hasPackage } from './added.ts';
@@ -15,9 +16,11 @@ import { type AllowedBy, Consent, type ConsentOptions, refuseIfOff } from './con
 import { distributionOf, meantRequirement } from './import-names.ts';
 import { createPackageLocks, lockKey, type PackageLock } from './locks.ts';
 import type { PackageIndex } from './package-index.ts';
+import { progressOf } from './progress.ts';
 import { WheelFolder } from './pure/wheel-folder.ts';
 import type { LockedPackage, ReportOf } from './report.ts';
 import { MAX_REQUIREMENT_CHARS, parseRequirement, type Requirement } from './requirement.ts';
+import { SharedProgress } from './shared-progress.ts';
 
 /** The call that installs. */
 export type InstallingCall = Pick<
@@ -88,8 +91,6 @@ interface BuildReason {
   readonly wanted: readonly Requirement[];
   /** Whether only what the policy denies is refused. */
   readonly isAllowed: boolean;
-  /** The interpreter of the session that began it. */
-  readonly python: string;
 }
 
 /** Chosen: more than any script needs. */
@@ -98,6 +99,15 @@ const MAX_REQUIREMENTS = 64;
 const FAILURE_KEPT_MS = 60_000;
 /** Of a wheel in one answer. Chosen: far below the longest line, and a few milliseconds to decode. */
 const MAX_PIECE_BYTES = 512 * 1024;
+
+/** The bridge itself, when it fetches what `MCP_BRIDGE_PREINSTALL` names. Sandboxes are numbered from 1. */
+const BRIDGE_CALL: InstallingCall = {
+  session: 'preinstall',
+  generation: 0,
+  cell: 0,
+  call: 0,
+  signal: new CancelSource(),
+};
 
 const InstallParams = z.strictObject({
   /** Modules that code imports. */
@@ -131,12 +141,25 @@ interface InstallAnswer {
   readonly wheels?: readonly { readonly file: string; readonly sha256: string }[];
 }
 
-export function packageMethods(options: PackagesOptions): [string, Method][] {
+export interface PackageInstaller {
+  /** What code may call. */
+  readonly methods: [string, Method][];
+  /**
+   * Fetches what `MCP_BRIDGE_PREINSTALL` names, unless a lock says that this has been done. Starts nothing then. Rejects with the
+   * reason, which the first import that needs it also gets.
+   */
+  preinstall(): Promise<void>;
+}
+
+export function createPackageInstaller(options: PackagesOptions): PackageInstaller {
   const packages = new Packages(options);
-  return [
-    ['install_packages', checked(InstallParams, (params, call) => packages.install(params, call))],
-    ['read_wheel', checked(WheelParams, ({ offset, sha256 }, call) => packages.readWheel(sha256, offset, call))],
-  ];
+  return {
+    methods: [
+      ['install_packages', checked(InstallParams, (params, call) => packages.install(params, call))],
+      ['read_wheel', checked(WheelParams, ({ offset, sha256 }, call) => packages.readWheel(sha256, offset, call))],
+    ],
+    preinstall: () => packages.preinstall(),
+  };
 }
 
 class Packages {
@@ -147,6 +170,8 @@ class Packages {
   /** By sandbox, the last answers by set: the one that it uses is among them. */
   readonly #installed = new WeakMap<object, Map<string | null, Installed>>();
   readonly #turns = new BuildTurns<PackageLock>();
+  /** Of the builds that wait or run, by key. */
+  readonly #progress = new Map<string, SharedProgress>();
   readonly #failures = new Map<string, { readonly error: unknown; readonly at: number }>();
 
   constructor(options: PackagesOptions) {
@@ -192,11 +217,12 @@ class Packages {
     if (preinstall.length === 0) {
       refuseIfOff(mode, wanted);
     }
-    if (engine.canBuild !== true && engine.takesWheels !== true) {
+    if (!canInstall(engine)) {
       throw noBuilder(engine, wanted);
     }
     const before =
-      (call.sandbox && this.#installed.get(call.sandbox)?.get(params.set)) ?? (await this.#preinstalled(params, call));
+      (call.sandbox && this.#installed.get(call.sandbox)?.get(params.set)) ??
+      (await this.#preinstalled(wanted, params, call));
     const isThere =
       before !== undefined && wanted.every((one) => hasPackage(before.lock.packages, before.requirements, one));
     if (!isThere) {
@@ -223,15 +249,57 @@ class Packages {
     this.#installed.set(sandbox, new Map([...kept, [installed.lock.set, installed]]));
   }
 
-  /** The set of `MCP_BRIDGE_PREINSTALL`, which is built once; undefined if there is none or it cannot be built. */
-  async #preinstalled(params: InstallParams, call: InstallingCall): Promise<Installed | undefined> {
-    const { preinstall = [] } = this.#options;
-    if (preinstall.length === 0) {
+  async preinstall(): Promise<void> {
+    const { engine } = this.#options;
+    const request = await this.#preinstallRequest();
+    if (request === undefined || (await this.#isLocked(request))) {
+      return;
+    }
+    // A builder needs more than a session does, such as a network: that it cannot start must not change the engine.
+    await settleEngine(engine);
+    if (!canInstall(engine)) {
+      throw noBuilder(engine, request.wanted);
+    }
+    // Which Python sessions have is not known yet. No lock is for this one, so the request is resolved.
+    await this.#install(request, { modules: [], requirements: [], python: '', is_gone: false, set: null }, BRIDGE_CALL);
+  }
+
+  /** The set of `MCP_BRIDGE_PREINSTALL`; undefined if there is none, or it cannot be built and the code asks for something else. */
+  async #preinstalled(
+    wanted: readonly Requirement[],
+    params: InstallParams,
+    call: InstallingCall,
+  ): Promise<Installed | undefined> {
+    const request = await this.#preinstallRequest();
+    if (request === undefined) {
       return undefined;
     }
-    const request = { ...(await this.#request(preinstall.map(parseRequirement), undefined)), isAllowed: true };
-    // What the code asks for may work without it, and the failure is remembered.
-    return this.#install(request, { ...params, is_gone: false }, call).catch(() => undefined);
+    try {
+      return await this.#install(request, { ...params, is_gone: false }, call);
+    } catch (error) {
+      if (request.wanted.some(({ name }) => wanted.some((one) => one.name === name))) {
+        throw error instanceof BridgeError ? notPreinstalled(error) : error;
+      }
+      // What the code asks for may work without it.
+      return undefined;
+    }
+  }
+
+  async #preinstallRequest(): Promise<Request | undefined> {
+    const { preinstall = [] } = this.#options;
+    return preinstall.length === 0
+      ? undefined
+      : { ...(await this.#request(preinstall.map(parseRequirement), undefined)), isAllowed: true };
+  }
+
+  /** Whether a session will find a lock for a request, unless the image has got another Python. Its use is noted, so that it stays. */
+  async #isLocked({ key, wanted }: Request): Promise<boolean> {
+    await this.#locks.touch(key);
+    const locks = await this.#locks.all();
+    const image = this.#image;
+    return locks.some(({ key: other, lock: { python } }) => {
+      return other === key || findAdded(locks, { image, python, present: [], wanted }) !== undefined;
+    });
   }
 
   async #request(wanted: readonly Requirement[], before: Installed | undefined): Promise<Request> {
@@ -260,7 +328,7 @@ class Packages {
     const job = { requirements, constraints, uploadedBefore, lock: found?.packages };
     const allowedBy: Installation['allowedBy'] =
       found !== undefined ? 'lock' : isAllowed ? 'setting' : await this.#consent.toLookUp(wanted, call);
-    const reason = { index: await readIndex(), allowedBy, call, wanted, isAllowed, python: params.python };
+    const reason = { index: await readIndex(), allowedBy, call, wanted, isAllowed };
     return { ...request, lock: await this.#build(key, job, reason) };
   }
 
@@ -279,51 +347,25 @@ class Packages {
     if (failed !== undefined && Date.now() - failed.at < FAILURE_KEPT_MS) {
       throw failed.error;
     }
-    const running = this.#turns.take(reason.call.session, key, () => this.#run(key, job, reason));
-    return unlessAborted(running, reason.call.signal);
+    const progress = this.#progress.get(key) ?? new SharedProgress();
+    const { onToolProgress, session, signal } = reason.call;
+    const running = this.#turns.take(session, key, () => this.#run(key, job, reason, progress));
+    this.#progress.set(key, progress);
+    const leave = progress.join(onToolProgress);
+    return unlessAborted(running, signal).finally(leave);
   }
 
-  #run(key: string, job: BuildJob, reason: BuildReason): Promise<PackageLock> {
-    const { call, index, isAllowed, wanted } = reason;
-    const { onInstalled } = this.#options;
-    const image = this.#image;
-    const work = async (): Promise<PackageLock> => {
-      const onProgress = (report: ReportOf<'progress'>): void => {
-        const progress = progressOf(report);
-        call.onToolProgress?.({ ...progress, message: index.mask(progress.message) });
-      };
-      let { allowedBy } = reason;
-      const onResolved = async (chosen: ReportOf<'resolved'>['packages']): Promise<void> => {
-        if (isAllowed) {
-          this.#consent.refuseDenied(chosen);
-        } else if (await this.#consent.toFetch(chosen, wanted, call)) {
-          allowedBy = 'user';
-        }
-      };
-      const done = await this.#fetch(job, reason.python, { index, onProgress, onResolved });
-      // A builder handles what an index sends, so it is not trusted to fetch only what it reported.
-      this.#consent.refuseDenied(done.packages);
-      const earlier = await this.#locks.find(key, done.python);
-      const lock = {
-        ...earlier,
-        ...(allowedBy === 'lock' ? {} : { allowed_by: allowedBy }),
-        image,
-        version: 1 as const,
-        requirements: [...job.requirements],
-        python: done.python,
-        set: done.set,
-        packages: done.packages,
-      };
-      await this.#locks.write(key, lock);
-      onInstalled?.(call, { allowedBy, packages: done.packages, fetchedBytes: done.fetched_bytes });
-      return lock;
-    };
-    return work().catch((error: unknown) => {
+  async #run(key: string, job: BuildJob, reason: BuildReason, progress: SharedProgress): Promise<PackageLock> {
+    try {
+      return await this.#runBuilder(key, job, reason, progress);
+    } catch (error) {
       if (error instanceof BridgeError && error.data['kind'] !== undefined) {
         this.#noteFailure(key, error);
       }
       throw error;
-    });
+    } finally {
+      this.#progress.delete(key);
+    }
   }
 
   #noteFailure(key: string, error: BridgeError): void {
@@ -336,17 +378,52 @@ class Packages {
     this.#failures.set(key, { error, at: now });
   }
 
+  async #runBuilder(key: string, job: BuildJob, reason: BuildReason, progress: SharedProgress): Promise<PackageLock> {
+    const { call, index, isAllowed, wanted } = reason;
+    const { onInstalled } = this.#options;
+    const messageOfReport = progressOf();
+    const onProgress = (report: ReportOf<'progress'>): void => {
+      const { done = 0, total } = report;
+      const message = index.mask(messageOfReport(report));
+      progress.report({ tool: 'packages.install', progress: done, ...(total ? { total } : {}), message });
+    };
+    let { allowedBy } = reason;
+    const onResolved = async (chosen: ReportOf<'resolved'>['packages']): Promise<void> => {
+      if (isAllowed) {
+        this.#consent.refuseDenied(chosen);
+      } else if (await this.#consent.toFetch(chosen, wanted, call)) {
+        allowedBy = 'user';
+      }
+    };
+    const done = await this.#fetch(job, { index, onProgress, onResolved });
+    // A builder handles what an index sends, so it is not trusted to fetch only what it reported.
+    this.#consent.refuseDenied(done.packages);
+    const earlier = await this.#locks.find(key, done.python);
+    const lock = {
+      ...earlier,
+      ...(allowedBy === 'lock' ? {} : { allowed_by: allowedBy }),
+      image: this.#image,
+      version: 1 as const,
+      requirements: [...job.requirements],
+      python: done.python,
+      set: done.set,
+      packages: done.packages,
+    };
+    await this.#locks.write(key, lock);
+    onInstalled?.(call, { allowedBy, packages: done.packages, fetchedBytes: done.fetched_bytes });
+    return lock;
+  }
+
   /** Fills the store with a builder or, for sandboxes that see none, the folder of wheels. */
   async #fetch(
     job: BuildJob,
-    python: string,
     { index, onProgress, onResolved }: Pick<BuildOptions, 'index' | 'onProgress' | 'onResolved'>,
   ): Promise<ReportOf<'done'>> {
     const { engine, maxAgeMs, maxBytes, readProgram } = this.#options;
-    if (engine.canBuild !== true) {
+    if (engine.wheelsFor !== undefined) {
       const { fetchWheels } = await import('./pure/fetch-wheels.ts');
       const folder = this.#wheels;
-      return fetchWheels(job, { index, folder, python, maxAgeMs, maxBytes, onProgress, onResolved });
+      return fetchWheels(job, { index, folder, python: engine.wheelsFor, maxAgeMs, maxBytes, onProgress, onResolved });
     }
     const [program, usedAt] = await Promise.all([readProgram(), this.#locks.usedAt()]);
     return buildPackages(job, { engine, program, index, maxAgeMs, maxBytes, usedAt, onProgress, onResolved });
@@ -355,7 +432,7 @@ class Packages {
   /** What sessions run, as locks name it. */
   get #image(): string {
     const { engine, image } = this.#options;
-    return engine.canBuild === true ? image : engine.name;
+    return engine.wheelsFor === undefined ? image : engine.name;
   }
 }
 
@@ -368,7 +445,7 @@ function answerOf({ packages, set }: PackageLock, engine: Engine): InstallAnswer
   return {
     path: set === null ? null : `${PACKAGES_FOLDER}/sets/${set}`,
     packages: packages.map(({ name, version }) => [name, version] as const),
-    ...(engine.canBuild === true ? {} : { wheels: packages.map(({ file, sha256 }) => ({ file, sha256 })) }),
+    ...(engine.wheelsFor === undefined ? {} : { wheels: packages.map(({ file, sha256 }) => ({ file, sha256 })) }),
   };
 }
 
@@ -386,10 +463,18 @@ function wantedOf({ modules, requirements }: InstallParams): Requirement[] {
   return [...new Map(all.map((one) => [one.text, one])).values()];
 }
 
-function progressOf({ done = 0, names, stage, total }: ReportOf<'progress'>) {
-  const message =
-    stage === 'fetch' ? `fetching ${names?.join(', ') ?? 'packages'}` : stage === 'tool' ? 'fetching pip' : 'resolving';
-  return { tool: 'packages.install', progress: done, ...(total ? { total } : {}), message };
+/** The user has allowed it, so neither a question nor `MCP_BRIDGE_PACKAGES` is the reason. */
+function notPreinstalled(error: BridgeError): BridgeError {
+  const { code, data, hint, message } = error;
+  return new BridgeError(code, `the packages of MCP_BRIDGE_PREINSTALL could not be installed: ${message}`, {
+    hint,
+    data,
+    cause: error,
+  });
+}
+
+function canInstall(engine: Engine): boolean {
+  return engine.canBuild === true || engine.wheelsFor !== undefined;
 }
 
 function noBuilder({ name }: Engine, wanted: readonly Requirement[]): BridgeError {

@@ -37,26 +37,22 @@ export function knownSets(sets: readonly StoredSet[], locks: readonly StoredLock
 }
 
 /** A set in JSON. */
-export function describeSet({
-  bytes,
-  id,
-  in_use: isInUse,
-  made_at: madeAt,
-  packages,
-  python,
-  requests,
-  usedAt,
-}: KnownSet) {
+export function describeSet(set: KnownSet) {
+  const { bytes, id, python } = set;
   return {
     id,
     python,
     bytes,
-    madeAt: new Date(madeAt * 1000).toISOString(),
-    usedAt: usedAt.toISOString(),
-    isInUse,
-    requests: requests.map(({ allowedBy = null, requirements }) => ({ requirements, allowedBy })),
-    packages: packages.map(describePackage),
+    madeAt: madeAt(set).toISOString(),
+    usedAt: set.usedAt.toISOString(),
+    isInUse: set.in_use,
+    requests: set.requests.map(({ allowedBy = null, requirements }) => ({ requirements, allowedBy })),
+    packages: set.packages.map(describePackage),
   };
+}
+
+function madeAt({ made_at: seconds }: KnownSet): Date {
+  return new Date(seconds * 1000);
 }
 
 export function describePackage({ name, sha256, url, version }: LockedPackage) {
@@ -85,28 +81,19 @@ export function renderSets(sets: readonly KnownSet[]): string {
   return sets.map(renderSet).join('\n');
 }
 
-function renderSet({
-  bytes,
-  id,
-  in_use: isInUse,
-  made_at: madeAt,
-  packages,
-  python,
-  requests,
-  usedAt,
-}: KnownSet): string {
-  const requested = requests.map(({ allowedBy, requirements }) => {
+function renderSet(set: KnownSet): string {
+  const requested = set.requests.map(({ allowedBy, requirements }) => {
     return ['requested', `${requirements.join(', ')}${allowedBy === undefined ? '' : ` (${allowerText(allowedBy)})`}`];
   });
   const facts = [
-    ['set', id],
-    ['for', python],
-    ['size', sizeText(bytes)],
-    ['made', dayOf(new Date(madeAt * 1000))],
-    ['used', isInUse ? 'now' : dayOf(usedAt)],
+    ['set', set.id],
+    ['for', set.python],
+    ['size', sizeText(set.bytes)],
+    ['made', dayOf(madeAt(set))],
+    ['used', set.in_use ? 'now' : dayOf(set.usedAt)],
     ...requested,
   ];
-  const held = packages.map(({ name, sha256, version }) => `  ${name} ${version}  sha256:${sha256}`);
+  const held = set.packages.map(({ name, sha256, version }) => `  ${name} ${version}  sha256:${sha256}`);
   return `${renderTable(facts, '')}${held.map(escapeControls).join('\n')}\n`;
 }
 

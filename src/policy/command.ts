@@ -1,7 +1,7 @@
 /** `policy …`: what code may call, and why. */
 import { InvalidArgumentError, type Command as Program } from 'commander';
 import type { Command } from '../terminal/command.ts';
-import { addNotes, jsonOption, type Settle } from '../terminal/define.ts';
+import { addNotes, collect, jsonOption, type Settle } from '../terminal/define.ts';
 import type { PolicyCommand } from './run.ts';
 
 export const policyCommand: Command<PolicyCommand> = {
@@ -17,6 +17,7 @@ export const policyCommand: Command<PolicyCommand> = {
 interface Given {
   readonly args?: Readonly<Record<string, unknown>>;
   readonly code?: string;
+  readonly package?: readonly string[];
   readonly json?: true;
 }
 
@@ -49,18 +50,25 @@ function define(program: Program, settle: Settle<PolicyCommand>): void {
     .description('List the calls that code would make and what happens to each. Does not run the code.')
     .argument('[file]', 'Python source; - for standard input')
     .option('-c, --code <code>', 'Python source, instead of a file')
+    .option('--package <requirement>', 'a package such as "pandas>=2", instead of code; may be repeated', collect)
     .addOption(jsonOption())
     .action((path: string | undefined, given: Given) => {
-      const { code } = given;
-      if ((code === undefined) === (path === undefined)) {
-        check.error('error: policy check needs exactly one of a file, - (standard input) and --code');
+      const { code, package: packages } = given;
+      const sources = [
+        ...(path === undefined ? [] : [{ kind: 'file' as const, path }]),
+        ...(code === undefined ? [] : [{ kind: 'code' as const, code }]),
+        ...(packages === undefined ? [] : [{ kind: 'packages' as const, packages }]),
+      ];
+      const [source] = sources;
+      if (source !== undefined && sources.length === 1) {
+        settle({ ...base(given), action: 'check', source });
+      } else {
+        check.error('error: policy check needs exactly one of a file, - (standard input), --code and --package');
       }
-      const source = code === undefined ? { kind: 'file' as const, path: path ?? '' } : { kind: 'code' as const, code };
-      settle({ ...base(given), action: 'check', source });
     });
   addNotes(
     check,
-    'Reads the code in a sandbox, so it needs an engine. Exit code: 77 if a call would be refused, otherwise 0.',
+    'Reads code in a sandbox, so that needs an engine. Exit code: 77 if a call or a package would be refused, otherwise 0.',
   );
 }
 

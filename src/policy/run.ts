@@ -18,7 +18,14 @@ import { explain } from './rules/explain.ts';
 import type { PolicyTool } from './rules/policy-call.ts';
 import { hintsOf } from './rules/selectors.ts';
 import { findCalls } from './static-calls.ts';
-import { type CheckedCall, type ExplainedTool, renderCalls, renderExplained, renderPolicies } from './text.ts';
+import {
+  type CheckedCall,
+  type ExplainedTool,
+  renderCalls,
+  renderExplained,
+  renderPackages,
+  renderPolicies,
+} from './text.ts';
 
 export type PolicyCommand = { readonly command: 'policy'; readonly isJson: boolean } & (
   | { readonly action: 'show' }
@@ -33,7 +40,8 @@ export type PolicyCommand = { readonly command: 'policy'; readonly isJson: boole
       readonly action: 'check';
       readonly source:
         | { readonly kind: 'code'; readonly code: string }
-        | { readonly kind: 'file'; readonly path: string };
+        | { readonly kind: 'file'; readonly path: string }
+        | { readonly kind: 'packages'; readonly packages: readonly string[] };
     }
 );
 
@@ -62,7 +70,7 @@ async function answer(
   configured: ServersWithPolicies,
   options: PolicyOptions,
 ): Promise<number> {
-  const print = (json: unknown, text: string): void => {
+  const print: Print = (json, text) => {
     options.writeOut(command.isJson ? `${JSON.stringify(json, undefined, 2)}\n` : text);
   };
   switch (command.action) {
@@ -77,14 +85,42 @@ async function answer(
       return 0;
     }
     case 'check': {
-      const code = await readCode(command.source, options.input);
-      const { calls, unknown } = await findCalls(code, configured, options);
-      const checked = await Promise.all(calls.map((call) => checkCall(call, configured)));
-      print({ calls: checked, unknown }, renderCalls(checked, unknown));
-      const isRefused = checked.some(({ effects }) => effects.length === 1 && effects[0] === 'deny');
-      return isRefused ? ERROR_CODES.POLICY_DENIED.exitCode : 0;
+      const { source } = command;
+      return source.kind === 'packages'
+        ? checkPackages(source.packages, configured, options, print)
+        : checkCode(await readCode(source, options.input), configured, options, print);
     }
   }
+}
+
+type Print = (json: unknown, text: string) => void;
+
+async function checkCode(
+  code: string,
+  configured: ServersWithPolicies,
+  options: PolicyOptions,
+  print: Print,
+): Promise<number> {
+  const { calls, unknown } = await findCalls(code, configured, options);
+  const checked = await Promise.all(calls.map((call) => checkCall(call, configured)));
+  print({ calls: checked, unknown }, renderCalls(checked, unknown));
+  return exitCodeOf(checked);
+}
+
+async function checkPackages(
+  packages: readonly string[],
+  { policies }: ServersWithPolicies,
+  { explainPackage }: PolicyOptions,
+  print: Print,
+): Promise<number> {
+  const checked = await Promise.all(packages.map((one) => explainPackage(one, policies())));
+  print({ packages: checked }, renderPackages(checked));
+  return exitCodeOf(checked);
+}
+
+function exitCodeOf(checked: readonly { readonly effects: readonly string[] }[]): number {
+  const isRefused = checked.some(({ effects }) => effects.length === 1 && effects[0] === 'deny');
+  return isRefused ? ERROR_CODES.POLICY_DENIED.exitCode : 0;
 }
 
 async function explainTool(

@@ -1,6 +1,7 @@
 /** What `policy` prints for people: plain lines, no colors. */
 
 import { escapeControls } from '../base/log.ts';
+import type { PackageVerdict } from '../terminal/command.ts';
 import { renderTable } from '../terminal/text-table.ts';
 import type { ShownPolicy } from './rules/describe.ts';
 import type { Explanation } from './rules/explain.ts';
@@ -58,6 +59,13 @@ export function renderCalls(calls: readonly CheckedCall[], unknown: readonly str
   ]);
   const more = unknown.map((clause) => `cannot be checked: ${escapeControls(clause)}\n`);
   return `${renderTable(rows, 'The code calls no tool.')}${more.join('')}`;
+}
+
+export function renderPackages(packages: readonly PackageVerdict[]): string {
+  return renderTable(
+    packages.map(({ effects, reason, requirement }) => [requirement, effects.join(' or '), reason]),
+    '',
+  );
 }
 
 /** A call in a piece of code and what would happen to it; also the JSON output. */

@@ -14,6 +14,8 @@ export interface Bridge {
   describeEngine(): Promise<string | undefined>;
   /** Loads the modules the first cell will need. Starts no process and opens no connection. */
   preload(): Promise<void>;
+  /** Fetches what `MCP_BRIDGE_PREINSTALL` names, if it is not there yet. Rejects with the reason if that fails. */
+  preinstall(): Promise<void>;
   /** Ends every session and server. Running cells are answered first. */
   close(): Promise<void>;
 }

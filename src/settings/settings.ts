@@ -46,8 +46,17 @@ const MIN_SHOWN_CHARS = 1_000;
 const MAX_OUTPUT_CHARS = 2 * KEPT_OUTPUT_BYTES;
 /** Chosen: a day of work with cells of usual length. */
 const MIN_AUDIT_BYTES = 1024 ** 2;
-/** One version clause each, because commas separate requirements. */
-const PREINSTALLED = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}(\[[A-Za-z0-9._-]+\])?([=<>~!]=?[A-Za-z0-9.*+!-]{1,64})?$/;
+const PACKAGE_NAME = '[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?';
+const VERSIONS = String.raw`(?:===|==|!=|<=|>=|~=|<|>)\s*[A-Za-z0-9][A-Za-z0-9.*+!_-]{0,63}`;
+/**
+ * A package with extras and versions, as `src/packages/requirement.ts` reads them, but without markers.
+ */
+const PREINSTALLED = new RegExp(
+  String.raw`^${PACKAGE_NAME}(?:\[${PACKAGE_NAME}(?:,${PACKAGE_NAME}){0,3}\])?(?:\s*${VERSIONS}(?:\s*,\s*${VERSIONS}){0,3})?$`,
+);
+const MAX_PREINSTALLED_CHARS = 300;
+/** Not those in extras, nor between versions of one package. */
+const COMMAS_BETWEEN_PACKAGES = /,(?![^[]*\])(?!\s*[<>=!~])/;
 /** A year. */
 const MAX_PACKAGE_AGE_MS = 8_760 * HOUR_MS;
 /** Ten years. */
@@ -278,11 +287,11 @@ const DEFINITIONS = {
   preinstall: {
     variable: 'MCP_BRIDGE_PREINSTALL',
     meaning:
-      'Packages that every session can import, whatever `MCP_BRIDGE_PACKAGES` says about them. They are fetched once, at the first import of a package.',
+      'Packages that every session can import, whatever `MCP_BRIDGE_PACKAGES` says about them. They are fetched once, when the bridge starts.',
     allowed: 'requirements separated by commas, such as numpy,pandas>=2',
     schema: z.string().transform((text, context) => {
-      const requirements = text.split(',').map((part) => part.trim());
-      const wrong = requirements.find((part) => !PREINSTALLED.test(part));
+      const requirements = text.split(COMMAS_BETWEEN_PACKAGES).map((part) => part.trim());
+      const wrong = requirements.find((part) => part.length > MAX_PREINSTALLED_CHARS || !PREINSTALLED.test(part));
       if (wrong !== undefined) {
         context.addIssue({ code: 'custom', message: `${JSON.stringify(wrong)} is not a requirement` });
         return z.NEVER;

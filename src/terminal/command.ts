@@ -2,6 +2,7 @@
 import type { Command as CommandDefinition } from 'commander';
 import type { Person } from '../base/cell.ts';
 import type { Logger } from '../base/log.ts';
+import type { Decision, Effect } from '../calls/contract.ts';
 import type { CatalogServer, CatalogTool } from '../catalog/known.ts';
 import type { ConfiguredServers, OpenServers } from '../directory/configured-servers.ts';
 import type { Bridge } from '../server/lazy-bridge.ts';
@@ -35,6 +36,8 @@ export interface CommandContext {
   readonly callByPerson: CallByPerson;
   /** Notes in the audit log what a person has added with `packages add`. Logs a failure. */
   readonly recordPackages: (added: PackagesRecord) => Promise<void>;
+  /** Explains what happens if code asks for a package. Looks nothing up. Rejects with `USAGE_INVALID` for what is no requirement. */
+  readonly explainPackage: (requirement: string, rules: PackageRules | undefined) => Promise<PackageVerdict>;
 }
 
 /** The streams, the terminal and the environment of a command. */
@@ -59,6 +62,23 @@ export interface CommandHost {
   loadContext(): Promise<CommandContext>;
   /** The context of another environment, without warnings. Rejects with `CONFIG_INVALID`. */
   createContext(env: NodeJS.ProcessEnv): Promise<CommandContext>;
+}
+
+/** The rules of `policy.json` about packages. */
+export interface PackageRules {
+  /** Undefined if no rule matches. Without a version, the question is whether the name may be looked up. */
+  ofPackage(name: string, version: string | undefined): Decision | undefined;
+  /** The rules that can decide about a name, in order. At most the last one is for all versions. */
+  rulesOfPackage(name: string): readonly (Decision & { readonly version: string | undefined })[];
+}
+
+export interface PackageVerdict {
+  /** As pip reads it. */
+  readonly requirement: string;
+  /** From the mildest to the strictest; more than one if they depend on the version. */
+  readonly effects: readonly Effect[];
+  /** The rule or the setting that decides; one clause for people. */
+  readonly reason: string;
 }
 
 /** Packages that a person has added. */

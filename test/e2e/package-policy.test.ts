@@ -76,6 +76,16 @@ for (const engine of engines) {
         expect(await command(bridge.folder, 'policy', 'show')).toContain(
           'packages[0]  deny   package tiny_*, version <2 (no tiny ones)',
         );
+        const before = index.requests.length;
+        const denied = command(bridge.folder, 'policy', 'check', '--package', 'tiny-pkg==1.0');
+        await expect(denied).rejects.toMatchObject({
+          code: 77,
+          stdout: expect.stringMatching(/^tiny-pkg==1\.0 {2}deny {2}packages\[0\] of /),
+        });
+        expect(await command(bridge.folder, 'policy', 'check', '--package', 'tabulate>=1')).toMatch(
+          /^tabulate>=1 {2}allow {2}it is in the list of common packages\n$/,
+        );
+        expect(index.requests.slice(before)).toEqual([]);
       } finally {
         await bridge.close();
       }

@@ -4,6 +4,7 @@ import ast
 import asyncio
 import fcntl
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -33,6 +34,15 @@ class FakeHost:
 def wanted(code: str) -> tuple[list[str], list[str]]:
     found = Packages(FakeHost()).wanted(ast.parse(code), code)  # pyright: ignore[reportArgumentType]
     return ([], []) if found is None else (sorted(found.modules), found.requirements)
+
+
+class LoadingTest(unittest.TestCase):
+    def test_a_start_does_not_load_it(self) -> None:
+        code = "import sys, bridge_kernel.api; print('bridge_kernel.packages' in sys.modules)"
+        folder = os.path.dirname(os.path.dirname(unavailable.__file__))
+        command = [sys.executable, "-c", code]
+        ended = subprocess.run(command, env={"PYTHONPATH": folder}, capture_output=True, text=True, check=True)
+        self.assertEqual(ended.stdout, "False\n")
 
 
 class WantedTest(unittest.TestCase):

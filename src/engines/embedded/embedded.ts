@@ -48,6 +48,9 @@ const MISSING =
   'Threads, child processes, sockets, ctypes and packages with C code, because Python runs in WebAssembly. ' +
   'They need a container engine (podman or docker) on the machine of the bridge.';
 
+/** The Python of the built files. */
+const PYTHON = 'cpython-314 wasi wasm32';
+
 /** Whether the built files exist. */
 export function hasEmbeddedFiles(folder: string = BUILT_FILES_FOLDER): boolean {
   return existsSync(join(folder, MANIFEST));
@@ -68,7 +71,7 @@ interface Start {
 class EmbeddedEngine implements Engine {
   readonly name = 'embedded';
   readonly missing = MISSING;
-  readonly takesWheels = true;
+  readonly wheelsFor = PYTHON;
   readonly #options: EmbeddedOptions;
   readonly #folder: string;
   readonly #check: ReturnType<typeof createBuiltFilesCheck>;

@@ -18,17 +18,33 @@ export function decidePackage(
 ): Decision | undefined {
   const index = rules.findIndex((rule) => matches(rule, fold(name), version));
   const rule = rules[index];
-  return (
-    rule && { effect: rule.effect, reason: clauseOf(rule.effect, placed(place, `packages[${index}]`), rule.reason) }
-  );
+  return rule && decisionOf(rule, index, place);
 }
 
-function matches(
-  { effect, package: patterns, version: specifier }: PackageRule,
+/** The rules that can decide about a name, in order, each with the versions that it is for; none after one for all versions. */
+export function rulesOfPackage(
+  rules: readonly PackageRule[],
+  place: PolicyPlace,
   name: string,
-  version?: string,
-): boolean {
-  if (!patterns.some((pattern) => matchesGlob(fold(pattern), name))) {
+): (Decision & { readonly version: string | undefined })[] {
+  const found = rules.flatMap((rule, index) => {
+    return isNamed(rule, fold(name)) ? { ...decisionOf(rule, index, place), version: rule.version } : [];
+  });
+  const last = found.findIndex(({ version }) => version === undefined);
+  return last === -1 ? found : found.slice(0, last + 1);
+}
+
+function decisionOf({ effect, reason }: PackageRule, index: number, place: PolicyPlace): Decision {
+  return { effect, reason: clauseOf(effect, placed(place, `packages[${index}]`), reason) };
+}
+
+function isNamed({ package: patterns }: PackageRule, name: string): boolean {
+  return patterns.some((pattern) => matchesGlob(fold(pattern), name));
+}
+
+function matches(rule: PackageRule, name: string, version?: string): boolean {
+  const { effect, version: specifier } = rule;
+  if (!isNamed(rule, name)) {
     return false;
   }
   if (specifier === undefined || version === undefined) {

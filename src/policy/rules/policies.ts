@@ -5,7 +5,7 @@
 import type { Decision } from '../../calls/contract.ts';
 import { describePolicy, type ShownPolicy } from './describe.ts';
 import { type CompiledLimit, compileLimits, type KeptCounts } from './limits.ts';
-import { decidePackage } from './package-rules.ts';
+import { decidePackage, rulesOfPackage } from './package-rules.ts';
 import type { PolicyCall, PolicyServer, PolicyTool } from './policy-call.ts';
 import { type CompiledRule, compileRules, decide, deniesServer, rulesFor, stricter } from './rules.ts';
 import type { PolicyPlace, ReadPolicy } from './schema.ts';
@@ -79,6 +79,12 @@ export class Policies {
       return this.problem === undefined ? undefined : { effect: 'deny', reason: this.problem };
     }
     return 'policy' in read ? decidePackage(read.policy.packages ?? [], read.place, name, version) : undefined;
+  }
+
+  /** The rules of `policy.json` that can decide about a package, in order. At most the last one is for all versions. */
+  rulesOfPackage(name: string): (Decision & { readonly version: string | undefined })[] {
+    const read = this.#file;
+    return read !== undefined && 'policy' in read ? rulesOfPackage(read.policy.packages ?? [], read.place, name) : [];
   }
 
   /** Why every call to the server is refused, if a policy cannot be used. */

@@ -8,6 +8,7 @@ function countingBridge(failures = 0) {
     listServers: () => Promise.reject(new Error('not used')),
     describeEngine: async () => 'an engine',
     preload: async () => undefined,
+    preinstall: async () => undefined,
     close: async () => {
       counts.closed += 1;
     },

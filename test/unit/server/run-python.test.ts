@@ -19,6 +19,7 @@ function front(runCell: Bridge['runCell'], servers = SERVERS): RunPythonOptions 
     listServers: async () => servers,
     describeEngine: async () => undefined,
     preload: async () => undefined,
+    preinstall: async () => undefined,
     close: async () => undefined,
   };
   return {
