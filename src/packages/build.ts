@@ -164,9 +164,7 @@ async function readOutcome<Type extends Ending>(
     hasSpoken = true;
     if (report === undefined) {
       // It may wait for an answer to what cannot be read.
-      refusal ??= new BridgeError('PACKAGE_UNAVAILABLE', 'the builder sent something that is not a report', {
-        hint: 'Nothing was installed. Choose other packages, and report this as a bug.',
-      });
+      refusal ??= noReport();
       void sandbox.kill();
     }
     if (report?.type === 'progress' || report?.type === 'set') {
@@ -205,6 +203,12 @@ function readReports(sandbox: Sandbox, take: (report: Report | undefined) => voi
     const lines = `${unread}${chunk}`.slice(-MAX_LINE_CHARS).split('\n');
     unread = lines.pop() ?? '';
     lines.map(parseReport).forEach(take);
+  });
+}
+
+function noReport(): BridgeError {
+  return new BridgeError('PACKAGE_UNAVAILABLE', 'the builder sent something that is not a report', {
+    hint: 'Nothing was installed. Choose other packages, and report this as a bug.',
   });
 }
 
