@@ -7,7 +7,12 @@ export interface Sample {
   readonly text: RegExp;
   /** The blocks after it, in short. */
   readonly blocks: readonly string[];
+  /** Servers that it loads. */
+  readonly servers?: readonly string[];
 }
+
+/** What the server `files` has. */
+export const SALES_CSV = 'region,month,units\nnorth,Jan,3\nsouth,Jan,4\nnorth,Feb,5\nsouth,Feb,6\n';
 
 const IMAGE = 'image image/png in size';
 
@@ -114,5 +119,19 @@ Page()`,
     code: 'runtime.save_artifact("sales.csv", sales.to_csv(index=False))["size"] > 1000',
     text: /^True$/,
     blocks: ['resource_link artifact:///default/sales.csv'],
+  },
+  {
+    title: 'A table from a server, a chart of it, and a workbook',
+    code: `import io
+units = pd.read_csv(io.StringIO(await mcp_files.read_text_file(path="sales.csv")))
+totals = units.groupby("region")["units"].sum()
+totals.plot.bar(title="Units by region", figsize=(4, 3))
+plt.show()
+with runtime.open_artifact("totals.xlsx", "wb") as file:
+    totals.to_frame().to_excel(file)
+totals`,
+    text: /^\[1: image\/png \d+×\d+: Units by region\]\nSeries units, 2 rows, int64\n[\s\S]*north +8\nsouth +10/,
+    blocks: [IMAGE, 'resource_link artifact:///default/totals.xlsx'],
+    servers: ['files'],
   },
 ];

@@ -6,10 +6,10 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CallToolResult } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type BridgeClient, ROOT, startBridge } from '../support/bridge-client.ts';
+import { type BridgeClient, packageServer, ROOT, startBridge } from '../support/bridge-client.ts';
 import { coverContainerEngines } from '../support/covered-engines.ts';
 import { TEST_IMAGES } from '../support/engines.ts';
-import { SAMPLES } from './gallery-samples.ts';
+import { SALES_CSV, SAMPLES } from './gallery-samples.ts';
 
 const isUpdate = process.env['UPDATE_GALLERY'] === '1';
 const engines = await coverContainerEngines();
@@ -26,7 +26,14 @@ for (const [index, engine] of engines.entries()) {
     let bridge: BridgeClient;
     const pages: string[] = [];
     beforeAll(async () => {
-      bridge = await startBridge({ engine, env: { MCP_BRIDGE_IMAGE: TEST_IMAGES.datascience } });
+      bridge = await startBridge({
+        engine,
+        env: { MCP_BRIDGE_IMAGE: TEST_IMAGES.datascience },
+        servers: (place) => {
+          writeFileSync(join(place, 'sales.csv'), SALES_CSV);
+          return { files: { ...packageServer('@modelcontextprotocol/server-filesystem', [place]), cwd: place } };
+        },
+      });
     });
     afterAll(async () => {
       await bridge.close();
@@ -35,8 +42,8 @@ for (const [index, engine] of engines.entries()) {
       }
     });
 
-    it.each(SAMPLES)('$title', async ({ title, code, text, blocks }) => {
-      const args = { code, timeout: TIMEOUT_SECONDS };
+    it.each(SAMPLES)('$title', async ({ title, code, text, blocks, servers = [] }) => {
+      const args = { code, servers, timeout: TIMEOUT_SECONDS };
       const result = await bridge.client.callTool({ name: 'run_python', arguments: args });
       expect(textOf(result)).toMatch(text);
       expect(result.content.slice(1).map(describeBlock)).toEqual(blocks);
