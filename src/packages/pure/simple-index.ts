@@ -170,6 +170,9 @@ export class SimpleIndex {
       if (target === undefined || !/^https?:$/.test(target.protocol)) {
         throw new FetchFailure('index', `${url.host} redirects to an address that is not http or https`);
       }
+      if (url.protocol === 'https:' && target.protocol === 'http:') {
+        throw new FetchFailure('index', `${url.host} redirects to an address without https`);
+      }
       url = target;
     }
   }

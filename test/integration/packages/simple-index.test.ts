@@ -1,9 +1,13 @@
 /** How the host reads package indexes for the embedded engine, from real servers on this machine. */
+import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { readPackageIndex } from '../../../src/packages/package-index.ts';
 import { SimpleIndex } from '../../../src/packages/pure/simple-index.ts';
+import { startProxy } from '../../support/proxy.ts';
 
 const servers: Server[] = [];
 const closing: SimpleIndex[] = [];
@@ -117,6 +121,29 @@ it.each([
   const { host } = await serve((__, response) => response.writeHead(302, { location }).end());
   const index = await open(`http://${host}/simple`);
   await expect(index.project('a')).rejects.toMatchObject({ kind: 'index', message: expect.stringMatching(message) });
+});
+
+it('uses a proxy and the certificates of pip, and is never led away from https', async () => {
+  const tls = join(import.meta.dirname, '../../fixtures/tls');
+  const [key, cert] = ['mcp.test.key', 'mcp.test.crt'].map((name) => readFileSync(join(tls, name)));
+  const server = createSecureServer({ key, cert }, (request, response) =>
+    request.url === '/simple/a/'
+      ? response.end(page(wheel('a.whl')))
+      : response.writeHead(302, { location: 'http://mcp.test/b/' }).end(),
+  );
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const proxy = await startProxy({ ports: { 'mcp.test': (server.address() as AddressInfo).port } });
+  const env = { HTTPS_PROXY: `http://${proxy.place}` };
+  const trusting = await open('https://mcp.test/simple', { ...env, PIP_CERT: join(tls, 'mcp.test.crt') });
+  expect((await trusting.project('a')).files).toHaveLength(1);
+  await expect(trusting.project('b')).rejects.toMatchObject({
+    kind: 'index',
+    message: 'mcp.test redirects to an address without https',
+  });
+  expect(new Set(proxy.log)).toEqual(new Set(['CONNECT mcp.test:443']));
+  const other = await open('https://mcp.test/simple', env);
+  await expect(other.project('a')).rejects.toMatchObject({ message: expect.stringContaining('self-signed') });
 });
 
 it('ends what is longer than allowed, and does not follow redirects without end', async () => {
