@@ -915,7 +915,9 @@ def main() -> None:
     except JobError as failure:
         report("failed", kind=failure.kind, reason=_printable(str(failure)[:2000]))
     except OSError as error:
-        report("failed", kind="disk" if error.errno in (28, 122) else "store", reason=str(error))
+        is_full = error.errno in (28, 122)
+        reason = "the disk of the package store is full" if is_full else _printable(str(error))
+        report("failed", kind="disk" if is_full else "store", reason=reason)
     except Exception as error:  # noqa: BLE001 The host shows any reason.
         report("failed", kind="internal", reason=_printable(f"{type(error).__name__}: {error}"[:600]))
     finally:
