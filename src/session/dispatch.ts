@@ -72,7 +72,7 @@ export interface DispatcherOptions {
 }
 
 /** Calls that the kernel's check makes before a cell runs (`bridge_kernel/check.py`). Code makes all others. */
-const CALLS_OF_CHECK: ReadonlySet<string> = new Set(['tool_specs', 'list_tools', 'install_packages']);
+const CALLS_OF_CHECK: ReadonlySet<string> = new Set(['tool_specs', 'list_tools', 'install_packages', 'read_wheel']);
 
 /** The longest message of an error: it may repeat what the sandbox sent. Chosen: no line of it is longer than others. */
 const MAX_ERROR_CHARS = 100_000;
