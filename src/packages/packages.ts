@@ -257,6 +257,10 @@ class Packages {
     }
     // A builder needs more than a session does, such as a network: that it cannot start must not change the engine.
     await settleEngine(engine);
+    // A session may have fetched it meanwhile.
+    if (await this.#isLocked(request)) {
+      return;
+    }
     if (!canInstall(engine)) {
       throw noBuilder(engine, request.wanted);
     }
