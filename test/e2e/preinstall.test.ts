@@ -18,7 +18,10 @@ const FAILED = 'the packages of MCP_BRIDGE_PREINSTALL';
 const READY = 'The packages of MCP_BRIDGE_PREINSTALL are ready.';
 const covered = await coverEngines();
 // The embedded engine needs no pip.
-const engines = [...(await coverPackageEngines(covered)), ...covered.filter(({ name }) => name === 'embedded')];
+const embedded = covered.filter(({ name }) => name === 'embedded');
+// Stores in a volume and in a folder differ, containers do not.
+const stores = (await coverPackageEngines(covered)).filter(({ name }, at) => at === 0 || name === 'bubblewrap');
+const engines = [...stores, ...embedded];
 
 /** A bridge whose log is searched. */
 async function startLogged(engine: TestEngine, env: Record<string, string>) {
