@@ -46,7 +46,8 @@ export function createWorkspace(): Workspace {
     stateDir,
     notes: NOTES,
     readGraph: () => parseGraph(readFileSync(memoryFile, 'utf8')),
-    remove: () => rmSync(root, { recursive: true, force: true }),
+    // A server that is ending may still write its file.
+    remove: () => rmSync(root, { recursive: true, force: true, maxRetries: 5 }),
   };
 }
 
