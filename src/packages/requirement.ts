@@ -19,7 +19,7 @@ const MAX_EXTRAS = 16;
 const MAX_CLAUSES = 8;
 
 const NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/;
-const WHOLE = /^(?<name>[A-Za-z0-9._-]+)\s*(?:\[(?<extras>[^\]]*)\])?\s*(?<versions>[^;]*?)\s*(?:;\s*(?<marker>.+))?$/;
+const HEAD = /^(?<name>[A-Za-z0-9._-]+)\s*(?:\[(?<extras>[^\]]*)\])?(?<versions>.*)$/s;
 const CLAUSE = /^(?<operator>===|==|!=|<=|>=|~=|<|>)\s*(?<version>[A-Za-z0-9][A-Za-z0-9.*+!_-]{0,63})$/;
 /** Comparisons of quoted words: nothing that a shell or pip could take for anything else. */
 const MARKER = /^[A-Za-z0-9_.'"<>=!~, ()-]{1,200}$/;
@@ -34,13 +34,28 @@ export function isPackageName(name: string): boolean {
   return name.length <= MAX_NAME_CHARS && NAME.test(name);
 }
 
+/**
+ * A requirement in its parts, trimmed and not checked; undefined if it does not begin with a name. Split at the first semicolon,
+ * and what follows the extras is taken whole: one pattern for all would try every way to share out a run of spaces.
+ */
+export function splitRequirement(text: string) {
+  const at = text.indexOf(';');
+  const groups = HEAD.exec((at === -1 ? text : text.slice(0, at)).trim())?.groups;
+  return (
+    groups && {
+      name: groups['name'] ?? '',
+      extras: listOf(groups['extras']),
+      versions: (groups['versions'] ?? '').trim(),
+      marker: at === -1 ? undefined : text.slice(at + 1).trim(),
+    }
+  );
+}
+
 /** Throws `CALL_REFUSED` for anything but a name, extras, versions and a marker. */
 export function parseRequirement(text: string): Requirement {
-  const found = text.length <= MAX_REQUIREMENT_CHARS ? WHOLE.exec(text.trim())?.groups : undefined;
-  const name = found?.['name'] ?? '';
-  const extras = listOf(found?.['extras']);
-  const clauses = listOf(found?.['versions']).map((clause) => CLAUSE.exec(clause)?.groups);
-  const marker = found?.['marker'];
+  const found = text.length <= MAX_REQUIREMENT_CHARS ? splitRequirement(text) : undefined;
+  const { extras = [], marker, name = '', versions: specifier } = found ?? {};
+  const clauses = listOf(specifier).map((clause) => CLAUSE.exec(clause)?.groups);
   const isValid =
     isPackageName(name) &&
     extras.length <= MAX_EXTRAS &&
@@ -56,7 +71,7 @@ export function parseRequirement(text: string): Requirement {
   const normal = normalizeName(name);
   const ofExtras = extras.length === 0 ? '' : `[${[...new Set(extras.map(normalizeName))].toSorted().join(',')}]`;
   const versions = clauses.map((clause) => `${clause?.['operator']}${clause?.['version']}`).toSorted();
-  const ofMarker = marker === undefined ? '' : `; ${marker.trim().replaceAll(/\s+/g, ' ')}`;
+  const ofMarker = marker === undefined ? '' : `; ${marker.replaceAll(/\s+/g, ' ')}`;
   return { name: normal, text: `${normal}${ofExtras}${versions.join(',')}${ofMarker}` };
 }
 

@@ -1,6 +1,6 @@
 /** Lines of `Requires-Dist` with their environment markers (PEP 508, "Environment Markers"). They come from an index. */
 import { meetsSpecifier, whyNoSpecifier } from '../../base/package-versions.ts';
-import { isPackageName, normalizeName } from '../requirement.ts';
+import { isPackageName, normalizeName, splitRequirement } from '../requirement.ts';
 
 /** Values of the marker variables, such as `python_version`. */
 export type MarkerValues = Readonly<Record<string, string>>;
@@ -15,8 +15,6 @@ export interface Dependency {
   readonly marker: string;
 }
 
-const LINE =
-  /^\s*(?<name>[A-Za-z0-9._-]+)\s*(?:\[(?<extras>[^\]]*)\])?\s*\(?(?<specifier>[^;()@]*)\)?\s*(?:;\s*(?<marker>.*))?$/s;
 const TOKEN =
   /\s*(?:(?<mark>[()]|[<>=!~]=?=?|\bnot\s+in\b|\bin\b|\band\b|\bor\b)|"(?<double>[^"]*)"|'(?<single>[^']*)'|(?<name>[A-Za-z_.]+))/y;
 const MAX_LINE_CHARS = 4_000;
@@ -24,19 +22,17 @@ const MAX_DEPTH = 32;
 
 /** Undefined for an address, or for anything else that is no name with versions. */
 export function parseDependency(line: string): Dependency | undefined {
-  const groups = line.length > MAX_LINE_CHARS ? undefined : LINE.exec(line)?.groups;
-  const { extras = '', marker = '', name = '', specifier = '' } = groups ?? {};
-  const versions = specifier.trim().replace(/,$/, '');
-  return !isPackageName(name) || (versions !== '' && whyNoSpecifier(versions) !== undefined)
+  const parts = line.length > MAX_LINE_CHARS ? undefined : splitRequirement(line);
+  const { extras = [], marker = '', name = '', versions = '' } = parts ?? {};
+  const isBracketed = versions.startsWith('(') && versions.endsWith(')');
+  const specifier = (isBracketed ? versions.slice(1, -1).trim() : versions).replace(/,$/, '');
+  return !isPackageName(name) || (specifier !== '' && whyNoSpecifier(specifier) !== undefined)
     ? undefined
     : {
         name: normalizeName(name),
-        extras: extras
-          .split(',')
-          .map((extra) => normalizeName(extra.trim()))
-          .filter((extra) => extra !== ''),
-        specifier: versions,
-        marker: marker.trim(),
+        extras: extras.filter((extra) => extra !== '').map(normalizeName),
+        specifier,
+        marker,
       };
 }
 

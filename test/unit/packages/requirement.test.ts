@@ -37,6 +37,12 @@ describe('parseRequirement', () => {
   ])('refuses %j', (text) => {
     expect(() => parseRequirement(text)).toThrow(/is not a requirement/);
   });
+
+  it('takes no time over many spaces, which a sandbox can send', () => {
+    const startedMs = performance.now();
+    expect(() => parseRequirement(`a${' '.repeat(298)};`)).toThrow(/is not a requirement/);
+    expect(performance.now() - startedMs).toBeLessThan(50);
+  });
 });
 
 it('compares names as indexes do', () => {

@@ -20,6 +20,15 @@ describe('a line of Requires-Dist', () => {
       expect(parseDependency(line)).toBeUndefined();
     },
   );
+
+  it.each([`a${' '.repeat(150)}@`, `a${' '.repeat(150)}[x]${' '.repeat(150)}@`])(
+    'takes no time over many spaces',
+    (line) => {
+      const startedMs = performance.now();
+      expect(parseDependency(line)).toBeUndefined();
+      expect(performance.now() - startedMs).toBeLessThan(50);
+    },
+  );
 });
 
 describe('a marker', () => {
