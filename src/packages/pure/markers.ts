@@ -111,9 +111,15 @@ class MarkerReader {
       this.#depth -= 1;
       return this.#takes(')') ? result : undefined;
     }
+    const start = this.#at;
     const [left, operator, right] = [this.#value(), this.#tokens[this.#at++], this.#value()];
-    return left === undefined || right === undefined || operator?.kind !== 'mark'
-      ? undefined
+    if (left === undefined || right === undefined || operator?.kind !== 'mark') {
+      return undefined;
+    }
+    // Extras compare as names do (PEP 685), not as versions.
+    const isExtra = [start, start + 2].some((at) => isExtraName(this.#tokens[at]));
+    return isExtra
+      ? compareTexts(normalizeName(left), operator.text, normalizeName(right))
       : compare(left, operator.text, right);
   }
 
@@ -134,9 +140,14 @@ class MarkerReader {
 function compare(left: string, operator: string, right: string): boolean | undefined {
   const asVersions =
     whyNoSpecifier(`${operator}${right}`) === undefined ? meetsSpecifier(left, `${operator}${right}`) : undefined;
-  if (asVersions !== undefined) {
-    return asVersions;
-  }
+  return asVersions ?? compareTexts(left, operator, right);
+}
+
+function isExtraName(token: Token | undefined): boolean {
+  return token?.kind === 'name' && token.text === 'extra';
+}
+
+function compareTexts(left: string, operator: string, right: string): boolean | undefined {
   switch (operator) {
     case '==':
     case '===':

@@ -197,3 +197,8 @@ describe('a failure', () => {
     });
   });
 });
+
+it('takes an extra in any spelling', async () => {
+  const uploads = { [any('a-1.0')]: { requires: ['b; extra == "All_Deps"'] }, [any('b-1.0')]: {} };
+  expect(await resolve(uploads, ['a[all.deps]'])).toEqual(['a 1.0', 'b 1.0']);
+});
