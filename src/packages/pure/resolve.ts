@@ -48,6 +48,12 @@ interface Chosen {
   readonly extras: Set<string>;
 }
 
+/** What a release needs, and how long that is as text. */
+interface Requires {
+  readonly dependencies: readonly Dependency[];
+  readonly chars: number;
+}
+
 interface Release {
   readonly version: string;
   readonly file: ListedFile;
@@ -55,6 +61,10 @@ interface Release {
 
 /** Chosen: each round learns a demand; real sets need a few. */
 const MAX_ROUNDS = 100;
+/** Chosen: takes about a second, in which the bridge does nothing else. Each extra and each round counts what it reads again. */
+const MAX_REQUIRES_CHARS = 8 * 1024 * 1024;
+/** Chosen, for one package. */
+const MAX_REQUIRES = 10_000;
 const WHEEL = /^[^-]+-(?<version>[^-]+)(?:-\d[^-]*)?-(?<python>[^-]+)-none-any\.whl$/;
 
 /** Rejects with `FetchFailure`. */
@@ -70,9 +80,10 @@ class Resolution {
   readonly #source: ProjectSource;
   readonly #values: MarkerValues;
   readonly #projects = new Map<string, Promise<Project>>();
-  readonly #dependencies = new Map<string, Promise<readonly string[]>>();
+  readonly #dependencies = new Map<string, Promise<Requires>>();
   /** Demands that did not fit an earlier choice. */
   readonly #learned: Demand[] = [];
+  #requiresChars = 0;
 
   constructor(request: ResolveRequest, source: ProjectSource) {
     this.#request = request;
@@ -97,7 +108,8 @@ class Resolution {
   async #choose(): Promise<Choice[]> {
     const chosen = new Map<string, Chosen>();
     const queue = this.#request.requirements.map((text) => this.#stated(text));
-    for (let demand = queue.shift(); demand !== undefined; demand = queue.shift()) {
+    // It grows meanwhile.
+    for (const demand of queue) {
       if (demand.marker === '' || this.#applies(demand, '')) {
         // biome-ignore lint/performance/noAwaitInLoops: what one package needs decides about the next.
         queue.push(...(await this.#take(demand, chosen)));
@@ -229,8 +241,26 @@ class Resolution {
   async #neededBy(name: string, { file, version }: Chosen, extras: readonly string[]): Promise<Demand[]> {
     const key = `${name} ${version}`;
     this.#dependencies.set(key, this.#dependencies.get(key) ?? this.#requiredBy(key, file));
-    const lines = (await this.#dependencies.get(key)) ?? [];
-    return lines.flatMap((line) => {
+    const { dependencies, chars } = (await this.#dependencies.get(key)) ?? { dependencies: [], chars: 0 };
+    this.#requiresChars += chars * extras.length;
+    if (this.#requiresChars > MAX_REQUIRES_CHARS) {
+      throw tooMany(key, `${MAX_REQUIRES_CHARS} characters to compare`);
+    }
+    return dependencies
+      .filter((dependency) => extras.some((extra) => this.#applies(dependency, extra)))
+      .map((dependency) => ({ ...dependency, marker: '', by: name }));
+  }
+
+  async #requiredBy(key: string, file: ListedFile): Promise<Requires> {
+    if (!file.hasMetadata) {
+      throw new FetchFailure('index', `the index does not give the metadata of ${key} beside the file (PEP 658)`);
+    }
+    const [head = ''] = (await this.#source.metadata(file)).split(/\r?\n\r?\n/, 1);
+    const lines = [...head.matchAll(/^Requires-Dist:[ \t]*(.*)$/gim)].map(([, line = '']) => line);
+    if (lines.length > MAX_REQUIRES) {
+      throw tooMany(key, `${MAX_REQUIRES} lines`);
+    }
+    const dependencies = lines.map((line) => {
       const dependency = parseDependency(line);
       if (dependency === undefined) {
         throw new FetchFailure(
@@ -238,18 +268,9 @@ class Resolution {
           `${key} requires ${JSON.stringify(line.slice(0, 100))}, which names no package of an index`,
         );
       }
-      const isNeeded = extras.some((extra) => this.#applies(dependency, extra));
-      // The marker has been applied.
-      return isNeeded ? [{ ...dependency, marker: '', by: name }] : [];
+      return dependency;
     });
-  }
-
-  async #requiredBy(key: string, file: ListedFile): Promise<readonly string[]> {
-    if (!file.hasMetadata) {
-      throw new FetchFailure('index', `the index does not give the metadata of ${key} beside the file (PEP 658)`);
-    }
-    const [head = ''] = (await this.#source.metadata(file)).split(/\r?\n\r?\n/, 1);
-    return [...head.matchAll(/^Requires-Dist:[ \t]*(.*)$/gim)].map(([, line = '']) => line);
+    return { dependencies, chars: lines.reduce((sum, line) => sum + line.length, 0) };
   }
 
   #applies({ marker }: Dependency, extra: string): boolean {
@@ -271,6 +292,10 @@ class Resolution {
 
 /** After every limit: an index that gives no time cannot be judged. */
 const LATE = new Date(8.64e15);
+
+function tooMany(key: string, limit: string): FetchFailure {
+  return new FetchFailure('limit', `${key} states too many requirements: more than ${limit}`);
+}
 
 function fits(version: string, specifier: string): boolean {
   return specifier === '' || meetsSpecifier(version, specifier) === true;

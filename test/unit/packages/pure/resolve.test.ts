@@ -196,6 +196,17 @@ describe('a failure', () => {
       message: 'the index gives no upload times, so no file is known to be old enough',
     });
   });
+
+  it.each([
+    [20_000, 'more than 10000 lines'],
+    [9_000, 'more than 8388608 characters to compare'],
+  ])('ends what would take hours: a package with %i extras of its own', async (count, limit) => {
+    const requires = Array.from({ length: count }, (_, at) => `a[e${at}]; extra != "${'x'.repeat(100)}"`);
+    expect(await failure({ [any('a-1.0')]: { requires } }, ['a'])).toEqual({
+      kind: 'limit',
+      message: `a 1.0 states too many requirements: ${limit}`,
+    });
+  });
 });
 
 it('takes an extra in any spelling', async () => {
