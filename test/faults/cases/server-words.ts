@@ -163,7 +163,7 @@ export const SERVER_WORD_CASES: readonly FaultCase[] = [
         'print(len(dir(mcp_storm)))',
         'print([await mcp_echo.echo(text=str(n)) for n in range(20)] == [str(n) for n in range(20)])',
       ];
-      const { stdout } = await run(code.join('\n'), { servers: ['changing', 'storm', 'echo'], timeout: 30 });
+      const { stdout } = await run(code.join('\n'), { servers: ['changing', 'storm', 'echo'], timeout: 60 });
       expect(stdout).toBe('announced True\n3000\nTrue');
     },
   },
