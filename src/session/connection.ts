@@ -4,6 +4,7 @@
  */
 import type { Attachment } from '../base/cell.ts';
 import { createDeferred } from '../base/deferred.ts';
+import { noteGarbage } from '../base/garbage.ts';
 import { MAX_FRAMES_PER_CELL, MAX_SANDBOX_LINE_BYTES } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import type { Sandbox, SandboxExit, SandboxLimits } from '../engines/engine.ts';
@@ -27,7 +28,6 @@ import type { CallCounts, CallWatch } from './cell-progress.ts';
 import { type CodePackStore, PackCollector } from './code-packs.ts';
 import { Dispatcher, type DispatcherOptions } from './dispatch.ts';
 import { readFairly } from './fair-share.ts';
-import { noteGarbage } from './garbage.ts';
 import { Outbox } from './outbox.ts';
 import {
   describeSandboxEnd,

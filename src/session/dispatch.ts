@@ -6,6 +6,7 @@
 import { type CancelSignal, CancelSource } from '../base/cancel.ts';
 import type { Attachment } from '../base/cell.ts';
 import { BridgeError, type ErrorCode, toBridgeError } from '../base/errors.ts';
+import { collectSoonAfter } from '../base/garbage.ts';
 import { MAX_CALLS_PER_CELL } from '../base/limits.ts';
 import { stringifyExact, withoutMarker } from '../protocol/exact-json.ts';
 import type { CallFrame, FrameError } from '../protocol/frames.ts';
@@ -14,7 +15,6 @@ import { type CallProgress, type CallProgressReporter, createCallProgressReporte
 import { CallQueue, type QueuedCall } from './call-queue.ts';
 import type { CallCounts, CallWatch, ToolProgress } from './cell-progress.ts';
 import { pauseAfter } from './fair-share.ts';
-import { collectSoonAfter } from './garbage.ts';
 import { Jobs } from './jobs.ts';
 import type { Outbox } from './outbox.ts';
 

@@ -4,7 +4,7 @@
  * one pause: if each had its own, the work of one would fill the pause of another, and nothing would be left for the rest.
  */
 import type { Readable } from 'node:stream';
-import { collectIfDue } from './garbage.ts';
+import { collectIfDue } from '../base/garbage.ts';
 
 /** Less work than this needs no pause: the frames of an honest cell take microseconds each. Chosen. */
 const MIN_WORK_MS = 10;

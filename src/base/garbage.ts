@@ -5,7 +5,7 @@
  */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { MAX_GARBAGE_BYTES, MIN_GARBAGE_BYTES } from '../base/limits.ts';
+import { MAX_GARBAGE_BYTES, MIN_GARBAGE_BYTES } from './limits.ts';
 
 let garbageBytes = 0;
 let collect: (() => void) | undefined;
@@ -15,7 +15,13 @@ export function noteGarbage(bytes: number): void {
   garbageBytes += bytes >= MIN_GARBAGE_BYTES ? bytes : 0;
 }
 
-/** The same, and collects in a later turn of the event loop if that is due. */
+/** Counts data that came in pieces of any size and was not kept, and collects if that is due. */
+export function collectAfterPiece(bytes: number): void {
+  garbageBytes += bytes;
+  collectIfDue();
+}
+
+/** Counts data as `noteGarbage` does, and collects in a later turn of the event loop if that is due. */
 export function collectSoonAfter(bytes: number): void {
   if (bytes >= MIN_GARBAGE_BYTES) {
     noteGarbage(bytes);

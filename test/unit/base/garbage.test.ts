@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
+import { collectIfDue, noteGarbage } from '../../../src/base/garbage.ts';
 import { MAX_GARBAGE_BYTES, MIN_GARBAGE_BYTES } from '../../../src/base/limits.ts';
-import { collectIfDue, noteGarbage } from '../../../src/session/garbage.ts';
 
 /** Whether an object that nothing refers to is gone after `note`. */
 async function collects(note: () => void): Promise<boolean> {
