@@ -18,6 +18,9 @@ const FLOOD_SECONDS = 100;
 /** The bridge reads a long flood so slowly that its cell reaches the deadline. */
 const FLOOD_ENDS = ['Success', ...(isLongRun ? [`Timeout after ${FLOOD_SECONDS} s`] : [])];
 const FLOODS = createFloods(amount);
+/** As with faults: another part of the same CI run has all of them. */
+const isQuick = process.env['MCP_BRIDGE_TEST_FAULTS'] === 'quick';
+const RUN_HERE = isQuick ? FLOODS.filter((_, index) => index % 3 === 0) : FLOODS;
 
 it('covers every method and every frame of a sandbox', () => {
   const frames = SandboxFrameSchema.options.map(({ shape }) => shape.type.value).filter((type) => type !== 'call');
@@ -45,7 +48,7 @@ function attack(engine: TestEngine): void {
   });
   afterAll(() => bridge.close());
 
-  it.each(FLOODS)('$title', async (flood) => {
+  it.each(RUN_HERE)('$title', async (flood) => {
     const { growthMib, slowestMs, answer } = await runFlood(bridge, flood, before);
     expect(FLOOD_ENDS).toContain(answer['summary']);
     expect(growthMib).toBeLessThan(MAX_GROWTH_BYTES / MIB);
