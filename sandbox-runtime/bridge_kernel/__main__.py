@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from bridge_kernel.api import Api
+    from bridge_kernel.checkpoints import Checkpoints
     from bridge_kernel.display import Display
     from bridge_kernel.loop import CellLoop
     from bridge_kernel.repl import Repl
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
         """The parts that depend on whether Python has threads: `threaded.py` and `embedded.py`."""
 
         name: str
+        may_fork: bool
+        """Whether this process can copy itself."""
 
         def capture(self, emit: Emit, budget: int) -> Capture:
             """Captures what is written to descriptors 1 and 2."""
@@ -81,6 +84,8 @@ class Kernel:
     def __init__(self, channel: Channel, hello: Frame, platform: Platform) -> None:
         self.channel = channel
         self._platform_name = platform.name
+        self._may_fork = platform.may_fork
+        self._checkpoints: Checkpoints | None = None
         self.cell = 0
         self._missed_frames = 0
         self._reserve: bytes | None = None
@@ -118,6 +123,8 @@ class Kernel:
         unavailable.install(os.getcwd())
         self.api.define_saved_tools(self._saved_tools)  # pyright: ignore[reportArgumentType]
         self.repl.mark_own()
+        # Before code of the user changes them.
+        self._start = list(sys.path), dict(os.environ), os.getcwd()
         self.channel.start(self._on_frame)
         self.loop.run_forever()
 
@@ -136,10 +143,25 @@ class Kernel:
         """Handles a frame. Runs wherever frames are read, which may be another thread."""
         if frame["type"] == "execute":
             self.loop.loop.call_soon_threadsafe(self._start_cell, frame)
+        elif frame["type"] == "save_checkpoint":
+            self.loop.call_soon(lambda: self._open_checkpoints().save(frame))
+        elif frame["type"] == "checkpoint_taken":
+            self._open_checkpoints().acknowledge(frame)
+        elif frame["type"] == "checkpoint_data":
+            self._open_checkpoints().give(frame)
         elif frame["type"] == "interrupt":
             # User code can find the pipe and read from it; frames it took never reach calls or later cells.
             self._missed_frames = _integer(frame["sent_before"]) - (self.channel.received - 1)
             self.loop.interrupt(_integer(frame["cell"]))
+
+    def _open_checkpoints(self) -> Checkpoints:
+        # Loaded when the first one is written or read: most sessions are short.
+        if self._checkpoints is None:
+            from bridge_kernel.checkpoints import Checkpoints, SessionParts
+
+            parts = SessionParts(self.repl, self.api, self.loop.loop, self._start, self._may_fork)
+            self._checkpoints = Checkpoints(self.channel, parts)
+        return self._checkpoints
 
     def _start_cell(self, frame: Frame) -> None:
         self.cell = _integer(frame["cell"])
@@ -154,6 +176,8 @@ class Kernel:
             self.capture.begin_cell(cell)
             self.display.begin_cell(cell)
             self.channel.open_gate()
+            if frame.get("restore") is True:
+                await self._open_checkpoints().restore()
             value = await self.repl.run(cell, str(frame["code"]), self.api.check)
             self.show(result, value)
             result["outcome"] = "ok"

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from bridge_kernel.packages import Packages, Wanted
+    from bridge_kernel.references import References
     from bridge_kernel.saved_tools import SavedTool
     from bridge_kernel.servers import Host, ServerRef
 
@@ -49,7 +50,7 @@ class Api:
         """
         self._registry.autoload = autoload
         runtime = Runtime(self._registry, self._namespace, capability_summary, self._progress, output,
-                          self._open_packages)  # fmt: skip
+                          self.open_packages)  # fmt: skip
         self._runtime = runtime
         install_package(self._registry, runtime)
         self._constants = {
@@ -63,6 +64,12 @@ class Api:
         }
         self._bind_constants()
         self._bind("LOADED_MCP_SERVERS", ())
+
+    def references(self) -> References:
+        """Names the objects predefined here, for a checkpoint."""
+        from bridge_kernel.references import References
+
+        return References(self._registry, self._constants)
 
     def update(self, servers: list[ServerRef], discovered: list[ServerRef] | None) -> None:
         """Applies the lists of an `execute` frame: the loaded servers, and all configured ones if they changed."""
@@ -93,7 +100,7 @@ class Api:
         checking = self._check_calls(tree, code, used)
         if "import" not in code and "install" not in code and "# /// script" not in code:
             return checking
-        packages = self._open_packages()
+        packages = self.open_packages()
         wanted = packages.wanted(tree, code)
         return checking if wanted is None else self._prepare(packages, wanted, checking)
 
@@ -117,7 +124,8 @@ class Api:
             for name, value in names_to_bind(tree, maybe, self._namespace, self._registry, runtime).items():
                 self._bind(name, value)
 
-    def _open_packages(self) -> Packages:
+    def open_packages(self) -> Packages:
+        """The packages of the session."""
         # Loaded with the first cell that needs it: most cells import nothing.
         if self._packages is None:
             from bridge_kernel.packages import Packages

@@ -63,6 +63,9 @@ _HELPERS = (
     "output",
     "progress",
     "to_toon",
+    "checkpoint",
+    "restore",
+    "checkpoints",
     "reset",
     "help",
 )
@@ -332,6 +335,23 @@ class Runtime(ModuleType):
         """Ends this session after the cell; the next cell starts with an empty session."""
         self._host.call_sync("reset", {})
         return "The session ends after this cell. The next cell starts with an empty session."
+
+    def checkpoint(self, name: str | None = None) -> str:
+        """Saves the session when the cell has ended, also under a name that `restore` takes; the answer says what."""
+        self._host.call_sync("checkpoint", {"name": name})
+        return "The session is saved when this cell has ended."
+
+    def restore(self, name: str) -> str:
+        """Ends this session after the cell; the next cell continues from the checkpoint of this name."""
+        self._host.call_sync("restore", {"name": name})
+        return f"The session ends after this cell. The next cell continues from the checkpoint {name!r}."
+
+    def checkpoints(self) -> list[Any]:
+        """The named checkpoints of this session: dicts: `name`, `cell`, `saved_at`, `variables`, `files`, `lost`."""
+        found = _as_list(self._host.call_sync("checkpoints", {}))
+        keys = {"name": "name", "cell": "cell", "saved_at": "savedAt", "variables": "variables",
+                "files": "files", "lost": "lost"}  # fmt: skip
+        return _as_list(attribute_access([{key: each.get(source) for key, source in keys.items()} for each in found]))
 
     def capability_summary(self) -> str:
         """A text that explains how to work in this session."""

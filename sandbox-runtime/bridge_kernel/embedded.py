@@ -157,6 +157,7 @@ class Platform:
     """The platform-dependent parts on a Python without threads."""
 
     name = f"{sys.platform} {os.uname().machine}"
+    may_fork = False
 
     def __init__(self, channel: Channel, read_ends: tuple[int, int]) -> None:
         self._channel = channel

@@ -26,11 +26,14 @@ HOST_FRAMES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
         }),
         frozenset({"autoload"}),
     ),
-    "execute": (frozenset({"cell", "code", "servers"}), frozenset({"discovered"})),
+    "execute": (frozenset({"cell", "code", "servers"}), frozenset({"discovered", "restore"})),
     "interrupt": (frozenset({"cell", "reason", "sent_before"}), frozenset()),
     "answer_part": (frozenset({"call", "data"}), frozenset()),
     "answer": (frozenset({"call", "ok"}), frozenset({"value", "parts", "error"})),
     "call_progress": (frozenset({"call", "progress"}), frozenset({"total", "message"})),
+    "save_checkpoint": (frozenset({"checkpoint", "max_bytes", "memory_bytes", "may_block"}), frozenset()),
+    "checkpoint_taken": (frozenset({"checkpoint"}), frozenset()),
+    "checkpoint_data": (frozenset({"data"}), frozenset()),
 }  # fmt: skip
 
 SANDBOX_FRAMES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
@@ -42,6 +45,10 @@ SANDBOX_FRAMES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "cancel_call": (frozenset({"call"}), frozenset()),
     "display": (frozenset({"cell", "mime_type"}), frozenset({"base64", "text"})),
     "progress": (frozenset({"done"}), frozenset({"total", "message"})),
+    "checkpoint_part": (frozenset({"checkpoint", "data"}), frozenset({"restart"})),
+    "checkpoint_end": (frozenset({"checkpoint", "ok"}), frozenset({"variables", "files", "lost", "omitted", "reason"})),
+    "want_checkpoint": (frozenset({"offset", "size"}), frozenset()),
+    "restored": (frozenset({"variables", "files", "lost", "omitted"}), frozenset()),
     "result": (frozenset({"cell", "outcome"}), frozenset({"value", "error", "exit_code", "names", "missed_frames"})),
 }
 

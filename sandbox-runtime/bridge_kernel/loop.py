@@ -73,6 +73,10 @@ class CellLoop:
                 # A task that ends this way also raises through the loop. The task itself records the exception.
                 continue
 
+    def call_soon(self, callback: Callable[[], object]) -> None:
+        """Calls back in the context of the cells, from any thread."""
+        self.loop.call_soon_threadsafe(callback, context=self._context)
+
     def start_cell(self, cell: int, coroutine: Coroutine[object, object, None]) -> None:
         """Starts a cell's coroutine as a task. Call it in the loop's thread, while no cell runs."""
         # Python handles pending signals before it sets a new handler, so an interrupt that came too late for the

@@ -80,6 +80,16 @@ class Packages:
             for name in wanted.modules:
                 unavailable.reasons.pop(name, None)
 
+    @property
+    def used(self) -> str | None:
+        """The path of the set that is used; None if there is none. A checkpoint keeps it."""
+        return self._path
+
+    async def use_again(self, path: str) -> None:
+        """Uses the set of an earlier sandbox, as far as it is still there."""
+        if self._use_set(path):
+            self._set = path.rpartition("/")[2]
+
     async def install(self, modules: list[str], requirements: list[str]) -> list[str]:
         """Installs packages; returns `name==version` of each package of the session."""
         import asyncio

@@ -62,7 +62,10 @@ class Repl:
     def __init__(self, max_value_chars: int, max_reported_names: int) -> None:
         self._max_value_chars = max_value_chars
         self._max_reported_names = max_reported_names
-        self._flags = 0
+        # Those of `from __future__ import …`: they apply to later cells too, as at the interpreter's prompt.
+        self.flags = 0
+        # Attributes of modules that cells have set, by the name of the module.
+        self._set_attributes: set[tuple[str, str]] = set()
         self._reported: object = None
         # Whether the cell's code has started, so the check before it is over.
         self.has_begun = False
@@ -96,6 +99,8 @@ class Repl:
             return await self._evaluate(last) if last is not None else None
         except _CellReturn as ended:
             return ended.value
+        finally:
+            self._note_attributes(tree)
 
     async def _evaluate(self, code: types.CodeType) -> object:
         result = eval(code, self.namespace)
@@ -105,7 +110,7 @@ class Repl:
         """The code, with slips repaired; its tree; its statements without the last expression; that expression."""
         file = cell_file(cell)
         _keep_lines(file, code)
-        flags = self._flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        flags = self.flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 
         def parse(text: str) -> ast.Module:
             return compile(text, file, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
@@ -127,8 +132,7 @@ class Repl:
             compiled = self._compile_tree(tree, file, flags)
         body, last = compiled
         if body is not None:
-            # `from __future__ import …` applies to later cells too, as at the interpreter's prompt.
-            self._flags |= body.co_flags & _FUTURE_FLAGS
+            self.flags |= body.co_flags & _FUTURE_FLAGS
         return code, tree, body, last
 
     @staticmethod
@@ -139,6 +143,28 @@ class Repl:
             statements = statements[:-1]
         module = ast.Module(statements, tree.type_ignores)
         return compile(module, file, "exec", flags, dont_inherit=True) if statements else None, last
+
+    def _note_attributes(self, tree: ast.Module) -> None:
+        """Notes which attributes of modules the cell has set, for example `module.DEBUG = True`."""
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name):
+                module = self.namespace.get(node.value.id)
+                if type(module) is types.ModuleType:
+                    self._set_attributes.add((module.__name__, node.attr))
+
+    def user_values(self, is_ours: Callable[[str], bool]) -> dict[str, object]:
+        """What the user has: the namespace, the last value as `_`, and as `*module.name` what cells set in modules."""
+        values: dict[str, object] = {
+            name: value
+            for name, value in self.namespace.items()
+            if not (is_ours(name) or (name in self._own and self._own[name] is value))
+        }
+        if "_" in builtins.__dict__:
+            values.setdefault("_", builtins.__dict__["_"])
+        for module, name in self._set_attributes:
+            if module in sys.modules and name in sys.modules[module].__dict__:
+                values[f"*{module}.{name}"] = sys.modules[module].__dict__[name]
+        return values
 
     def remember(self, value: object) -> None:
         """Binds `_` to the value of the last expression."""

@@ -86,6 +86,7 @@ class Method:
     def __init__(self, state: ServerState, name: str, prefix: str) -> None:
         self._state = state
         self._name = name
+        self._prefix = prefix
         self.__name__ = name
         self.__qualname__ = f"mcp_{state.alias}{prefix}.{name}"
         self.__doc__ = METHODS[name]

@@ -84,6 +84,7 @@ class Platform:
     """The platform-dependent parts on a Python with threads."""
 
     name = f"{sys.platform} {os.uname().machine}"
+    may_fork = True
 
     def __init__(self, pipes: Pipes) -> None:
         self._pipes = pipes

@@ -40,7 +40,7 @@ const PHRASES: readonly [RegExp, string][] = [
 ];
 /** Text that is not ours, and this list. */
 const OTHERS =
-  /^(?:LICENSE|package-lock\.json|sandbox-runtime\/wasm\/(?:artifacts|licenses|patches)\/|test\/unit\/plain-english\.test\.ts$)/;
+  /^(?:LICENSE|package-lock\.json|sandbox-runtime\/bridge_kernel\/cloudpickle\.py$|sandbox-runtime\/wasm\/(?:artifacts|licenses|patches)\/|test\/unit\/plain-english\.test\.ts$)/;
 const TEXT = /(?:\.(?:ts|mjs|py|md|sh|yml|json|c|toml)|^[^.]+|^\.ci\/run)$/;
 
 const files = execFileSync('git', ['ls-files'], { cwd: ROOT, encoding: 'utf8' })

@@ -1,0 +1,594 @@
+"""Checkpoints: what a session has is written to the host, and read back by a later sandbox.
+
+The host never looks into one. Where there is `fork`, a copy of this process writes while the next cell runs here; it
+reaches neither the pipe to the host nor, through it, a server. Otherwise the session waits until everything is written.
+
+A checkpoint holds, in this order: a dict of plain values about the interpreter, the files, and the variables. The files
+come first, because a variable may need a module among them.
+"""
+
+from __future__ import annotations
+
+import _signal as signal  # As in the supervisor: the public module is slow to import.
+import asyncio
+import binascii
+import collections
+import gc
+import json
+import linecache
+import os
+import pickle
+import sys
+import threading
+
+from bridge_kernel import state_files, state_pickle
+from bridge_kernel.state_pickle import NotDumpedError
+from bridge_kernel.values import as_list
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Protocol
+
+    from bridge_kernel.api import Api
+    from bridge_kernel.frames import Frame
+    from bridge_kernel.repl import Repl
+    from bridge_kernel.rpc import Channel
+    from bridge_kernel.state_pickle import Lost
+
+    class Output(Protocol):
+        """Where a checkpoint goes, and then its report."""
+
+        def write(self, data: Any, /) -> object: ...
+        def restart(self) -> None: ...
+        def end(self, report: Frame) -> None: ...
+
+
+_FORMAT = 1
+# In base64 this is 960 KiB, within the longest line that the host sends.
+_PART_BYTES = 720 << 10
+# Parts on their way without an acknowledgement. Chosen.
+_MAX_UNTAKEN = 4
+# A copy that takes longer is given up: code of the user may wait forever for a thread that only the original has.
+_COPY_SECONDS = 60
+_NICE = 10
+# Longer than the host waits for a checkpoint.
+_TAKE_SECONDS = 100
+_MAX_REPORTED = 100
+_MAX_NAME_CHARS = 100
+# Messages of the copy: kind, then the length.
+_HEAD_BYTES = 5
+_DATA, _RESTART, _END = b"d", b"r", b"e"
+# Values that are no variables have names that start with this, which no variable has.
+_NO_VARIABLE = "*"
+# What modules keep for themselves, and code relies on: how to get it and how to set it.
+_MODULE_STATES = {
+    "random": ("getstate", "setstate"),
+    "numpy.random": ("get_state", "set_state"),
+    "decimal": ("getcontext", "setcontext"),
+}
+_OUR_THREADS = ("bridge-", "asyncio", "ThreadPoolExecutor")
+
+
+class _TooLargeError(Exception):
+    pass
+
+
+class SessionParts:
+    """What a checkpoint is made of. `start` is what the interpreter had from its start: path, environment, folder."""
+
+    def __init__(
+        self, repl: Repl, api: Api, loop: asyncio.AbstractEventLoop,
+        start: tuple[list[str], dict[str, str], str], may_fork: bool,
+    ) -> None:  # fmt: skip
+        self.repl = repl
+        self.api = api
+        self.references = api.references()
+        self.loop = loop
+        self.path, self.env, self.folder = start
+        self.may_fork = may_fork
+
+
+class Checkpoints:
+    """Writes and reads the checkpoints of a session."""
+
+    def __init__(self, channel: Channel, session: SessionParts) -> None:
+        self._channel = channel
+        self._session = session
+        self._repl = session.repl
+        self._references = session.references
+        # Variables that the last checkpoint could not keep. They are tried alone first.
+        self._suspects: set[str] = set()
+        self._taken = _Counter(channel)
+        self._number = 0
+        self._source: _Source | None = None
+
+    # Saving
+
+    def save(self, frame: Frame) -> None:
+        """Starts writing a checkpoint. Call it in the main thread, while no cell runs."""
+        maximum, memory = _integer(frame["max_bytes"]), _integer(frame["memory_bytes"])
+        # A new counter each time: who still waits for an earlier one must not take the answers of this one.
+        self._number, self._taken = _integer(frame["checkpoint"]), _Counter(self._channel)
+        output = _HostOutput(self._channel, self._number, self._taken, maximum)
+        try:
+            # Both processes write to their pages, so in the end each has its own.
+            if self._session.may_fork and 2 * _resident_bytes() + _scratch_bytes() < memory:
+                self._save_in_copy(output)
+            elif frame["may_block"] is True or not self._session.may_fork:
+                self._write(output)
+            else:
+                output.end(_failed("a copy of the process needs too much memory"))
+        except Exception as error:  # noqa: BLE001 Code of the user may have changed anything.
+            output.end(_failed(state_pickle.reason_of(error)))
+
+    def acknowledge(self, frame: Frame) -> None:
+        """The host has taken a part."""
+        if frame["checkpoint"] == self._number:
+            self._taken.add()
+
+    def _save_in_copy(self, output: _HostOutput) -> None:
+        # Before the copy is made, because Python seeds its generator again in a copy.
+        states = _module_states()
+        read_end, write_end = os.pipe()
+        try:
+            pid = _fork()
+        except OSError as error:
+            os.close(read_end)
+            os.close(write_end)
+            output.end(_failed(f"no copy of the process: {error.strerror}"))
+            return
+        if pid == 0:
+            os.close(read_end)
+            self._run_copy(write_end, output.max_bytes, states)
+        os.close(write_end)
+        arguments = (pid, read_end, output)
+        try:
+            threading.Thread(target=self._relay, args=arguments, name="bridge-checkpoint", daemon=True).start()
+        except RuntimeError:
+            # The limit of processes is reached.
+            _kill(pid)
+            _reap(pid)
+            os.close(read_end)
+            output.end(_failed("no thread could be started"))
+
+    def _run_copy(self, write_end: int, max_bytes: int, states: dict[str, object]) -> None:
+        """Writes the checkpoint in the copy, and ends it."""
+        try:
+            self._channel.close()
+            null = os.open(os.devnull, os.O_RDWR)
+            for descriptor in range(3):
+                os.dup2(null, descriptor)
+            os.nice(_NICE)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.alarm(_COPY_SECONDS)
+            # A collection would write to most pages.
+            gc.disable()
+            self._write(_CopyOutput(write_end, max_bytes), states)
+        finally:
+            os._exit(0)
+
+    def _relay(self, pid: int, read_end: int, output: _HostOutput) -> None:
+        """Passes on what the copy writes, and reports its end."""
+        report = _failed("the process that wrote it ended early")
+        try:
+            with os.fdopen(read_end, "rb", buffering=_PART_BYTES) as pipe:
+                while len(head := pipe.read(_HEAD_BYTES)) == _HEAD_BYTES:
+                    data = pipe.read(int.from_bytes(head[1:], "big"))
+                    if head[:1] == _DATA:
+                        output.write(data)
+                    elif head[:1] == _RESTART:
+                        output.restart()
+                    else:
+                        report = json.loads(data)
+        except Exception as error:  # noqa: BLE001 Whatever it is, the host waits for the end.
+            report = _failed(state_pickle.reason_of(error))
+            _kill(pid)
+        finally:
+            _reap(pid)
+        output.end(report)
+        self._note(report)
+
+    def _note(self, report: Frame) -> None:
+        if report.get("ok") is True:
+            self._suspects = {str(each["name"]) for each in as_list(report["lost"])}
+
+    def _write(self, output: Output, states: dict[str, object] | None = None) -> None:
+        """Writes everything to `output` and ends it with a report."""
+        try:
+            report = self._written(output, _module_states() if states is None else states)
+        except _TooLargeError:
+            report = _failed("it is larger than the limit")
+        except state_files.FilesChangedError:
+            report = _failed("files changed while they were read")
+        except BaseException as error:  # noqa: BLE001 Code of the user may raise anything.
+            report = _failed(state_pickle.reason_of(error))
+        output.end(report)
+        self._note(report)
+
+    def _written(self, output: Output, states: dict[str, object]) -> Frame:
+        values = self._repl.user_values(self._session.api.owns) | states
+        lost = state_pickle.unwritable(values, self._suspects & values.keys(), self._references)
+        while True:
+            kept = {name: value for name, value in values.items() if name not in lost}
+            try:
+                count, lost_files = self._write_once(output, kept)
+            except NotDumpedError as error:
+                # The rest is tried alone, so that this happens once even if many cannot be kept.
+                lost[error.name] = error.reason
+                lost |= state_pickle.unwritable(values, kept.keys() - {error.name}, self._references)
+                output.restart()
+            else:
+                lost |= lost_files | self._running()
+                variables = _count(kept)
+                return {"ok": True, "variables": variables, "files": count, **_listed(lost)}
+
+    def _write_once(self, output: Output, values: dict[str, object]) -> tuple[int, Lost]:
+        buffer = _Buffer(output)
+        buffer.write(pickle.dumps(self._facts()))
+        count, lost = state_files.dump(self._session.folder, buffer)
+        state_pickle.dump(values, buffer, self._references)
+        buffer.flush()
+        return count, lost
+
+    def _facts(self) -> dict[str, object]:
+        """Plain values about the interpreter."""
+        start = self._session
+        sources = {file: linecache.getlines(file) for file in list(linecache.cache) if file.startswith("<cell ")}
+        return {
+            "format": _FORMAT,
+            "python": sys.version_info[:2],
+            "folder": _working_folder() or start.folder,
+            "path": [entry for entry in sys.path if entry not in start.path],
+            "env": {key: value for key, value in os.environ.items() if start.env.get(key) != value},
+            "unset": [key for key in start.env if key not in os.environ],
+            "flags": self._repl.flags,
+            "sources": sources,
+            "packages": self._session.api.open_packages().used,
+        }
+
+    def _running(self) -> Lost:
+        """Work that goes on between cells; no checkpoint keeps it."""
+        lost: Lost = {}
+        for task in asyncio.all_tasks(self._session.loop):
+            lost[task.get_name()] = "a running task"
+        for thread in threading.enumerate():
+            if thread is not threading.main_thread() and not thread.name.startswith(_OUR_THREADS):
+                lost[thread.name] = "a running thread"
+        return lost
+
+    # Restoring
+
+    async def restore(self) -> None:
+        """Reads the checkpoint that the host offers, and makes it the state of this session, whole or not at all."""
+        source = self._source = _Source(self._channel)
+        try:
+            facts: dict[str, Any] = pickle.Unpickler(source).load()
+            if facts["format"] != _FORMAT:
+                raise ValueError(f"a checkpoint of format {facts['format']}; this bridge reads {_FORMAT}")
+            count, lost = state_files.load(self._session.folder, source)
+            await self._apply(facts)
+            values, lost_values = state_pickle.load(source, self._references)
+        finally:
+            self._source = None
+        lost |= lost_values
+        for name, value in values.items():
+            self._set(name, value, lost)
+        variables = _count(values)
+        self._channel.send({"type": "restored", "variables": variables, "files": count, **_listed(lost)})
+
+    def give(self, frame: Frame) -> None:
+        """The host sends a part that was asked for. Runs where frames are read."""
+        if self._source is not None:
+            self._source.give(str(frame["data"]))
+
+    async def _apply(self, facts: dict[str, Any]) -> None:
+        if os.path.isdir(facts["folder"]):
+            os.chdir(facts["folder"])
+        os.environ.update(facts["env"])
+        for key in facts["unset"]:
+            os.environ.pop(key, None)
+        self._repl.flags = facts["flags"]
+        for file, lines in facts["sources"].items():
+            linecache.cache[file] = (sum(map(len, lines)), None, lines, file)
+        if facts["packages"] is not None:
+            await self._session.api.open_packages().use_again(facts["packages"])
+        sys.path += [entry for entry in facts["path"] if entry not in sys.path and os.path.exists(entry)]
+
+    def _set(self, name: str, value: Any, lost: Lost) -> None:
+        try:
+            if name.startswith(_NO_VARIABLE):
+                _set_module_state(name.removeprefix(_NO_VARIABLE), value)
+            elif name == "_":
+                self._repl.remember(value)
+            else:
+                self._repl.namespace[name] = value
+        except Exception as error:  # noqa: BLE001 A module of the user may do anything.
+            lost[name] = state_pickle.reason_of(error)
+
+
+class _Counter:
+    """Counts what the host has taken, and wakes who waits for it."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._event = threading.Event()
+        self.count = 0
+
+    def add(self) -> None:
+        """One more. Runs where frames are read."""
+        self.count += 1
+        self._event.set()
+
+    def wait_for(self, count: int) -> None:
+        """Blocks until so many are counted. Raises TimeoutError: code that writes to the pipe may have cut a part."""
+        while self.count < count:
+            if not self._channel.wait(self._event, _TAKE_SECONDS):
+                raise TimeoutError("the host has not answered")
+            self._event.clear()
+
+
+class _HostOutput:
+    """Sends parts to the host, not faster than it takes them."""
+
+    def __init__(self, channel: Channel, number: int, taken: _Counter, max_bytes: int) -> None:
+        self._channel = channel
+        self._number = number
+        self._taken = taken
+        self.max_bytes = max_bytes
+        self._sent = 0
+        self._bytes = 0
+        self._is_restarted = False
+
+    def write(self, data: Any, /) -> None:
+        """Sends at most `_PART_BYTES`."""
+        self._bytes += len(data)
+        if self._bytes > self.max_bytes:
+            raise _TooLargeError
+        self._taken.wait_for(self._sent - _MAX_UNTAKEN + 1)
+        text = binascii.b2a_base64(data, newline=False).decode("ascii")
+        frame: Frame = {"type": "checkpoint_part", "checkpoint": self._number, "data": text}
+        if self._is_restarted:
+            frame["restart"] = True
+            self._is_restarted = False
+        self._channel.send(frame)
+        self._sent += 1
+
+    def restart(self) -> None:
+        """What was sent does not count."""
+        self._is_restarted = True
+        self._bytes = 0
+
+    def end(self, report: Frame) -> None:
+        """Says how it went."""
+        self._channel.send({"type": "checkpoint_end", "checkpoint": self._number, **report})
+
+
+class _CopyOutput:
+    """Writes to the original process."""
+
+    def __init__(self, descriptor: int, max_bytes: int) -> None:
+        self._descriptor = descriptor
+        self._max_bytes = max_bytes
+        self._bytes = 0
+
+    def write(self, data: Any, /) -> None:
+        self._bytes += len(data)
+        if self._bytes > self._max_bytes:
+            raise _TooLargeError
+        self._send(_DATA, data)
+
+    def restart(self) -> None:
+        self._bytes = 0
+        self._send(_RESTART, b"")
+
+    def end(self, report: Frame) -> None:
+        self._send(_END, json.dumps(report).encode())
+
+    def _send(self, kind: bytes, data: Any) -> None:
+        for piece in (kind + len(data).to_bytes(_HEAD_BYTES - 1, "big"), data):
+            view = memoryview(piece)
+            while view:
+                view = view[os.write(self._descriptor, view) :]
+
+
+class _Buffer:
+    """Collects what is written into parts."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._pieces: list[bytes] = []
+        self._bytes = 0
+
+    def write(self, data: Any, /) -> int:
+        """Any number of bytes."""
+        view = memoryview(data).cast("B")
+        size = len(view)
+        while len(view) + self._bytes >= _PART_BYTES:
+            room = _PART_BYTES - self._bytes
+            self._pieces.append(bytes(view[:room]))
+            self.flush()
+            view = view[room:]
+        if len(view):
+            self._pieces.append(bytes(view))
+            self._bytes += len(view)
+        return size
+
+    def flush(self) -> None:
+        """Passes on what is left."""
+        if self._pieces:
+            pieces, self._pieces, self._bytes = self._pieces, [], 0
+            self._output.write(pieces[0] if len(pieces) == 1 else b"".join(pieces))
+
+
+class _Source:
+    """Reads the host's checkpoint in parts, one ahead of what is needed."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._event = threading.Event()
+        self._parts: collections.deque[str] = collections.deque()
+        self._part = memoryview(b"")
+        # Where the part at hand ends, and the next one to ask for begins.
+        self._end = 0
+        self._asked = 0
+        self._awaited = 0
+        self._skipped = 0
+        self._is_over = False
+
+    def give(self, data: str) -> None:
+        """Takes a part; an empty one is the end. Runs where frames are read."""
+        self._parts.append(data)
+        self._event.set()
+
+    def tell(self) -> int:
+        """The position of the next byte."""
+        return self._end - len(self._part)
+
+    def seek(self, offset: int, /) -> None:
+        """Goes on elsewhere. Parts that are on their way are dropped when they arrive."""
+        self._skipped += self._awaited
+        self._awaited = 0
+        self._part, self._end, self._asked, self._is_over = memoryview(b""), offset, offset, False
+
+    def read(self, size: int, /) -> bytes:
+        """So many bytes. Raises EOFError if there are not as many."""
+        if size <= len(self._part):
+            data, self._part = bytes(self._part[:size]), self._part[size:]
+            return data
+        pieces: list[memoryview] = []
+        while size:
+            if not self._part:
+                self._next()
+            pieces.append(self._part[:size])
+            self._part = self._part[size:]
+            size -= len(pieces[-1])
+        return b"".join(pieces)
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Fills a buffer, without another copy in between."""
+        view = memoryview(buffer).cast("B")
+        size = len(view)
+        while view:
+            if not self._part:
+                self._next()
+            count = min(len(view), len(self._part))
+            view[:count] = self._part[:count]
+            view, self._part = view[count:], self._part[count:]
+        return size
+
+    def readline(self) -> bytes:
+        """Up to the next line feed. Only old kinds of pickles have lines."""
+        line = bytearray()
+        while not line.endswith(b"\n"):
+            line += self.read(1)
+        return bytes(line)
+
+    def _next(self) -> None:
+        self._ask()
+        while self._skipped or not self._parts:
+            while not self._parts:
+                self._channel.wait(self._event)
+                self._event.clear()
+            if self._skipped:
+                self._parts.popleft()
+                self._skipped -= 1
+        data = binascii.a2b_base64(self._parts.popleft())
+        self._awaited -= 1
+        if not data:
+            raise EOFError("the checkpoint ends early")
+        self._end += len(data)
+        self._part = memoryview(data)
+        if len(data) == _PART_BYTES:
+            self._ask()
+
+    def _ask(self) -> None:
+        # One part at hand and one on its way: the host reads while this process decodes.
+        while self._awaited < 2:
+            self._channel.send({"type": "want_checkpoint", "offset": self._asked, "size": _PART_BYTES})
+            self._asked += _PART_BYTES
+            self._awaited += 1
+
+
+def _fork() -> int:
+    import warnings
+
+    # Python warns of forks in a process with threads; the copy waits for none of them.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def _reap(pid: int) -> None:
+    try:
+        os.waitpid(pid, 0)
+    except ChildProcessError:
+        pass  # Code of the user waited for any child.
+
+
+def _resident_bytes() -> int:
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return 0
+
+
+def _module_states() -> dict[str, object]:
+    modules: dict[str, Any] = {name: sys.modules[name] for name in _MODULE_STATES if name in sys.modules}
+    return {f"{_NO_VARIABLE}{name}": getattr(module, _MODULE_STATES[name][0])() for name, module in modules.items()}
+
+
+def _working_folder() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:
+        return None  # Code removed it.
+
+
+def _scratch_bytes() -> int:
+    """What files in memory take."""
+    from bridge_kernel import mounts
+
+    used = 0
+    for path in mounts.SCRATCH:
+        try:
+            usage = os.statvfs(path)
+        except OSError:
+            continue  # This engine does not mount it.
+        used += (usage.f_blocks - usage.f_bfree) * usage.f_frsize
+    return used
+
+
+def _set_module_state(name: str, value: object) -> None:
+    module, _, attribute = name.rpartition(".")
+    if name in _MODULE_STATES:
+        __import__(name)
+        getattr(sys.modules[name], _MODULE_STATES[name][1])(value)
+    else:
+        __import__(module)
+        setattr(sys.modules[module], attribute, value)
+
+
+def _count(values: dict[str, object]) -> int:
+    return sum(1 for name in values if not name.startswith((_NO_VARIABLE, "_")))
+
+
+def _listed(lost: Lost) -> Frame:
+    """What is lost, as a frame has it."""
+    listed = [{"name": name[:_MAX_NAME_CHARS], "reason": reason} for name, reason in list(lost.items())[:_MAX_REPORTED]]
+    return {"lost": listed, "omitted": max(0, len(lost) - _MAX_REPORTED)}
+
+
+def _failed(reason: str) -> Frame:
+    return {"ok": False, "reason": reason}
+
+
+def _integer(value: object) -> int:
+    return value if isinstance(value, int) else 0

@@ -1,0 +1,417 @@
+"""Variables as bytes and back, with `cloudpickle`, which also takes what a cell defines: functions, classes, lambdas.
+
+Each variable is one pickle in a stream that shares one memo, so two variables that hold the same object still do so
+afterwards. What cannot be restored as it was is refused with a reason, not changed: an open file, a view of a dict.
+"""
+
+# cloudpickle has no types.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+import _collections_abc
+import abc
+import collections
+import functools
+import importlib
+import io
+import pickle
+import sys
+import types
+
+from bridge_kernel.references import NotKeptError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any, Protocol
+
+    from bridge_kernel.references import References
+
+    class Source(Protocol):
+        """What the unpickler reads from."""
+
+        def read(self, size: int, /) -> bytes: ...
+        def readline(self) -> bytes: ...
+        def tell(self) -> int: ...
+        def seek(self, offset: int, /) -> object: ...
+
+    class Sink(Protocol):
+        """What the pickler writes to."""
+
+        def write(self, data: Any, /) -> object: ...
+
+
+# Not ours, and without types.
+cloudpickle: Any = importlib.import_module("bridge_kernel.cloudpickle")
+_python_unpickler: Any = pickle.__dict__["_Unpickler"]
+# The newest that Python 3.10 reads.
+_PROTOCOL = 5
+_MAX_REASON_CHARS = 120
+_OD = collections.OrderedDict[object, object]()
+_VIEWS = (
+    _collections_abc.dict_keys, _collections_abc.dict_values, _collections_abc.dict_items,
+    type(_OD.keys()), type(_OD.values()), type(_OD.items()),
+)  # fmt: skip
+_LRU_CACHE = type(functools.lru_cache(len))
+
+Lost = dict[str, str]
+"""By name: why a variable is not kept."""
+
+
+class _Namespace:
+    """Stands for the namespace of the session as the globals of a function."""
+
+    def __reduce__(self) -> tuple[Callable[[], object], tuple[()]]:
+        return _namespace, ()
+
+
+def _namespace() -> dict[str, object]:
+    return sys.modules["__main__"].__dict__
+
+
+class _Pickler(cloudpickle.Pickler):
+    """Knows the objects of the kernel, and refuses what would come back as something else."""
+
+    def __init__(self, file: Sink, references: References) -> None:
+        super().__init__(file, protocol=_PROTOCOL)
+        self._references = references
+        self._main = sys.modules["__main__"]
+
+    def reducer_override(self, obj: Any) -> Any:
+        kind: type = type(obj)
+        if kind is types.FunctionType:
+            return self._function_reduce(obj)
+        if kind is types.ModuleType:
+            return (sys.modules.__getitem__, ("__main__",)) if obj is self._main else NotImplemented
+        if kind in _SPECIAL:
+            return _SPECIAL[kind](obj)
+        if isinstance(obj, type):
+            return _reduce_class(obj)
+        reference = self._references.reference_to(obj)
+        if reference is not None:
+            return _referred, reference
+        if isinstance(obj, io.IOBase) and not isinstance(obj, (io.BytesIO, io.StringIO)):
+            raise NotKeptError("an open file")
+        if isinstance(obj, BaseException):
+            return _reduce_exception(obj)
+        return super().reducer_override(obj)
+
+    def _dynamic_function_reduce(self, func: types.FunctionType) -> Any:
+        make, (code, namespace, *others, _), (state, slots), *rest = super()._dynamic_function_reduce(func)
+        # By itself, cloudpickle gives each function closure variables of its own.
+        slots["__closure__"] = None
+        if func.__globals__ is self._main.__dict__:
+            # A function of a cell belongs to the one namespace, which later cells change.
+            namespace = _Namespace()
+            slots["__globals__"] = {}
+        return make, (code, namespace, *others, func.__closure__), (state, slots), *rest
+
+
+def _reduce_class(cls: type) -> Any:
+    reduced: Any = cloudpickle._class_reduce(cls)  # noqa: SLF001
+    if not isinstance(reduced, tuple) or reduced[0] is not cloudpickle._make_skeleton_class:  # noqa: SLF001
+        return reduced
+    (metaclass, name, bases, members, *others), (attributes, slots), *rest = reduced[1:]
+    if sys.version_info >= (3, 14):
+        # They are made when they are first needed (PEP 649), and cloudpickle leaves out the function that makes them.
+        attributes = {**attributes, "__annotations__": _annotations_of(cls)}
+    if "__slots__" in cls.__dict__:
+        # Without it, instances would get a `__dict__`.
+        members = {**members, "__slots__": cls.__dict__["__slots__"]}
+    return _make_class, (metaclass, name, bases, members, *others), (attributes, slots), *rest
+
+
+def _annotations_of(cls: type) -> dict[str, Any]:
+    annotationlib: Any = importlib.import_module("annotationlib")
+    return annotationlib.get_annotations(cls, format=annotationlib.Format.FORWARDREF)
+
+
+def _make_class(metaclass: Any, name: str, bases: Any, members: dict[str, Any], tracker: str, _extra: object) -> Any:
+    """A class without its attributes, which follow. Without code of its metaclass, which ran when it was defined."""
+    resolved = types.resolve_bases(bases)
+    if resolved is not bases:
+        members = {**members, "__orig_bases__": bases}
+    base = abc.ABCMeta if issubclass(metaclass, abc.ABCMeta) else type
+    try:
+        made = base.__new__(metaclass, name, resolved, members)
+    except TypeError:
+        # A metaclass in C has a layout of its own.
+        made = types.new_class(name, bases, {"metaclass": metaclass}, lambda namespace: namespace.update(members))
+    return cloudpickle._lookup_class_or_track(tracker, made)  # noqa: SLF001
+
+
+def _reduce_cell(cell: types.CellType) -> Any:
+    # The contents follow, because they may be a function that has this cell.
+    try:
+        contents = (cell.cell_contents,)
+    except ValueError:
+        contents = ()
+    return types.CellType, (), contents, None, None, _fill_cell
+
+
+def _fill_cell(cell: types.CellType, contents: tuple[()] | tuple[object]) -> None:
+    if contents:
+        cell.cell_contents = contents[0]
+
+
+def _refuse(reason: str) -> Callable[[object], Any]:
+    def refuse(_value: object) -> Any:
+        raise NotKeptError(reason)
+
+    return refuse
+
+
+def _reduce_cached(cached: Any) -> Any:
+    # By itself it is pickled as a name, which means nothing until the variable of that name is there.
+    function = cached.__wrapped__
+    if cloudpickle._should_pickle_by_reference(function):  # noqa: SLF001
+        return NotImplemented
+    return _cached, (function, cached.cache_parameters())
+
+
+def _cached(function: Any, parameters: dict[str, Any]) -> Any:
+    return functools.lru_cache(**parameters)(function)
+
+
+def _reduce_exception(error: BaseException) -> Any:
+    make, arguments, *rest = error.__reduce_ex__(_PROTOCOL)
+    state = {
+        "__cause__": error.__cause__,
+        "__context__": error.__context__,
+        "__suppress_context__": error.__suppress_context__,
+    }
+    return make, arguments, (rest[0] if rest else None, state), None, None, _set_exception
+
+
+def _set_exception(error: BaseException, state: tuple[Any, dict[str, Any]]) -> None:
+    own, more = state
+    if own is not None:
+        error.__setstate__(own)
+    for name, value in more.items():
+        setattr(error, name, value)
+
+
+_SPECIAL: dict[type, Callable[[Any], Any]] = {
+    memoryview: _refuse("a view of other memory"),
+    types.GeneratorType: _refuse("a running generator"),
+    types.CoroutineType: _refuse("a running coroutine"),
+    types.AsyncGeneratorType: _refuse("a running generator"),
+    types.FrameType: _refuse("a frame of running code"),
+    types.TracebackType: _refuse("a traceback"),
+    types.CellType: _reduce_cell,
+    _LRU_CACHE: _reduce_cached,
+    **dict.fromkeys(_VIEWS, _refuse("a view of a dict")),
+}
+
+
+# Of the restore under way: pickle passes no context to the functions that it calls.
+_current: list[References] = []
+
+
+def _referred(*reference: Any) -> object:
+    """The object of the kernel that `References.reference_to` has named."""
+    return _current[-1].referred(*reference)
+
+
+def dump(values: dict[str, object], file: Sink, references: References) -> None:
+    """Writes the variables. Raises `NotDumpedError` with the name of the first one that cannot be written."""
+    pickler = _Pickler(file, references)
+    for name, value in values.items():
+        try:
+            pickler.dump((name, value))
+        except (MemoryError, OSError):
+            raise
+        except Exception as error:
+            raise NotDumpedError(name, reason_of(error)) from error
+    pickler.dump(None)
+
+
+class NotDumpedError(Exception):
+    """A variable that cannot be written, and why."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(name, reason)
+        self.name = name
+        self.reason = reason
+
+
+class _Null:
+    def write(self, data: object, /) -> int:
+        return 0
+
+
+def unwritable(values: dict[str, object], names: Iterable[str], references: References) -> Lost:
+    """Those of the named variables that cannot be written, and why."""
+    lost: Lost = {}
+    for name in names:
+        try:
+            dump({name: values[name]}, _Null(), references)
+        except NotDumpedError as error:
+            lost[name] = error.reason
+    return lost
+
+
+def load(file: Source, references: References) -> tuple[dict[str, object], Lost]:
+    """Reads what `dump` wrote: the variables, and those that cannot be read. Code of the user may run and raise."""
+    start = file.tell()
+    _current.append(references)
+    try:
+        try:
+            return _load(pickle.Unpickler(file)), {}
+        except MemoryError:
+            raise
+        except Exception:  # noqa: BLE001 Code of the user may raise anything.
+            file.seek(start)
+            return _salvage(file, references)
+    finally:
+        _current.pop()
+
+
+def _load(unpickler: pickle.Unpickler) -> dict[str, object]:
+    values: dict[str, object] = {}
+    while (pair := unpickler.load()) is not None:
+        values[pair[0]] = pair[1]
+    return values
+
+
+class _Stub:
+    """Stands for an object that could not be made. It takes whatever the rest of the stream does to it."""
+
+    reason = ""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        pass
+
+    def __call__(self, *_: object, **__: object) -> _Stub:
+        return self
+
+    def __setstate__(self, state: object) -> None:
+        pass
+
+    def __setitem__(self, key: object, value: object) -> None:
+        pass
+
+    def append(self, value: object) -> None:
+        """As a list."""
+
+    def extend(self, values: object) -> None:
+        """As a list."""
+
+    def add(self, value: object) -> None:
+        """As a set."""
+
+    def update(self, values: object) -> None:
+        """As a set."""
+
+
+def _stub(error: BaseException) -> _Stub:
+    stub = _Stub()
+    stub.reason = reason_of(error)
+    return stub
+
+
+class _Salvager(_python_unpickler):
+    """Puts stubs in the place of what cannot be made. In Python, so much slower than the one in C."""
+
+    dispatch: Any = dict(_python_unpickler.dispatch)  # noqa: RUF012 As in the base class.
+
+    def find_class(self, module_name: str, global_name: str) -> Any:
+        try:
+            return super().find_class(module_name, global_name)
+        except Exception as error:  # noqa: BLE001
+            return _stub(error)
+
+    def _call(self, function: Any, *arguments: object) -> object:
+        stubs = [each for each in (function, *arguments) if isinstance(each, _Stub)]
+        if stubs:
+            return stubs[0]
+        try:
+            return function(*arguments)
+        except (MemoryError, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # noqa: BLE001
+            return _stub(error)
+
+    def _reduce(self) -> None:
+        arguments = self.stack.pop()
+        self.stack[-1] = self._call(self.stack[-1], *arguments)
+
+    def _newobj(self) -> None:
+        arguments = self.stack.pop()
+        cls = self.stack.pop()
+        self.append(self._call(getattr(cls, "__new__", cls), cls, *arguments))
+
+    def _newobj_ex(self) -> None:
+        options = self.stack.pop()
+        arguments = self.stack.pop()
+        cls = self.stack.pop()
+        self.append(self._call(functools.partial(getattr(cls, "__new__", cls), **options), cls, *arguments))
+
+    def _build(self) -> None:
+        state, target = self.stack[-1], self.stack[-2]
+        try:
+            _python_unpickler.dispatch[pickle.BUILD[0]](self)
+        except (MemoryError, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # noqa: BLE001
+            if self.stack[-1] is state:
+                self.stack.pop()
+            self._taint(target, error)
+
+    def _taint(self, target: object, error: BaseException) -> None:
+        # The object exists, perhaps in other variables too, but it is not what it was.
+        self.tainted.append((target, reason_of(error)))
+
+    dispatch[pickle.REDUCE[0]] = _reduce
+    dispatch[pickle.NEWOBJ[0]] = _newobj
+    dispatch[pickle.NEWOBJ_EX[0]] = _newobj_ex
+    dispatch[pickle.BUILD[0]] = _build
+
+    def __init__(self, file: Source) -> None:
+        super().__init__(file)
+        self.tainted: list[tuple[object, str]] = []
+
+
+class _Detector(_Pickler):
+    """Raises for a value that holds what could not be made."""
+
+    def __init__(self, references: References, tainted: list[tuple[object, str]]) -> None:
+        super().__init__(_Null(), references)
+        self._tainted = {id(target): reason for target, reason in tainted}
+
+    def reducer_override(self, obj: Any) -> Any:
+        if type(obj) is _Stub:
+            raise NotKeptError(obj.reason)
+        if id(obj) in self._tainted:
+            raise NotKeptError(self._tainted[id(obj)])
+        return super().reducer_override(obj)
+
+
+def _salvage(file: Source, references: References) -> tuple[dict[str, object], Lost]:
+    salvager = _Salvager(file)
+    values = _load(salvager)
+    lost: Lost = {}
+    for name, value in values.items():
+        try:
+            _Detector(references, salvager.tainted).dump(value)
+        except (MemoryError, KeyboardInterrupt):
+            raise
+        except Exception as error:  # noqa: BLE001
+            lost[name] = reason_of(error)
+    return {name: value for name, value in values.items() if name not in lost}, lost
+
+
+def reason_of(error: BaseException) -> str:
+    """Why a value is not kept, in one short line."""
+    if isinstance(error, NotKeptError):
+        return str(error)
+    cause = error.__cause__
+    if isinstance(error, pickle.PicklingError) and isinstance(cause, RecursionError):
+        return "nested too deeply"
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 The user's __str__ may raise anything.
+        text = ""
+    line = f"{type(error).__name__}: {text}".partition("\n")[0]
+    return line[:_MAX_REASON_CHARS]
