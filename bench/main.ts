@@ -10,6 +10,7 @@ import { COMMANDS } from '../test/support/engines.ts';
 import { type BenchContext, createContext } from './context.ts';
 import { answers } from './measures/answers.ts';
 import { cellCheck } from './measures/cell-check.ts';
+import { checkpoints } from './measures/checkpoints.ts';
 import { coldStart } from './measures/cold-start.ts';
 import { concurrentCalls } from './measures/concurrent-calls.ts';
 import { floods } from './measures/floods.ts';
@@ -36,6 +37,7 @@ const MEASURES: readonly Measure[] = [
   largeData,
   floods,
   packages,
+  checkpoints,
   answers,
   startUp,
   toolListSize,
