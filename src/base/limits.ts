@@ -78,6 +78,25 @@ export const MAX_UNSENT_BYTES = 128 * MIB;
 export const MAX_UNREAD_ANSWER_BYTES = 8 * MIB;
 /** Bytes of all other frames that one sandbox has not read yet; beyond that, it is ended. 100,000 refused calls need 50 MB. */
 export const MAX_UNSENT_FRAME_BYTES = 96 * MIB;
+/** The largest checkpoint of a session. */
+export const MAX_CHECKPOINT_BYTES = 256 * MIB;
+/** All checkpoints of sessions that last, of all projects, and how long an unused one is kept. */
+export const MAX_CHECKPOINTS_BYTES = 1024 * MIB;
+export const MAX_CHECKPOINT_AGE_MS = 30 * 24 * 60 * 60 * 1000;
+/** How long the end of the bridge waits for the last checkpoints. Chosen: clients kill a bridge that takes longer. */
+export const LAST_CHECKPOINT_MS = 1_500;
+/** The largest part of it that a sandbox may ask for at once. The kernel asks for 720 KiB. */
+export const MAX_CHECKPOINT_PART_BYTES = 720 * KIB;
+/** How long a session must have been quiet before a checkpoint is taken. Chosen: an agent's next cell takes longer. */
+export const QUIET_BEFORE_CHECKPOINT_MS = 300;
+/** How long cells may follow each other at once before a checkpoint is taken in between. Chosen. */
+export const UNSAVED_MS = 5_000;
+/** How long a checkpoint may take. The kernel gives up a copy of the process after 60 s. */
+export const SAVE_TIMEOUT_MS = 90_000;
+/** How long restoring a checkpoint may take. Chosen: 100 MB take about 1 s. */
+export const RESTORE_TIMEOUT_MS = 60_000;
+/** How much of the memory limit a session and a copy of it may use together, so that the copy does not end both. */
+export const COPY_SHARE = 0.85;
 /** How much of a stream is kept from the start of a cell; as much again is kept from its end. */
 export const KEPT_OUTPUT_BYTES = 256 * KIB;
 /** Output kept in the sandbox for `runtime.output`, but no more than this share of the sandbox's memory. Both chosen. */

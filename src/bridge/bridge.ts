@@ -1,4 +1,5 @@
 /** Builds the bridge from settings, engines, servers, sessions and features. */
+import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createCellApprovals } from '../approvals/index.ts';
@@ -7,6 +8,7 @@ import { type AuditTrail, openAuditTrail, withAuditNotices } from '../audit/inde
 import type { CellAnswer, CellRequest } from '../base/cell.ts';
 import { renderIssue } from '../base/config-issue.ts';
 import { toBridgeError } from '../base/errors.ts';
+import { COPY_SHARE } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import { PACKAGE_ROOT } from '../base/package.ts';
 import { createHostCalls } from '../calls/host-calls.ts';
@@ -25,6 +27,7 @@ import { createSecretMask } from '../secrets/index.ts';
 import { AUTOLOAD_SUMMARY, CAPABILITY_SUMMARY, PACKAGES_SUMMARY } from '../server/capabilities.ts';
 import type { Bridge, ServerNames } from '../server/lazy-bridge.ts';
 import { readKernelSources } from '../session/boot.ts';
+import { CheckpointStore, sweepCheckpoints } from '../session/checkpoint-store.ts';
 import { createCodePackStore } from '../session/code-packs.ts';
 import { describeEngine } from '../session/engine-report.ts';
 import { Sessions } from '../session/sessions.ts';
@@ -34,6 +37,8 @@ import { preloadClient } from '../upstream/handshake.ts';
 import type { UpstreamPool } from '../upstream/pool.ts';
 import { type BridgeServers, createConfiguredServers, createGatedCalls } from './build-servers.ts';
 
+/** In the state directory. */
+const CHECKPOINTS = 'checkpoints';
 const KERNEL_FOLDER = fileURLToPath(new URL('sandbox-runtime/bridge_kernel', PACKAGE_ROOT));
 
 /** Rejects with `ENGINE_UNAVAILABLE` if no engine is installed; the next cell tries again. */
@@ -50,8 +55,10 @@ export async function createBridge(settings: Settings, logger: Logger): Promise<
   const artifacts = createArtifacts(stateDir);
   const packages = createPackages({ engine, policies: servers.policies, settings, trail });
   const methods = [...savedToolMethods(savedTools), ...artifactMethods(artifacts), ...packages.methods];
+  const checkpoints = new CheckpointStore(join(stateDir, CHECKPOINTS, options.instanceId), logger, { isOwn: true });
   const sessions = new Sessions({
     engine,
+    checkpoints: keeperOptions(settings, checkpoints, logger),
     ...(await sessionSettings(settings, logger)),
     handleCall: createHostCalls({ pool: servers.pool, directory: servers.known, logger, autoload, calls, methods }),
     recorder: trail,
@@ -71,6 +78,7 @@ export async function createBridge(settings: Settings, logger: Logger): Promise<
         hasSwept = true;
         // After the first answer, so that it does not slow down a cold start.
         void sweep(engine, logger);
+        void sweepCheckpoints(join(stateDir, CHECKPOINTS));
       }
       return answer;
     },
@@ -81,9 +89,28 @@ export async function createBridge(settings: Settings, logger: Logger): Promise<
     async close() {
       await Promise.all([sessions.close(), closeServers(servers)]);
       const isUsed = hasSwept || settings.preinstall !== undefined;
-      await Promise.all([artifacts.close(), trail?.close(), isUsed ? engine.sweep({ own: true }) : 0]);
+      const swept = isUsed ? engine.sweep({ own: true }) : 0;
+      await Promise.all([artifacts.close(), checkpoints.clear(), trail?.close(), swept]);
     },
   };
+}
+
+function keeperOptions(settings: Settings, store: CheckpointStore, logger: Logger) {
+  const { checkpoint: mode } = settings;
+  return mode === 'off'
+    ? undefined
+    : {
+        store,
+        lasting: projectStore(settings, logger),
+        mode,
+        memoryBytes: Math.floor(limitsOf(settings).memoryBytes * COPY_SHARE),
+      };
+}
+
+/** Sessions that last belong to the folder that the client started the bridge in: usually a project. */
+function projectStore({ stateDir }: Settings, logger: Logger): CheckpointStore {
+  const project = createHash('sha256').update(process.cwd()).digest('hex').slice(0, 32);
+  return new CheckpointStore(join(stateDir, CHECKPOINTS, project), logger, { isOwn: false });
 }
 
 /** What sessions are like, whatever they may call. */

@@ -15,6 +15,8 @@ const call = z
   .nonnegative()
   .describe('Number of the call in its session, chosen by the sandbox and never reused.');
 
+const checkpoint = z.int().nonnegative().describe('Number of the checkpoint in its sandbox.');
+
 /** A failure as it is sent: with the code, message and hint of the host's `BridgeError`. */
 export const FrameErrorSchema = z
   .strictObject({
@@ -78,6 +80,10 @@ export const ExecuteFrameSchema = z
       .array(ServerReferenceSchema)
       .optional()
       .describe('Every configured server; sent if the list changed since the last cell.'),
+    restore: z
+      .boolean()
+      .optional()
+      .describe('Whether to restore a checkpoint before the code runs: ask for it with `want_checkpoint`.'),
   })
   .describe('Run one cell. The host sends the next one only after the `result` of this one.');
 
@@ -123,6 +129,32 @@ export const CallProgressFrameSchema = z
     'Progress that the server reports for a call that asked for it, before its `answer`. If reports come too fast, only the newest are sent.',
   );
 
+export const SaveCheckpointFrameSchema = z
+  .strictObject({
+    type: z.literal('save_checkpoint'),
+    checkpoint,
+    max_bytes: z.int().positive().describe('Largest checkpoint that the host takes.'),
+    memory_bytes: z
+      .int()
+      .positive()
+      .describe('Memory that the session may use; a copy of the process is made only if twice its own fits in.'),
+    may_block: z
+      .boolean()
+      .describe('Whether the session may stand still until the checkpoint is written, if no copy can be made.'),
+  })
+  .describe('Write a checkpoint: `checkpoint_part` frames, then `checkpoint_end`. Sent only while no cell runs.');
+
+export const CheckpointTakenFrameSchema = z
+  .strictObject({ type: z.literal('checkpoint_taken'), checkpoint })
+  .describe('The host has stored a `checkpoint_part`. At most four may be unanswered.');
+
+export const CheckpointDataFrameSchema = z
+  .strictObject({
+    type: z.literal('checkpoint_data'),
+    data: z.string().describe('Base64; empty at the end of the checkpoint.'),
+  })
+  .describe('The answer to `want_checkpoint`, in the order of the requests.');
+
 /** The frames that the host sends. */
 export const HostFrameSchema = z.discriminatedUnion('type', [
   HelloFrameSchema,
@@ -131,6 +163,9 @@ export const HostFrameSchema = z.discriminatedUnion('type', [
   AnswerPartFrameSchema,
   AnswerFrameSchema,
   CallProgressFrameSchema,
+  SaveCheckpointFrameSchema,
+  CheckpointTakenFrameSchema,
+  CheckpointDataFrameSchema,
 ]);
 
 export const CodePackFrameSchema = z
@@ -183,6 +218,9 @@ export const CALL_METHODS = [
   'to_toon',
   'start_job',
   'reset',
+  'checkpoint',
+  'restore',
+  'checkpoints',
 ] as const;
 export type CallMethod = (typeof CALL_METHODS)[number];
 
@@ -229,6 +267,10 @@ const ExceptionSchema = z.strictObject({
 
 /** Far more than the kernel sends. The session keeps `MAX_REPORTED_NAMES`. */
 const MAX_NAMES = 10 * MAX_REPORTED_NAMES;
+
+/** What the kernel lists of what a checkpoint does not hold, and the length of each text. */
+const MAX_LOST = 100;
+const MAX_LOST_CHARS = 200;
 
 /** The length is checked first: a list of 250,000 numbers took 1 s, because each became an issue of the schema. */
 const names = z
@@ -287,6 +329,56 @@ export const ProgressFrameSchema = z
     'Progress reported by the code of the cell (`runtime.progress`). Not answered; ignored while no cell runs.',
   );
 
+/** What a checkpoint does not hold. */
+const LostSchema = z
+  .custom<unknown[]>((value) => Array.isArray(value) && value.length <= MAX_LOST, 'expected a short list')
+  .pipe(
+    z.array(
+      z.strictObject({
+        name: z.string().max(MAX_LOST_CHARS).describe('Variable, file, task or thread.'),
+        reason: z.string().max(MAX_LOST_CHARS).describe('Why.'),
+      }),
+    ),
+  )
+  .describe('What is not kept.');
+const variables = z.int().nonnegative().describe('Number of variables.');
+const files = z.int().nonnegative().describe('Number of files.');
+const omitted = z.int().nonnegative().describe('Number of further things that are not kept.');
+
+export const CheckpointPartFrameSchema = z
+  .strictObject({
+    type: z.literal('checkpoint_part'),
+    checkpoint,
+    data: z.string().describe('Base64 of the next piece.'),
+    restart: z.boolean().optional().describe('Whether it is the first piece again; drop the earlier ones.'),
+  })
+  .describe('A piece of the checkpoint that the host has asked for.');
+
+export const CheckpointEndFrameSchema = z
+  .strictObject({
+    type: z.literal('checkpoint_end'),
+    checkpoint,
+    ok: z.boolean().describe('Whether the checkpoint is complete.'),
+    reason: z.string().max(1_000).optional().describe('Why it is not.'),
+    variables: variables.optional(),
+    files: files.optional(),
+    lost: LostSchema.optional(),
+    omitted: omitted.optional(),
+  })
+  .describe('The end of a checkpoint. Every `save_checkpoint` gets exactly one.');
+
+export const WantCheckpointFrameSchema = z
+  .strictObject({
+    type: z.literal('want_checkpoint'),
+    offset: z.int().nonnegative().describe('First byte.'),
+    size: z.int().positive().describe('Number of bytes.'),
+  })
+  .describe('Ask for a part of the checkpoint that the running cell restores.');
+
+export const RestoredFrameSchema = z
+  .strictObject({ type: z.literal('restored'), variables, files, lost: LostSchema, omitted })
+  .describe('The checkpoint is restored; the code of the cell follows.');
+
 /** The frames that the kernel sends. */
 export const SandboxFrameSchema = z.discriminatedUnion('type', [
   CodePackFrameSchema,
@@ -297,6 +389,10 @@ export const SandboxFrameSchema = z.discriminatedUnion('type', [
   JobEndedFrameSchema,
   DisplayFrameSchema,
   ProgressFrameSchema,
+  CheckpointPartFrameSchema,
+  CheckpointEndFrameSchema,
+  WantCheckpointFrameSchema,
+  RestoredFrameSchema,
   ResultFrameSchema,
 ]);
 
@@ -334,6 +430,10 @@ export type OutputFrame = z.infer<typeof OutputFrameSchema>;
 export type CallFrame = z.infer<typeof CallFrameSchema>;
 export type DisplayFrame = z.infer<typeof DisplayFrameSchema>;
 export type ProgressFrame = z.infer<typeof ProgressFrameSchema>;
+export type CheckpointPartFrame = z.infer<typeof CheckpointPartFrameSchema>;
+export type CheckpointEndFrame = z.infer<typeof CheckpointEndFrameSchema>;
+export type WantCheckpointFrame = z.infer<typeof WantCheckpointFrameSchema>;
+export type RestoredFrame = z.infer<typeof RestoredFrameSchema>;
 export type ResultFrame = z.infer<typeof ResultFrameSchema>;
 export type SandboxFrame = z.infer<typeof SandboxFrameSchema>;
 export type SupervisorReport = z.infer<typeof SupervisorReportSchema>;

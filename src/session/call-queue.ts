@@ -33,6 +33,9 @@ const FOR_SERVERS: ReadonlySet<string> = new Set([
   'get_prompt',
   'start_job',
   'reset',
+  'checkpoint',
+  'restore',
+  'checkpoints',
 ]);
 
 export class CallQueue {

@@ -25,6 +25,7 @@ import {
 import type { Asker } from './asker.ts';
 import { type CellEnd, endOfCell } from './cell-end.ts';
 import type { CallCounts, CallWatch } from './cell-progress.ts';
+import { CheckpointTraffic } from './checkpoint-traffic.ts';
 import { type CodePackStore, PackCollector } from './code-packs.ts';
 import { Dispatcher, type DispatcherOptions } from './dispatch.ts';
 import { readFairly } from './fair-share.ts';
@@ -87,6 +88,7 @@ export class KernelConnection {
   /** Resolves when the sandbox and everything in it are gone, which may be later than `ended`. */
   readonly gone: Promise<void>;
   readonly outbox: Outbox;
+  readonly checkpoints: CheckpointTraffic;
   readonly #options: ConnectionOptions;
   readonly #dispatcher: Dispatcher;
   readonly #supervisor: SupervisorWatch;
@@ -111,6 +113,7 @@ export class KernelConnection {
         void this.kill(`it did not read ${bytes.toLocaleString('en-US')} bytes that the host sent`);
       },
     });
+    this.checkpoints = new CheckpointTraffic(this.outbox);
     this.#dispatcher = new Dispatcher(
       { ...options, attach: (attachment) => this.#running?.listener.onAttachment(attachment) },
       this.outbox,
@@ -238,6 +241,14 @@ export class KernelConnection {
       case 'job_ended':
         this.#dispatcher.endJob(frame.name);
         return true;
+      case 'checkpoint_part':
+        return this.checkpoints.receivePart(frame);
+      case 'checkpoint_end':
+        return this.checkpoints.receiveEnd(frame);
+      case 'want_checkpoint':
+        return this.checkpoints.receiveRequest(frame);
+      case 'restored':
+        return this.checkpoints.receiveRestored(frame);
       case 'display':
         return this.#passDisplay(frame);
       case 'progress':
@@ -328,6 +339,7 @@ export class KernelConnection {
     const { memoryBytes, pids } = this.#options.limits;
     const reason = this.#killReason ?? (report && describeSandboxEnd(report, memoryBytes, pids)) ?? describeExit(exit);
     this.#dispatcher.close();
+    this.checkpoints.close();
     this.#end ??= { reason };
     // Resolved here, because a cell that listened to `ended` would stay in memory until the session ends.
     this.#running?.resolve(this.#end);

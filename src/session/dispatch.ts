@@ -66,9 +66,17 @@ export interface DispatcherOptions {
   readonly loaded: ReadonlySet<string>;
   readonly load: (server: string) => void;
   readonly handleCall: HandleCall;
-  /** Called when code calls `runtime.reset()`. */
-  readonly onReset?: (() => void) | undefined;
+  /** Answers what code asks of the session itself. Rejects with a `BridgeError`. */
+  readonly onStateCall?: ((method: StateMethod, params: Readonly<Record<string, unknown>>) => unknown) | undefined;
   readonly attach?: ((attachment: Attachment) => void) | undefined;
+}
+
+/** Calls about the state of the session. */
+const STATE_METHODS = ['reset', 'checkpoint', 'restore', 'checkpoints'] as const;
+export type StateMethod = (typeof STATE_METHODS)[number];
+
+function isStateMethod(method: string): method is StateMethod {
+  return (STATE_METHODS as readonly string[]).includes(method);
 }
 
 /** Calls that the kernel's check makes before a cell runs (`bridge_kernel/check.py`). Code makes all others. */
@@ -261,9 +269,8 @@ export class Dispatcher {
     if (method === 'start_job') {
       return this.#jobs.start(params['name']);
     }
-    if (method === 'reset') {
-      this.#options.onReset?.();
-      return null;
+    if (isStateMethod(method)) {
+      return this.#options.onStateCall?.(method, params);
     }
     const { session, generation, loaded, load, attach, handleCall } = this.#options;
     const { cell, signal, onProgress, onToolProgress } = ofCall;

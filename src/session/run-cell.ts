@@ -29,6 +29,8 @@ export interface CellRun {
   readonly questionTimeoutMs: number;
   /** Names of the servers that are starting for this session. */
   readonly startingServers: () => readonly string[];
+  /** What the next cell finds if the sandbox ends: the hint of the error. */
+  readonly whatRemains: () => string;
 }
 
 /** How a cell ended: the answer without the parts that the session adds. */
@@ -221,7 +223,7 @@ function atDeadline(run: CellRun, awaited: readonly string[]): BridgeError {
 function judgeLoss(end: KernelEnd, run: CellRun, cause: Cause | undefined): Verdict {
   if (cause === undefined) {
     const error = new BridgeError('SESSION_LOST', `the session ended while the cell ran: ${end.reason}`, {
-      hint: 'Its variables and files are gone; the next cell runs in a new session.',
+      hint: run.whatRemains(),
     });
     return { status: 'error', exitCode: 1, error: reportError(error) };
   }
@@ -230,9 +232,7 @@ function judgeLoss(end: KernelEnd, run: CellRun, cause: Cause | undefined): Verd
   const error = new BridgeError(
     cause === 'deadline' ? 'CELL_DEADLINE' : 'CELL_CANCELLED',
     `${what} and its session was ended, because ${end.reason}`,
-    {
-      hint: 'Its variables and files are gone; the next cell runs in a new session.',
-    },
+    { hint: run.whatRemains() },
   );
   return { ...STATUS_OF[cause], error: reportError(error) };
 }

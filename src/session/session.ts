@@ -5,13 +5,18 @@
 
 import { unlessAborted } from '../base/cancel.ts';
 import type { CellAnswer, CellRequest, EngineReport } from '../base/cell.ts';
-import { BridgeError } from '../base/errors.ts';
-import { MAX_REPORTED_NAMES, START_GRACE_MS, START_TIMEOUT_MS } from '../base/limits.ts';
+import { BridgeError, messageOf } from '../base/errors.ts';
+import { MAX_REPORTED_NAMES, RESTORE_TIMEOUT_MS, START_GRACE_MS, START_TIMEOUT_MS } from '../base/limits.ts';
+import { escapeControls } from '../base/log.ts';
 import type { ServerReference } from '../protocol/frames.ts';
+import type { StoredCheckpoint } from './checkpoint-store.ts';
 import type { KernelConnection } from './connection.ts';
+import type { StateMethod } from './dispatch.ts';
 import { standInNotice } from './engine-report.ts';
+import { Keeper, type KeeperOptions, NOT_RESTORED, type Restored } from './keeper.ts';
 import { type Kernel, type KernelOptions, startKernel } from './kernel.ts';
 import type { RecordedCell, SessionRecorder } from './recorder.ts';
+import { describeRestored, describeSaved } from './restored.ts';
 import { type CellOutcome, isPythonName, runCell } from './run-cell.ts';
 
 /** What a session needs besides its own name and state. */
@@ -22,7 +27,7 @@ export interface SessionOptions
     | 'generation'
     | 'loaded'
     | 'load'
-    | 'onReset'
+    | 'onStateCall'
     | 'onProgress'
     | 'onSandbox'
     | 'signal'
@@ -41,6 +46,8 @@ export interface SessionOptions
   readonly startingServers: () => readonly string[];
   readonly savedTools: () => Promise<readonly { readonly name: string; readonly source: string }[]>;
   readonly recorder?: SessionRecorder | undefined;
+  /** Undefined if no checkpoints are taken. */
+  readonly checkpoints?: Omit<KeeperOptions, 'logger' | 'isBusy'> | undefined;
   /** Called when a sandbox of the session has ended. Must not throw. */
   readonly onSandboxEnd?: ((session: string) => void) | undefined;
 }
@@ -51,6 +58,8 @@ type Names = NonNullable<CellOutcome['names']>;
 interface Loss {
   readonly reason: string;
   readonly names: Names | undefined;
+  /** Number of the last cell that ended in it. */
+  readonly cell: number;
 }
 
 export class Session {
@@ -78,12 +87,22 @@ export class Session {
   #reportedEngine: string | undefined;
   #sentDiscovered = '';
   #isResetPending = false;
+  /** What the running cell has asked for. */
+  #wanted: { readonly method: 'checkpoint' | 'restore'; readonly name: string | undefined } | undefined;
   #idleTimer: NodeJS.Timeout | undefined;
   #lastUsed = 0;
+  readonly #keeper: Keeper | undefined;
+  /** What the sandbox got from an earlier one, kept until an answer has reported it; or why it got nothing. */
+  #restored: Restored | string | undefined;
+  #isEnding = false;
+  #isHeldReported = false;
 
   constructor(name: string, options: SessionOptions) {
     this.name = name;
     this.#options = options;
+    this.#keeper =
+      options.checkpoints &&
+      new Keeper(name, { ...options.checkpoints, logger: options.logger, isBusy: () => this.isBusy });
   }
 
   /** Whether a cell runs or waits, or a sandbox starts. */
@@ -91,8 +110,9 @@ export class Session {
     return this.#waiting > 0 || this.#starting !== undefined;
   }
 
+  /** Whether it has a sandbox that is not about to be ended. */
   get isLive(): boolean {
-    return this.#kernel !== undefined;
+    return this.#kernel !== undefined && !this.#isEnding;
   }
 
   /** When the last cell ended, in ms of `performance.now()`. */
@@ -106,6 +126,7 @@ export class Session {
    */
   run(request: CellRequest): Promise<CellAnswer> {
     clearTimeout(this.#idleTimer);
+    this.#keeper?.cellBegins();
     this.#waiting += 1;
     const answer = this.#queue.then(() => this.#runNow(request));
     this.#queue = answer.catch(() => undefined).then(() => this.#rest());
@@ -116,19 +137,35 @@ export class Session {
   async end(reason: string): Promise<void> {
     clearTimeout(this.#idleTimer);
     this.#closing.abort();
+    if (this.#keeper !== undefined) {
+      await this.#keeper.close(this.isBusy ? undefined : this.#kernel);
+    }
     await Promise.all([this.#killAll(reason), this.#starting?.catch(() => undefined)]);
     // The engine may have started one meanwhile.
     await this.#killAll(reason);
   }
 
+  /** Lets other bridges have a session that this one no longer keeps. */
+  async release(): Promise<void> {
+    await this.#keeper?.release();
+  }
+
   /**
-   * Ends the kernel of a session that is not busy. The loss is noted before the kernel ends, so a cell that arrives
-   * meanwhile gets a new kernel.
+   * Saves the state of a session that is not busy, and ends its kernel. A cell that arrives while it is saved keeps the
+   * kernel. The loss is noted before the kernel ends, so a cell that arrives meanwhile gets a new kernel.
    */
   async endIdle(reason: string): Promise<void> {
     clearTimeout(this.#idleTimer);
     const kernel = this.#kernel;
-    if (kernel !== undefined) {
+    if (kernel === undefined || this.#isEnding) {
+      return;
+    }
+    this.#isEnding = true;
+    if (this.#keeper !== undefined) {
+      await this.#keeper.saveLast(kernel);
+    }
+    this.#isEnding = false;
+    if (!this.isBusy && this.#kernel === kernel) {
       this.#noteEnd(kernel, reason);
       await kernel.connection.kill(reason);
     }
@@ -145,16 +182,18 @@ export class Session {
     await this.#options.recorder?.cellStarted(run, request, [...this.#loaded]);
     const engine = this.#takeEngineReport(kernel);
     const loss = this.#loss;
-    const notices = [...this.#takeLossNotice(), ...standInNotices(engine)];
+    const restored = this.#restored;
+    const notices = [...this.#takeStateNotice(), ...standInNotices(engine)];
     const { names, ...outcome } = await this.#runRecorded(kernel, run, request);
     this.#names = names ?? this.#names;
     const servers = [...this.#loaded].toSorted();
+    const saved = await this.#carryOut(kernel);
     if (this.#isResetPending) {
       this.#reset();
     }
     const isSeen = outcome.status !== 'cancelled';
     if (!isSeen) {
-      this.#reportAgain(loss);
+      this.#reportAgain(loss, restored);
     }
     return {
       ...outcome,
@@ -162,7 +201,7 @@ export class Session {
       servers,
       session: this.name,
       timeoutSeconds: request.timeoutMs / 1000,
-      notices: [...notices, ...(isSeen ? [...this.#takeDefinedNotice(), ...this.#takeLoadedNotice()] : [])],
+      notices: [...notices, ...saved, ...(isSeen ? [...this.#takeDefinedNotice(), ...this.#takeLoadedNotice()] : [])],
       engine,
     };
   }
@@ -178,7 +217,8 @@ export class Session {
       onProgress: request.onProgress,
       person: request.person,
       questionTimeoutMs: this.#options.questionTimeoutMs,
-      startingServers: () => this.#options.startingServers().filter((name) => this.#loaded.has(name)),
+      startingServers: () => this.#startingServers(),
+      whatRemains: () => this.#whatRemains(),
     });
     const durationMs = performance.now() - start;
     logger.debug(
@@ -186,6 +226,61 @@ export class Session {
     );
     this.#options.recorder?.cellEnded(run, outcome, durationMs);
     return outcome;
+  }
+
+  /** What the code of a cell asks of its session is done when the cell has ended. */
+  async #onStateCall(method: StateMethod, params: Readonly<Record<string, unknown>>): Promise<unknown> {
+    if (method === 'reset') {
+      this.#isResetPending = true;
+      return null;
+    }
+    if (this.#keeper === undefined) {
+      throw new BridgeError('CALL_REFUSED', 'checkpoints are off', {
+        hint: 'The user can allow them: MCP_BRIDGE_CHECKPOINT=auto.',
+      });
+    }
+    if (method === 'checkpoints') {
+      return this.#keeper.list();
+    }
+    const name = checkpointName(params['name'], method === 'checkpoint');
+    if (method === 'restore') {
+      await this.#keeper.check(name ?? '');
+    }
+    this.#wanted = { method, name };
+    return null;
+  }
+
+  /** Returns the notices. */
+  async #carryOut(kernel: Kernel): Promise<string[]> {
+    const wanted = this.#wanted;
+    this.#wanted = undefined;
+    if (wanted === undefined || this.#keeper === undefined || this.#kernel !== kernel) {
+      return [];
+    }
+    const { method, name } = wanted;
+    const what = name === undefined ? 'the checkpoint' : `the checkpoint '${name}'`;
+    try {
+      if (method === 'checkpoint') {
+        return [describeSaved(await this.#keeper.saveAs(kernel, this.#cells, [...this.#loaded], name), name)];
+      }
+      await this.#keeper.restoreFrom(name ?? '');
+      this.#leave('runtime.restore() was called');
+      return [`The next cell continues from ${what}.`];
+    } catch (error) {
+      const verb = method === 'checkpoint' ? 'write' : 'read';
+      return [`The bridge cannot ${verb} ${what}: ${escapeControls(messageOf(error))}.`];
+    }
+  }
+
+  #startingServers(): string[] {
+    return this.#options.startingServers().filter((name) => this.#loaded.has(name));
+  }
+
+  #whatRemains(): string {
+    const saved = this.#keeper?.saved;
+    return saved === undefined
+      ? 'Its variables and files are gone; the next cell runs in a new session.'
+      : `The next cell continues with what the session had after cell ${saved.cell}.`;
   }
 
   /** Starts a kernel, or joins a start whose cell was cancelled. */
@@ -209,12 +304,89 @@ export class Session {
     }
   }
 
+  /** A kernel with the state of the newest checkpoint. One that cannot be restored leaves nothing behind. */
   async #start(timeoutMs: number): Promise<Kernel> {
+    const stored = await this.#openCheckpoint();
+    const kernel = await this.#startKernel(timeoutMs).catch(async (error: unknown) => {
+      await stored?.close();
+      throw error;
+    });
+    const failure = stored && (await this.#restore(kernel, stored));
+    if (failure === undefined) {
+      this.#enter(kernel);
+      return kernel;
+    }
+    void kernel.connection.kill('its state could not be restored');
+    await this.#keeper?.setAside();
+    this.#restored = `${failure}. To try again: runtime.restore("${NOT_RESTORED}")`;
+    const fresh = await this.#startKernel(timeoutMs);
+    this.#enter(fresh);
+    return fresh;
+  }
+
+  #enter(kernel: Kernel): void {
+    this.#kernel = kernel;
+    void kernel.connection.ended.then(({ reason }) => this.#noteEnd(kernel, reason));
+    this.#startIdleTimer();
+  }
+
+  async #openCheckpoint(): Promise<StoredCheckpoint | undefined> {
+    try {
+      return await this.#keeper?.open();
+    } catch (error) {
+      this.#restored = messageOf(error);
+      return undefined;
+    }
+  }
+
+  /** Undefined if it was restored, else the reason. */
+  async #restore(kernel: Kernel, stored: StoredCheckpoint): Promise<string | undefined> {
+    const { connection } = kernel;
+    const { facts } = stored;
+    this.#onStartProgress?.({ message: 'restoring the session' });
+    connection.checkpoints.offer(stored);
+    try {
+      const { error, names, status } = await this.#runRestoringCell(kernel, facts.cell);
+      const report = connection.checkpoints.takeRestored();
+      if (status !== 'success' || report === undefined) {
+        return `${error?.exception ?? error?.code ?? ''} ${error?.message ?? status}`.trim();
+      }
+      this.#names = names;
+      this.#cells = Math.max(this.#cells, facts.cell);
+      facts.servers.forEach((server) => this.#loaded.add(server));
+      this.#restored = { facts, report };
+      return undefined;
+    } finally {
+      await stored.close();
+    }
+  }
+
+  /** A cell without code, which calls may use to load packages; its output is dropped. */
+  async #runRestoringCell({ connection }: Kernel, cell: number): Promise<CellOutcome> {
+    return runCell(connection, {
+      frame: { cell, code: '', restore: true, ...(await this.#serversForFrame()) },
+      timeoutMs: RESTORE_TIMEOUT_MS,
+      signal: this.#closing.signal,
+      questionTimeoutMs: this.#options.questionTimeoutMs,
+      startingServers: () => this.#startingServers(),
+      whatRemains: () => '',
+    });
+  }
+
+  async #startKernel(timeoutMs: number): Promise<Kernel> {
     this.#generation += 1;
     this.#isResetPending = false;
     this.#sentDiscovered = '';
     const { signal } = this.#closing;
-    const { capabilitySummary, autoload, savedTools, recorder, onSandboxEnd, ...options } = this.#options;
+    const {
+      capabilitySummary,
+      autoload,
+      savedTools,
+      recorder,
+      onSandboxEnd,
+      checkpoints: _,
+      ...options
+    } = this.#options;
     const run = { session: this.name, generation: this.#generation };
     const saved = await unlessAborted(savedTools(), signal);
     this.#defined = saved.map(({ name }) => name);
@@ -229,14 +401,11 @@ export class Session {
       },
       loaded: this.#loaded,
       load: (server) => this.#load(server),
-      onReset: () => {
-        this.#isResetPending = true;
-      },
+      onStateCall: (method, params) => this.#onStateCall(method, params),
       onProgress: (progress) => this.#onStartProgress?.(progress),
       onSandbox: (connection) => this.#keep(connection),
       signal,
     });
-    this.#kernel = kernel;
     const where = `${kernel.connection.sandbox.id} on ${kernel.engine.name}`;
     options.logger.debug(`session ${this.name}: sandbox ${where} is ready`);
     recorder?.sessionStarted(run, kernel.engine);
@@ -244,9 +413,7 @@ export class Session {
       options.logger.debug(`session ${this.name}: sandbox ${where} ended, because ${reason}`);
       recorder?.sessionEnded(run, reason);
       onSandboxEnd?.(this.name);
-      this.#noteEnd(kernel, reason);
     });
-    this.#startIdleTimer();
     return kernel;
   }
 
@@ -278,8 +445,9 @@ export class Session {
   }
 
   /** No client reads the answer of a cancelled cell, so the next answer repeats its notices. */
-  #reportAgain(loss: Loss | undefined): void {
+  #reportAgain(loss: Loss | undefined, restored: Restored | string | undefined): void {
     this.#loss ??= loss;
+    this.#restored ??= restored;
     this.#reportedEngine = undefined;
   }
 
@@ -303,19 +471,26 @@ export class Session {
       return;
     }
     this.#kernel = undefined;
-    this.#loss = { reason, names: this.#names };
+    this.#loss = { reason, names: this.#names, cell: this.#cells };
     this.#names = undefined;
+    this.#keeper?.sandboxEnded();
   }
 
   /** Forgets the kernel at once, without waiting for its end. */
   #reset(): void {
-    const kernel = this.#kernel;
     this.#isResetPending = false;
+    this.#loaded.clear();
+    void this.#keeper?.forget();
+    this.#leave('runtime.reset() was called');
+  }
+
+  #leave(reason: string): void {
+    const kernel = this.#kernel;
     this.#kernel = undefined;
     this.#names = undefined;
     this.#loss = undefined;
-    this.#loaded.clear();
-    void kernel?.connection.kill('runtime.reset() was called');
+    this.#keeper?.sandboxEnded();
+    void kernel?.connection.kill(reason);
   }
 
   /** The loaded servers, and the configured ones if they changed since the kernel last got them. */
@@ -340,16 +515,35 @@ export class Session {
     return engine;
   }
 
-  #takeLossNotice(): string[] {
-    const loss = this.#loss;
+  #takeStateNotice(): string[] {
+    const [loss, restored] = [this.#loss, this.#restored];
     this.#loss = undefined;
-    return loss === undefined ? [] : [describeLoss(loss)];
+    this.#restored = undefined;
+    const held = this.#takeHeldNotice();
+    if (typeof restored === 'object') {
+      return [describeRestored(restored, loss), ...held];
+    }
+    const failure = restored === undefined ? [] : [`Its checkpoint was not restored: ${escapeControls(restored)}.`];
+    return [...(loss === undefined ? failure : [[describeLoss(loss), ...failure].join(' ')]), ...held];
+  }
+
+  #takeHeldNotice(): string[] {
+    const pid = this.#isHeldReported ? undefined : this.#keeper?.heldBy;
+    this.#isHeldReported ||= pid !== undefined;
+    return pid === undefined
+      ? []
+      : [
+          `Another bridge (process ${pid}) uses the session '${this.name}'. This is a copy, which ends with this bridge; use another name to keep its state.`,
+        ];
   }
 
   /** Called after each cell. */
   #rest(): void {
     this.#waiting -= 1;
     this.#lastUsed = performance.now();
+    if (this.#kernel !== undefined) {
+      this.#keeper?.cellEnded(this.#kernel, this.#cells, [...this.#loaded]);
+    }
     this.#startIdleTimer();
   }
 
@@ -377,6 +571,19 @@ function throwIfCancelled({ signal }: CellRequest): void {
   if (signal?.aborted === true) {
     throw new BridgeError('CELL_CANCELLED', 'the client cancelled the cell before it began');
   }
+}
+
+/** As of artifacts and jobs. */
+const CHECKPOINT_NAME = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/;
+
+function checkpointName(name: unknown, isOptional: boolean): string | undefined {
+  if (isOptional && (name === undefined || name === null)) {
+    return undefined;
+  }
+  if (typeof name !== 'string' || !CHECKPOINT_NAME.test(name)) {
+    throw new BridgeError('CALL_REFUSED', 'the name of a checkpoint must have 1 to 64 letters, digits and "_.-"');
+  }
+  return name;
 }
 
 /** Names from the sandbox that may appear in a sentence of ours: only identifiers, few and short. */

@@ -68,6 +68,7 @@ export class Sessions {
       }
       if (!session.isLive && !session.isBusy) {
         this.#sessions.delete(name);
+        void session.release();
       }
     }
   }

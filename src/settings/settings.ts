@@ -147,9 +147,17 @@ const DEFINITIONS = {
   idleTimeoutMs: {
     variable: 'MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT',
     default: '300',
-    meaning: 'How long a session may be idle before it ends and its state is lost.',
+    meaning: 'How long a session may be idle before its state is saved and its sandbox ends.',
     allowed: 'a duration from 100ms to 576h, such as 300, 90s or 15m',
     schema: z.string().transform(parseDurationMs).pipe(z.int().min(100).max(MAX_IDLE_MS)),
+  },
+  checkpoint: {
+    variable: 'MCP_BRIDGE_CHECKPOINT',
+    default: 'auto',
+    meaning:
+      'When the state of a session is saved: `auto` after cells and before its sandbox ends, `idle` only before, `off` never.',
+    allowed: 'auto, idle or off',
+    schema: oneOf(['auto', 'idle', 'off']),
   },
   approvalTimeoutMs: {
     variable: 'MCP_BRIDGE_APPROVAL_TIMEOUT',

@@ -31,7 +31,8 @@ describe.each(engine === undefined ? [] : sampled)('the samples of %s', (file) =
 
   it.each(readSamples(file))('$place', async (sample) => {
     const answer = await bridge?.runPython(sample.code, sample.arguments);
-    expect(answer?.text).toBe(sample.answer);
+    // The time of a checkpoint.
+    expect(answer?.text.replace(/\(\d\d:\d\d\)/, '(12:04)')).toBe(sample.answer);
   });
 });
 

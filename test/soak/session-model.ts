@@ -41,7 +41,11 @@ export class SessionModel {
     }
     const count = Number(HEADER.exec(answer.lines[0] ?? '')?.[1] ?? Number.NaN);
     const isLossReported = answer.notices.includes('State was lost');
-    if (isLossReported) {
+    if (answer.notices.includes('Restored ')) {
+      // From a checkpoint after any earlier cell.
+      const most = Math.max(...this.#counts) + this.#unanswered;
+      this.#counts = new Set(Array.from({ length: most + 1 }, (_, possibly) => possibly));
+    } else if (isLossReported) {
       // Cells that were cancelled since the loss had no answer, but may have counted.
       this.#counts = new Set(Array.from({ length: this.#unanswered + 1 }, (_, possibly) => possibly));
     }

@@ -123,6 +123,7 @@ export async function openKernel(options: Partial<Parameters<typeof startKernel>
         timeoutMs: 10_000,
         questionTimeoutMs: 60_000,
         startingServers: () => [],
+        whatRemains: () => 'Its variables and files are gone; the next cell runs in a new session.',
         ...run,
       }),
   };

@@ -162,6 +162,9 @@ function largeRequests(amount: Amount): Flood {
     list_artifacts: '{"more": LARGE}',
     to_toon: '{"value": LARGE}',
     start_job: '{"name": LARGE}',
+    checkpoint: '{"name": LARGE}',
+    restore: '{"name": LARGE}',
+    checkpoints: '{"more": LARGE}',
   };
   const methods = Object.keys(given) as CallMethod[];
   const requests = Object.entries(given).map(([method, params]) => `lambda: ("${method}", ${params})`);
@@ -239,6 +242,10 @@ function frames(amount: Amount): Flood[] {
     ['display', 'of 3 MiB in base64', `type="display", cell=CELL, mime_type="image/png", base64="A" * (4 * MIB)`],
     ['progress', 'of 7 MiB', `type="progress", done=1, total=2, message=LARGE`],
     ['job_ended', 'with 7 MiB', 'type="job_ended", name=LARGE'],
+    ['checkpoint_part', 'of 7 MiB', 'type="checkpoint_part", data=LARGE'],
+    ['checkpoint_end', 'with 7 MiB', 'type="checkpoint_end", ok=False, reason=LARGE'],
+    ['want_checkpoint', 'with 7 MiB', 'type="want_checkpoint", offset=0, size=1, more=LARGE'],
+    ['restored', 'with 7 MiB', 'type="restored", variables=1, files=1, lost=LARGE, omitted=0'],
     ['code_pack', 'of 7 MiB', 'type="code_pack", data=LARGE'],
     ['ready', 'with 7 MiB', 'type="ready", protocol_version=1, python_version=LARGE, platform=""'],
     ['result', 'of another cell with 7 MiB', 'type="result", cell=CELL + 1, outcome="ok", value=LARGE'],

@@ -7,6 +7,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { BridgeError, messageOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
+import { currentOwner } from '../../base/owner.ts';
 import { endTree, hasEnded } from '../../base/process-tree.ts';
 import { type EngineCommand, hasSpoken, openPipe, type PipeProcess, runEngineCommand } from '../client.ts';
 import { clientEnvironment, type Environment } from '../client-env.ts';
@@ -20,7 +21,6 @@ import type {
   StartRequest,
   SweepOptions,
 } from '../engine.ts';
-import { currentOwner } from '../owner.ts';
 import { readHardLimits } from '../process-limits.ts';
 import { createSandbox } from '../sandbox.ts';
 import { buildRunArguments, checkOptions, type SandboxOptions } from './argv.ts';

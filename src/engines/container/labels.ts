@@ -2,7 +2,7 @@
  * Writes and reads the labels of our containers. They contain what a sweep needs, and nothing private: anyone who uses the same
  * engine can read them.
  */
-import type { Owner } from '../owner.ts';
+import type { Owner } from '../../base/owner.ts';
 
 const PREFIX = 'mcp-server-code-execution-mode';
 

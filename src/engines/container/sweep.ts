@@ -3,9 +3,9 @@
  * bridge are never touched.
  */
 import { setTimeout } from 'node:timers/promises';
+import { isOwnerGone } from '../../base/owner.ts';
 import { type CommandResult, type EngineCommand, runEngineCommand } from '../client.ts';
 import type { EngineName } from '../engine.ts';
-import { isOwnerGone } from '../owner.ts';
 import { INSTANCE_LABEL, readLabels, type SandboxLabels } from './labels.ts';
 
 export interface ListedContainer {

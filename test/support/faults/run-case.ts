@@ -105,7 +105,7 @@ async function checkNextCall(course: Course): Promise<void> {
   const kept = await caller.run(`print(globals().get("before_the_case"))\n${SEARCH_FOR_CANARIES}`, { timeout: 30 });
   const [state, ...found] = kept.stdout.split('\n');
   const texts = caller.texts.get(ATTACKED) ?? [];
-  if (state !== fault.id && !texts.some((text) => text.includes('State was lost'))) {
+  if (state !== fault.id && !texts.some((text) => /State was lost|Restored \d/.test(text))) {
     note(course, 'G4', `the state was lost, and no answer said so: ${kept.text.slice(0, 300)}`);
   }
   if (String(found) !== 'none') {

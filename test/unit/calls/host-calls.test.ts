@@ -101,7 +101,7 @@ test('every method of the protocol has an answer, except those of the session', 
   const { refusal } = setUp();
   const refused = await Promise.all(CALL_METHODS.map(async (method) => (await refusal(method))?.message ?? ''));
   const unknown = CALL_METHODS.filter((_, index) => refused[index]?.startsWith('there is no method') === true);
-  expect(unknown).toEqual(['start_job', 'reset']);
+  expect(unknown).toEqual(['start_job', 'reset', 'checkpoint', 'restore', 'checkpoints']);
 });
 
 describe('call_tool', () => {

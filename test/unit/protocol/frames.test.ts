@@ -20,6 +20,9 @@ it('has these frames of the host', () => {
     'answer_part',
     'answer',
     'call_progress',
+    'save_checkpoint',
+    'checkpoint_taken',
+    'checkpoint_data',
   ]);
 });
 
@@ -33,6 +36,10 @@ it('has these frames of the sandbox', () => {
     'job_ended',
     'display',
     'progress',
+    'checkpoint_part',
+    'checkpoint_end',
+    'want_checkpoint',
+    'restored',
     'result',
   ]);
 });
@@ -60,6 +67,9 @@ it('has these call methods', () => {
     'to_toon',
     'start_job',
     'reset',
+    'checkpoint',
+    'restore',
+    'checkpoints',
   ]);
 });
 

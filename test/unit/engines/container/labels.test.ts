@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { currentOwner, isOwnerGone } from '../../../../src/base/owner.ts';
 import {
   INSTANCE_LABEL,
   readLabels,
@@ -6,7 +7,6 @@ import {
   writeLabels,
 } from '../../../../src/engines/container/labels.ts';
 import { isOrphan, parseListing } from '../../../../src/engines/container/sweep.ts';
-import { currentOwner, isOwnerGone } from '../../../../src/engines/owner.ts';
 
 const labels: SandboxLabels = {
   instanceId: 'a1b2',

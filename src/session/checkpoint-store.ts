@@ -1,0 +1,336 @@
+/**
+ * Checkpoints on the host's disk: one file for each session, in a folder that only the user can read.
+ *
+ * A file is what the sandbox wrote, then facts as JSON, then a footer: the length of the JSON, the SHA-256 of all before it,
+ * and a mark. It appears by a rename, so there is never a part of one. The hash finds files that were cut or changed.
+ */
+import { createHash, randomUUID } from 'node:crypto';
+import { constants } from 'node:fs';
+import { copyFile, type FileHandle, lstat, readdir, rm, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { z } from 'zod';
+import { messageOf } from '../base/errors.ts';
+import type { Logger } from '../base/log.ts';
+import { replaceFile } from '../state/file-system.ts';
+import {
+  ensureDirectory,
+  OWNER_ONLY_FILE,
+  openRegularFile,
+  readBounded,
+  refuseSecondLink,
+  TEMPORARY_SUFFIX,
+} from '../state/state-files.ts';
+import { type Claim, claimSession, readHolder } from './session-claim.ts';
+
+const SUFFIX = '.checkpoint';
+const CLAIM_SUFFIX = '.claim';
+/** Beside a named checkpoint: its key, because the name of the file is a hash. */
+const KEY_SUFFIX = '.key';
+const MAX_KEY_BYTES = 4_096;
+/** In the folder of one bridge. */
+const OWNER_FILE = 'bridge.claim';
+const MARK = Buffer.from('mcpcp001');
+const HASH_BYTES = 32;
+const FOOTER_BYTES = 4 + HASH_BYTES + MARK.length;
+const MAX_FACTS_BYTES = 1024 * 1024;
+const READ_BYTES = 1024 * 1024;
+
+const FactsSchema = z.object({
+  session: z.string(),
+  /** The last cell before it. */
+  cell: z.int().nonnegative(),
+  /** ISO 8601. */
+  savedAt: z.string(),
+  python: z.string(),
+  engine: z.string(),
+  variables: z.int().nonnegative(),
+  files: z.int().nonnegative(),
+  lost: z.array(z.object({ name: z.string(), reason: z.string() })),
+  servers: z.array(z.string()),
+});
+
+/** What the host knows of a checkpoint. Names and reasons of `lost` come from the sandbox. */
+export type CheckpointFacts = z.infer<typeof FactsSchema>;
+
+/** A stored checkpoint, open for reading. */
+export interface StoredCheckpoint {
+  readonly facts: CheckpointFacts;
+  read(offset: number, size: number): Promise<Buffer>;
+  close(): Promise<void>;
+}
+
+/** A checkpoint that is being written. Call `commit` or `discard` once. */
+export interface CheckpointWriter {
+  restart(): Promise<void>;
+  write(part: Buffer): Promise<void>;
+  commit(facts: CheckpointFacts): Promise<void>;
+  discard(): Promise<void>;
+}
+
+export class CheckpointStore {
+  readonly #folder: string;
+  readonly #logger: Logger;
+  readonly #isOwn: boolean;
+
+  #owned: Promise<void> | undefined;
+
+  /** `folder` is created with the first checkpoint. `isOwn`: it belongs to this process, and ends with it. */
+  constructor(folder: string, logger: Logger, { isOwn }: { readonly isOwn: boolean }) {
+    this.#folder = folder;
+    this.#logger = logger;
+    this.#isOwn = isOwn;
+  }
+
+  async begin(session: string): Promise<CheckpointWriter> {
+    if (this.#isOwn) {
+      this.#owned ??= this.#own();
+      await this.#owned;
+    }
+    await ensureDirectory(this.#folder);
+    const path = this.#pathOf(session);
+    const temporary = `${path}.${randomUUID()}${TEMPORARY_SUFFIX}`;
+    const file = await openRegularFile(temporary, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL);
+    return new Writer(file, temporary, path);
+  }
+
+  /** Undefined if there is none. Rejects if the file is not what was written. */
+  async open(session: string): Promise<StoredCheckpoint | undefined> {
+    const path = this.#pathOf(session);
+    let file: FileHandle;
+    try {
+      file = await openRegularFile(path);
+    } catch (error) {
+      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') {
+        return undefined;
+      }
+      throw damaged(path, messageOf(error));
+    }
+    try {
+      const { facts, bytes } = await verify(file);
+      return {
+        facts,
+        read: async (offset, size) => readAt(file, offset, Math.max(0, Math.min(size, bytes - offset))),
+        close: () => file.close(),
+      };
+    } catch (error) {
+      await file.close();
+      throw damaged(path, messageOf(error));
+    }
+  }
+
+  /** Removes the checkpoint of a session, if there is one. */
+  async remove(session: string): Promise<void> {
+    await rm(this.#pathOf(session), { force: true }).catch((error: unknown) => {
+      this.#logger.warning(`cannot remove a checkpoint: ${messageOf(error)}`);
+    });
+  }
+
+  /** Copies a checkpoint, over another one if there is one. */
+  async copy(from: string, to: string): Promise<void> {
+    const target = this.#pathOf(to);
+    const temporary = `${target}.${randomUUID()}${TEMPORARY_SUFFIX}`;
+    try {
+      await copyFile(this.#pathOf(from), temporary, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
+      await writeFile(`${target}${KEY_SUFFIX}`, to, { mode: OWNER_ONLY_FILE });
+      await replaceFile(temporary, target);
+    } catch (error) {
+      await rm(temporary, { force: true });
+      throw error;
+    }
+  }
+
+  /** Facts of the checkpoints whose key starts with this, the oldest first. Damaged ones are left out. */
+  async list(prefix: string): Promise<readonly { readonly key: string; readonly facts: CheckpointFacts }[]> {
+    const names = (await readdir(this.#folder).catch(() => [])).filter((name) => name.endsWith(KEY_SUFFIX));
+    const keys = await Promise.all(
+      names.map((name) => readBounded(join(this.#folder, name), MAX_KEY_BYTES).catch(() => Buffer.alloc(0))),
+    );
+    const wanted = keys.map((key) => key.toString('utf8')).filter((key) => key.startsWith(prefix));
+    const found = await Promise.all(wanted.map(async (key) => ({ key, facts: await this.#facts(key) })));
+    return found
+      .flatMap(({ key, facts }) => (facts === undefined ? [] : [{ key, facts }]))
+      .toSorted((a, b) => a.facts.savedAt.localeCompare(b.facts.savedAt));
+  }
+
+  async #facts(session: string): Promise<CheckpointFacts | undefined> {
+    const stored = await this.open(session).catch(() => undefined);
+    await stored?.close();
+    return stored?.facts;
+  }
+
+  /** Removes every checkpoint. */
+  async clear(): Promise<void> {
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  /** Reserves a session for this process. The answer names the process that has it, if there is one. */
+  async claim(session: string): Promise<Claim | { readonly pid: number }> {
+    await ensureDirectory(this.#folder);
+    const path = this.#pathOf(session);
+    const claim = await claimSession(`${path}${CLAIM_SUFFIX}`);
+    if (!('pid' in claim)) {
+      // What a bridge that was killed had begun to write.
+      await this.#removeTemporary(basename(path));
+    }
+    return claim;
+  }
+
+  async #removeTemporary(start: string): Promise<void> {
+    const names = (await readdir(this.#folder)).filter(
+      (name) => name.startsWith(`${start}.`) && name.endsWith(TEMPORARY_SUFFIX),
+    );
+    await Promise.all(names.map((name) => rm(join(this.#folder, name), { force: true })));
+  }
+
+  /** Marks the folder as that of this process, for `sweepCheckpoints`. */
+  async #own(): Promise<void> {
+    await ensureDirectory(this.#folder);
+    await claimSession(join(this.#folder, OWNER_FILE));
+  }
+
+  /** Removes checkpoints that are too old, then the oldest until the others fit. Those of `kept` stay. */
+  async prune(
+    kept: ReadonlySet<string>,
+    limits: { readonly maxBytes: number; readonly maxAgeMs: number },
+  ): Promise<void> {
+    const mine = new Set([...kept].map((session) => this.#pathOf(session)));
+    const paths = (await readdir(this.#folder).catch(() => []))
+      .filter((name) => name.endsWith(SUFFIX) || name.endsWith(TEMPORARY_SUFFIX))
+      .map((name) => join(this.#folder, name));
+    const found = await Promise.all(
+      paths.map(async (path) => ({ path, stats: await lstat(path).catch(() => undefined) })),
+    );
+    let bytes = 0;
+    for (const { path, stats } of found.toSorted((a, b) => (b.stats?.mtimeMs ?? 0) - (a.stats?.mtimeMs ?? 0))) {
+      bytes += stats?.size ?? 0;
+      const isOld = stats !== undefined && Date.now() - stats.mtimeMs > limits.maxAgeMs;
+      if (!mine.has(path) && (isOld || bytes > limits.maxBytes) && !path.endsWith(TEMPORARY_SUFFIX)) {
+        await rm(path, { force: true });
+      } else if (isOld && path.endsWith(TEMPORARY_SUFFIX)) {
+        await rm(path, { force: true });
+      }
+    }
+  }
+
+  /** Names of sessions come from clients, so a file is named by a hash. */
+  #pathOf(session: string): string {
+    return join(this.#folder, `${createHash('sha256').update(session).digest('hex').slice(0, 32)}${SUFFIX}`);
+  }
+}
+
+/** Removes what bridges that were killed have kept for themselves, below `folder`. */
+export async function sweepCheckpoints(folder: string): Promise<void> {
+  for (const name of await readdir(folder).catch(() => [])) {
+    const owner = join(folder, name, OWNER_FILE);
+    const isOwned = await lstat(owner).then(
+      () => true,
+      () => false,
+    );
+    if (isOwned && (await readHolder(owner)) === undefined) {
+      await rm(join(folder, name), { recursive: true, force: true });
+    }
+  }
+}
+
+class Writer implements CheckpointWriter {
+  readonly #file: FileHandle;
+  readonly #temporary: string;
+  readonly #path: string;
+  #hash = createHash('sha256');
+  #bytes = 0;
+
+  constructor(file: FileHandle, temporary: string, path: string) {
+    this.#file = file;
+    this.#temporary = temporary;
+    this.#path = path;
+  }
+
+  async restart(): Promise<void> {
+    await this.#file.truncate(0);
+    this.#hash = createHash('sha256');
+    this.#bytes = 0;
+  }
+
+  async write(part: Buffer): Promise<void> {
+    this.#hash.update(part);
+    await writeAll(this.#file, part, this.#bytes);
+    this.#bytes += part.length;
+  }
+
+  async commit(facts: CheckpointFacts): Promise<void> {
+    try {
+      const json = Buffer.from(JSON.stringify(facts));
+      await this.write(json);
+      const length = Buffer.alloc(4);
+      length.writeUInt32BE(json.length);
+      const footer = Buffer.concat([length, this.#hash.update(length).digest(), MARK]);
+      await writeAll(this.#file, footer, this.#bytes);
+      await this.#file.close();
+      await replaceFile(this.#temporary, this.#path);
+    } catch (error) {
+      await this.discard();
+      throw error;
+    }
+  }
+
+  async discard(): Promise<void> {
+    await this.#file.close().catch(() => undefined);
+    await rm(this.#temporary, { force: true }).catch(() => undefined);
+  }
+}
+
+async function writeAll(file: FileHandle, data: Buffer, position: number): Promise<void> {
+  for (let done = 0; done < data.length; ) {
+    const { bytesWritten } = await file.write(data, done, data.length - done, position + done);
+    done += bytesWritten;
+  }
+}
+
+/** At most `size` bytes; fewer at the end of the file. */
+async function readAt(file: FileHandle, position: number, size: number): Promise<Buffer> {
+  const buffer = Buffer.allocUnsafe(size);
+  let done = 0;
+  while (done < size) {
+    const { bytesRead } = await file.read(buffer, done, size - done, position + done);
+    if (bytesRead === 0) {
+      break;
+    }
+    done += bytesRead;
+  }
+  return buffer.subarray(0, done);
+}
+
+async function verify(file: FileHandle): Promise<{ readonly facts: CheckpointFacts; readonly bytes: number }> {
+  const stats = await file.stat();
+  refuseSecondLink(stats);
+  if (stats.size < FOOTER_BYTES) {
+    throw new Error('it was cut');
+  }
+  const footer = await readAt(file, stats.size - FOOTER_BYTES, FOOTER_BYTES);
+  if (!footer.subarray(4 + HASH_BYTES).equals(MARK)) {
+    throw new Error('it was cut, or another version of the bridge wrote it');
+  }
+  const jsonBytes = footer.readUInt32BE();
+  const bytes = stats.size - FOOTER_BYTES - jsonBytes;
+  if (jsonBytes > MAX_FACTS_BYTES || bytes < 0) {
+    throw new Error('it was changed');
+  }
+  const hash = createHash('sha256');
+  for (let position = 0; position < bytes + jsonBytes; position += READ_BYTES) {
+    hash.update(await readAt(file, position, Math.min(READ_BYTES, bytes + jsonBytes - position)));
+  }
+  if (
+    !hash
+      .update(footer.subarray(0, 4))
+      .digest()
+      .equals(footer.subarray(4, 4 + HASH_BYTES))
+  ) {
+    throw new Error('it was changed');
+  }
+  const json = await readAt(file, bytes, jsonBytes);
+  return { facts: FactsSchema.parse(JSON.parse(json.toString('utf8'))), bytes };
+}
+
+function damaged(path: string, reason: string): Error {
+  return new Error(`the checkpoint ${path} cannot be used: ${reason}`);
+}

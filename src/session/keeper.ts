@@ -1,0 +1,314 @@
+/**
+ * Keeps the state of one session beyond its sandbox: decides when a checkpoint is taken, and gives it to the next sandbox.
+ */
+
+import { DEFAULT_SESSION } from '../base/cell.ts';
+import { BridgeError, messageOf } from '../base/errors.ts';
+import {
+  LAST_CHECKPOINT_MS,
+  MAX_CHECKPOINT_AGE_MS,
+  MAX_CHECKPOINTS_BYTES,
+  QUIET_BEFORE_CHECKPOINT_MS,
+  UNSAVED_MS,
+} from '../base/limits.ts';
+import type { Logger } from '../base/log.ts';
+import type { CheckpointFacts, CheckpointStore, CheckpointWriter, StoredCheckpoint } from './checkpoint-store.ts';
+import type { CheckpointSink, RestoreReport } from './checkpoint-traffic.ts';
+import type { Kernel } from './kernel.ts';
+import type { Claim } from './session-claim.ts';
+
+/** After a checkpoint that took long, the next one waits for this many times as long. Chosen: at most a tenth of a core. */
+const REST_FACTOR = 10;
+
+export interface KeeperOptions {
+  /** For sessions that end with the bridge. */
+  readonly store: CheckpointStore;
+  /** For sessions that the agent has named: a later bridge in the same project continues them. */
+  readonly lasting: CheckpointStore;
+  /** When checkpoints are taken: also after cells, or only when the sandbox is about to be ended. */
+  readonly mode: 'auto' | 'idle';
+  readonly memoryBytes: number;
+  readonly logger: Logger;
+  /** Whether a cell of the session runs or waits. */
+  readonly isBusy: () => boolean;
+}
+
+/** The name under which a checkpoint is kept that could not be restored. */
+export const NOT_RESTORED = 'not-restored';
+
+/** What a sandbox got from the checkpoint of an earlier one. */
+export interface Restored {
+  readonly facts: CheckpointFacts;
+  readonly report: RestoreReport;
+}
+
+export class Keeper {
+  readonly #session: string;
+  readonly #options: KeeperOptions;
+  #store: CheckpointStore;
+  #claim: Claim | undefined;
+  /** The process of another bridge that has this session; what is here is a copy. */
+  #heldBy: number | undefined;
+  #isAttached = false;
+  #saved: CheckpointFacts | undefined;
+  /** Since when a cell has run that no checkpoint holds, in ms of `performance.now()`. */
+  #unsavedSince: number | undefined;
+  #cell = 0;
+  #servers: readonly string[] = [];
+  #saving: Promise<void> | undefined;
+  #nextAt = 0;
+  /** Why the last checkpoint was not taken. */
+  #failure = '';
+  #timer: NodeJS.Timeout | undefined;
+  /** Checkpoints taken before are not committed afterwards. */
+  #epoch = 0;
+
+  constructor(session: string, options: KeeperOptions) {
+    this.#session = session;
+    this.#options = options;
+    this.#store = options.store;
+  }
+
+  /** The process of another bridge that has this session. */
+  get heldBy(): number | undefined {
+    return this.#heldBy;
+  }
+
+  /** The newest checkpoint; undefined if there is none. */
+  get saved(): CheckpointFacts | undefined {
+    return this.#saved;
+  }
+
+  /** A cell is about to run. */
+  cellBegins(): void {
+    clearTimeout(this.#timer);
+  }
+
+  /** A cell has ended, and its sandbox lives. */
+  cellEnded(kernel: Kernel, cell: number, servers: readonly string[]): void {
+    const now = performance.now();
+    this.#unsavedSince ??= now;
+    this.#cell = cell;
+    this.#servers = servers;
+    if (this.#options.mode !== 'auto') {
+      return;
+    }
+    const restMs = this.#nextAt - now;
+    if (!this.#options.isBusy()) {
+      const waitMs = Math.max(QUIET_BEFORE_CHECKPOINT_MS, restMs);
+      this.#timer = setTimeout(() => void this.#saveQuietly(kernel), waitMs).unref();
+      return;
+    }
+    // While cells follow each other, copying the process would slow them down.
+    if (now - this.#unsavedSince >= UNSAVED_MS && restMs <= 0 && this.#saving === undefined) {
+      void this.#save(kernel);
+    }
+  }
+
+  /** Takes a checkpoint of a session whose sandbox is about to end. Does nothing while a cell runs. Never rejects. */
+  async saveLast(kernel: Kernel): Promise<void> {
+    clearTimeout(this.#timer);
+    await this.#saving;
+    if (this.#unsavedSince !== undefined && !this.#options.isBusy()) {
+      await this.#save(kernel, { mayBlock: true });
+    }
+  }
+
+  async #saveQuietly(kernel: Kernel): Promise<void> {
+    await this.#saving;
+    if (this.#unsavedSince !== undefined && !this.#options.isBusy()) {
+      await this.#save(kernel);
+    }
+  }
+
+  /** Saves the session as it is now, also under a name. Returns what is saved, or the reason why it is not. */
+  async saveAs(
+    kernel: Kernel,
+    cell: number,
+    servers: readonly string[],
+    name: string | undefined,
+  ): Promise<CheckpointFacts | string> {
+    await this.#saving;
+    this.#cell = cell;
+    this.#servers = servers;
+    this.#unsavedSince ??= performance.now();
+    await this.#save(kernel, { mayBlock: true });
+    if (this.#saved === undefined || this.#unsavedSince !== undefined) {
+      return this.#failure;
+    }
+    if (name !== undefined) {
+      await this.#store.copy(this.#session, this.#named(name));
+    }
+    return this.#saved;
+  }
+
+  /** Keeps a checkpoint that could not be restored, because the next one takes its place. */
+  async setAside(): Promise<void> {
+    await this.#store.copy(this.#session, this.#named(NOT_RESTORED)).catch(() => undefined);
+    this.#saved = undefined;
+  }
+
+  /** Rejects if there is no checkpoint of this name. */
+  async check(name: string): Promise<void> {
+    const names = (await this.list()).map((each) => each.name);
+    if (!names.includes(name)) {
+      throw new BridgeError('CALL_REFUSED', `there is no checkpoint '${name}'`, {
+        hint: names.length === 0 ? 'Save one with runtime.checkpoint(NAME).' : `There are: ${names.join(', ')}.`,
+      });
+    }
+  }
+
+  /** Makes a named checkpoint the one that the next sandbox gets. */
+  async restoreFrom(name: string): Promise<void> {
+    await this.#saving;
+    this.#epoch += 1;
+    await this.#store.copy(this.#named(name), this.#session);
+    this.#saved = (await this.list()).find((each) => each.name === name);
+    this.#unsavedSince = undefined;
+  }
+
+  /** The named checkpoints of the session, the oldest first. */
+  async list(): Promise<readonly (CheckpointFacts & { readonly name: string })[]> {
+    const found = await this.#store.list(this.#named(''));
+    return found.map(({ key, facts }) => ({ name: key.slice(this.#named('').length), ...facts }));
+  }
+
+  #named(name: string): string {
+    return `${this.#session}\n${name}`;
+  }
+
+  /** The session starts over: no checkpoint of it remains, except those that it has named. */
+  async forget(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#epoch += 1;
+    this.#saved = undefined;
+    this.#unsavedSince = undefined;
+    await this.#store.remove(this.#session);
+  }
+
+  /** The newest checkpoint, for a new sandbox. Undefined if there is none; rejects if it is damaged. */
+  async open(): Promise<StoredCheckpoint | undefined> {
+    await this.#saving;
+    if (!this.#isAttached) {
+      this.#isAttached = true;
+      return this.#attach();
+    }
+    return this.#saved === undefined ? undefined : this.#store.open(this.#session);
+  }
+
+  /** Looks for what an earlier bridge has left of this session. */
+  async #attach(): Promise<StoredCheckpoint | undefined> {
+    if (this.#session === DEFAULT_SESSION) {
+      return undefined;
+    }
+    const { lasting, logger, store } = this.#options;
+    let claim: Claim | { readonly pid: number };
+    try {
+      claim = await lasting.claim(this.#session);
+    } catch (error) {
+      logger.warning(`session ${this.#session} cannot last: ${messageOf(error)}`);
+      return undefined;
+    }
+    if ('pid' in claim) {
+      this.#heldBy = claim.pid;
+    } else {
+      this.#claim = claim;
+    }
+    this.#store = 'pid' in claim ? store : lasting;
+    const stored = await lasting.open(this.#session);
+    // A copy has no checkpoint of its own yet.
+    this.#saved = 'pid' in claim ? undefined : stored?.facts;
+    return stored;
+  }
+
+  /** The bridge ends. A session that lasts is saved if that does not take long; any other is forgotten. */
+  async close(kernel: Kernel | undefined): Promise<void> {
+    clearTimeout(this.#timer);
+    if (this.#claim === undefined) {
+      await this.forget();
+      return;
+    }
+    if (kernel !== undefined) {
+      let timer: NodeJS.Timeout | undefined;
+      const late = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, LAST_CHECKPOINT_MS);
+      });
+      await Promise.race([this.saveLast(kernel), late]);
+      clearTimeout(timer);
+    }
+    await this.release();
+  }
+
+  /** Lets other bridges have the session. */
+  async release(): Promise<void> {
+    await this.#claim?.release();
+    this.#claim = undefined;
+  }
+
+  /** The sandbox has ended, so there is nothing to save. */
+  sandboxEnded(): void {
+    clearTimeout(this.#timer);
+    this.#unsavedSince = undefined;
+  }
+
+  #save(kernel: Kernel, options = { mayBlock: false }): Promise<void> {
+    // The request goes out before anything is awaited: the next cell must not run before it.
+    const saving = this.#saveNow(kernel, options).finally(() => {
+      if (this.#saving === saving) {
+        this.#saving = undefined;
+      }
+    });
+    this.#saving = saving;
+    return saving;
+  }
+
+  async #saveNow({ connection, engine, ready }: Kernel, { mayBlock }: { readonly mayBlock: boolean }): Promise<void> {
+    const { logger, memoryBytes } = this.#options;
+    const store = this.#store;
+    const began = performance.now();
+    const since = this.#unsavedSince;
+    const epoch = this.#epoch;
+    this.#unsavedSince = undefined;
+    const cell = this.#cell;
+    const servers = this.#servers;
+    const savedAt = new Date().toISOString();
+    const writer = store.begin(this.#session);
+    // Whoever writes gets the error.
+    writer.catch(() => undefined);
+    const report = await connection.checkpoints.save({ memoryBytes, mayBlock }, sinkOf(writer));
+    this.#nextAt = performance.now() + REST_FACTOR * (performance.now() - began);
+    try {
+      if (!report.ok || epoch !== this.#epoch) {
+        await (await writer).discard();
+        throw new Error(report.ok ? 'the session was reset' : report.reason);
+      }
+      const { variables, files, lost } = report;
+      const facts = { session: this.#session, cell, savedAt, variables, files, lost: [...lost], servers: [...servers] };
+      const saved = { ...facts, python: ready.python_version, engine: engine.name };
+      await (await writer).commit(saved);
+      if (epoch !== this.#epoch) {
+        await store.remove(this.#session);
+        return;
+      }
+      this.#saved = saved;
+      if (store === this.#options.lasting) {
+        void store.prune(new Set([this.#session]), {
+          maxBytes: MAX_CHECKPOINTS_BYTES,
+          maxAgeMs: MAX_CHECKPOINT_AGE_MS,
+        });
+      }
+      logger.debug(`session ${this.#session}: checkpoint after cell ${cell}`);
+    } catch (error) {
+      this.#failure = messageOf(error);
+      this.#unsavedSince ??= epoch === this.#epoch ? since : undefined;
+      logger.debug(`session ${this.#session}: no checkpoint after cell ${cell}: ${messageOf(error)}`);
+    }
+  }
+}
+
+function sinkOf(writer: Promise<CheckpointWriter>): CheckpointSink {
+  return {
+    restart: async () => (await writer).restart(),
+    write: async (part) => (await writer).write(part),
+  };
+}

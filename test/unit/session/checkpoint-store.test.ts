@@ -1,0 +1,177 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { silentLogger } from '../../../src/base/log.ts';
+import { type CheckpointFacts, CheckpointStore, sweepCheckpoints } from '../../../src/session/checkpoint-store.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'bridge-test-checkpoints-'));
+afterAll(() => rmSync(root, { recursive: true }));
+
+const DATA = Buffer.from(Array.from({ length: 20_000 }, (_, index) => index % 251));
+const FACTS: CheckpointFacts = {
+  session: 'report',
+  cell: 7,
+  savedAt: '2026-11-23T12:04:00.000Z',
+  python: '3.14.0',
+  engine: 'podman',
+  variables: 2,
+  files: 1,
+  lost: [{ name: 'conn', reason: 'an open file' }],
+  servers: ['git'],
+};
+
+let count = 0;
+let folder = '';
+let store = new CheckpointStore(folder, silentLogger, { isOwn: false });
+beforeEach(() => {
+  count += 1;
+  folder = join(root, String(count), 'checkpoints');
+  store = new CheckpointStore(folder, silentLogger, { isOwn: false });
+});
+
+async function save(session: string, data = DATA): Promise<void> {
+  const writer = await store.begin(session);
+  await writer.write(data.subarray(0, 100));
+  await writer.write(data.subarray(100));
+  await writer.commit({ ...FACTS, session });
+}
+
+async function content(session: string): Promise<Buffer | undefined> {
+  const stored = await store.open(session);
+  try {
+    return await stored?.read(0, 1_000_000);
+  } finally {
+    await stored?.close();
+  }
+}
+
+const fileOf = () => join(folder, readdirSync(folder).find((name) => name.endsWith('.checkpoint')) ?? '');
+
+describe('a checkpoint', () => {
+  it('is read as it was written, in parts, with its facts', async () => {
+    await save('report');
+    const stored = await store.open('report');
+    expect(stored?.facts).toEqual(FACTS);
+    expect(await stored?.read(19_990, 100)).toEqual(DATA.subarray(19_990));
+    expect(await stored?.read(30_000, 100)).toEqual(Buffer.alloc(0));
+    await stored?.close();
+    expect(await content('report')).toEqual(DATA);
+  });
+
+  it('is readable by its owner only', async () => {
+    await save('report');
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
+    expect(statSync(fileOf()).mode & 0o777).toBe(0o600);
+  });
+
+  it('starts over without what came before', async () => {
+    const writer = await store.begin('report');
+    await writer.write(Buffer.alloc(50_000, 1));
+    await writer.restart();
+    await writer.write(DATA);
+    await writer.commit(FACTS);
+    expect(await content('report')).toEqual(DATA);
+  });
+
+  it('replaces the one before only when it is complete', async () => {
+    await save('report');
+    const writer = await store.begin('report');
+    await writer.write(Buffer.from('new'));
+    expect(await content('report')).toEqual(DATA);
+    await writer.discard();
+    expect(await content('report')).toEqual(DATA);
+    expect(readdirSync(folder)).toHaveLength(1);
+  });
+
+  it('of another session is not touched', async () => {
+    await save('one', Buffer.from('1'));
+    await save('two', Buffer.from('2'));
+    await store.remove('one');
+    expect([await content('one'), await content('two')]).toEqual([undefined, Buffer.from('2')]);
+  });
+
+  it('is refused if it was cut anywhere', async () => {
+    await save('report');
+    const whole = readFileSync(fileOf());
+    for (let bytes = 0; bytes < whole.length; bytes += 1_000) {
+      writeFileSync(fileOf(), whole.subarray(0, bytes));
+      await expect(store.open('report'), `${bytes} bytes`).rejects.toThrow(/cannot be used: it was cut/);
+    }
+  });
+
+  it('is refused if a byte was changed', async () => {
+    await save('report');
+    const whole = readFileSync(fileOf());
+    for (let at = 0; at < whole.length; at += 997) {
+      const changed = Buffer.from(whole);
+      changed.writeUInt8((changed.readUInt8(at) + 1) % 256, at);
+      writeFileSync(fileOf(), changed);
+      await expect(store.open('report'), `byte ${at}`).rejects.toThrow(/cannot be used: it was/);
+    }
+  });
+});
+
+describe('named checkpoints', () => {
+  it('are copies, listed from the oldest', async () => {
+    await save('report');
+    await store.copy('report', 'report\nstart');
+    await save('report', Buffer.from('later'));
+    expect(await content('report\nstart')).toEqual(DATA);
+    expect(await store.list('report\n')).toMatchObject([{ key: 'report\nstart', facts: { cell: 7 } }]);
+    expect(await store.list('other\n')).toEqual([]);
+  });
+});
+
+describe('pruning', () => {
+  it('removes what is too old or too much, but not the sessions in use', async () => {
+    await save('in use');
+    await save('other');
+    await store.prune(new Set(['in use']), { maxBytes: 1, maxAgeMs: 60_000 });
+    expect([await content('in use'), await content('other')]).toEqual([DATA, undefined]);
+    await store.prune(new Set(), { maxBytes: 1_000_000, maxAgeMs: -1 });
+    expect(await content('in use')).toBeUndefined();
+  });
+});
+
+describe('what a killed bridge leaves', () => {
+  it('goes: its own folder with the next bridge, half a file with the next claim', async () => {
+    const mine = join(root, String(count), 'mine');
+    const own = new CheckpointStore(mine, silentLogger, { isOwn: true });
+    const begun = [await own.begin('default'), await store.begin('report')];
+    onTestFinished(async () => void (await Promise.all(begun.map((writer) => writer.discard()))));
+    await sweepCheckpoints(join(root, String(count)));
+    expect(existsSync(mine)).toBe(true);
+    const owner = JSON.parse(readFileSync(join(mine, 'bridge.claim'), 'utf8')) as object;
+    writeFileSync(join(mine, 'bridge.claim'), JSON.stringify({ ...owner, started: '1' }));
+    await save('report');
+    await sweepCheckpoints(join(root, String(count)));
+    expect([existsSync(mine), existsSync(folder)]).toEqual([false, true]);
+    expect(readdirSync(folder)).toHaveLength(2);
+    await store.claim('report');
+    expect(readdirSync(folder).toSorted((a, b) => a.length - b.length)).toEqual([
+      expect.stringMatching(/\.checkpoint$/),
+      expect.stringMatching(/\.claim$/),
+    ]);
+  });
+});
+
+describe('a claim', () => {
+  it('is held by one, and free again afterwards', async () => {
+    const claim = await store.claim('report');
+    expect(await store.claim('report')).toEqual({ pid: process.pid });
+    expect(await store.claim('other')).toHaveProperty('release');
+    await (claim as { release: () => Promise<void> }).release();
+    expect(await store.claim('report')).toHaveProperty('release');
+  });
+
+  it('of a process that is gone does not count, nor does a broken one', async () => {
+    await store.claim('report');
+    const [file = ''] = readdirSync(folder);
+    const owner = JSON.parse(readFileSync(join(folder, file), 'utf8')) as object;
+    writeFileSync(join(folder, file), JSON.stringify({ ...owner, started: '1' }));
+    expect(await store.claim('report')).toHaveProperty('release');
+    writeFileSync(join(folder, file), '{');
+    expect(await store.claim('report')).toHaveProperty('release');
+  });
+});
