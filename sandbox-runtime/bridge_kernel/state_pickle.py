@@ -86,7 +86,8 @@ class _Pickler(cloudpickle.Pickler):
             return (sys.modules.__getitem__, ("__main__",)) if obj is self._main else NotImplemented
         if kind in _SPECIAL:
             return _SPECIAL[kind](obj)
-        if isinstance(obj, type):
+        # Not `isinstance(obj, type)`, which is true for `list[int]` in Python 3.10.
+        if issubclass(kind, type):
             return _reduce_class(obj)
         reference = self._references.reference_to(obj)
         if reference is not None:
