@@ -83,6 +83,8 @@ export const MAX_CHECKPOINT_BYTES = 256 * MIB;
 /** All checkpoints of sessions that last, of all projects, and how long an unused one is kept. */
 export const MAX_CHECKPOINTS_BYTES = 1024 * MIB;
 export const MAX_CHECKPOINT_AGE_MS = 30 * 24 * 60 * 60 * 1000;
+/** Named checkpoints of one session. Chosen. */
+export const MAX_NAMED_CHECKPOINTS = 20;
 /** How long the end of the bridge waits for the last checkpoints. Chosen: clients kill a bridge that takes longer. */
 export const LAST_CHECKPOINT_MS = 1_500;
 /** The largest part of it that a sandbox may ask for at once. The kernel asks for 720 KiB. */

@@ -8,7 +8,7 @@ import { type AuditTrail, openAuditTrail, withAuditNotices } from '../audit/inde
 import type { CellAnswer, CellRequest } from '../base/cell.ts';
 import { renderIssue } from '../base/config-issue.ts';
 import { toBridgeError } from '../base/errors.ts';
-import { COPY_SHARE } from '../base/limits.ts';
+import { COPY_SHARE, MAX_CHECKPOINT_AGE_MS } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import { PACKAGE_ROOT } from '../base/package.ts';
 import { createHostCalls } from '../calls/host-calls.ts';
@@ -78,7 +78,7 @@ export async function createBridge(settings: Settings, logger: Logger): Promise<
         hasSwept = true;
         // After the first answer, so that it does not slow down a cold start.
         void sweep(engine, logger);
-        void sweepCheckpoints(join(stateDir, CHECKPOINTS));
+        void sweepCheckpoints(join(stateDir, CHECKPOINTS), logger, MAX_CHECKPOINT_AGE_MS);
       }
       return answer;
     },

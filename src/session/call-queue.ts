@@ -33,9 +33,6 @@ const FOR_SERVERS: ReadonlySet<string> = new Set([
   'get_prompt',
   'start_job',
   'reset',
-  'checkpoint',
-  'restore',
-  'checkpoints',
 ]);
 
 export class CallQueue {

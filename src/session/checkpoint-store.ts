@@ -83,7 +83,10 @@ export class CheckpointStore {
 
   async begin(session: string): Promise<CheckpointWriter> {
     if (this.#isOwn) {
-      this.#owned ??= this.#own();
+      this.#owned ??= this.#own().catch((error: unknown) => {
+        this.#owned = undefined;
+        throw error;
+      });
       await this.#owned;
     }
     await ensureDirectory(this.#folder);
@@ -120,9 +123,7 @@ export class CheckpointStore {
 
   /** Removes the checkpoint of a session, if there is one. */
   async remove(session: string): Promise<void> {
-    await rm(this.#pathOf(session), { force: true }).catch((error: unknown) => {
-      this.#logger.warning(`cannot remove a checkpoint: ${messageOf(error)}`);
-    });
+    await rm(this.#pathOf(session), { force: true }).catch((error: unknown) => this.#warn(error));
   }
 
   /** Copies a checkpoint, over another one if there is one. */
@@ -152,15 +153,27 @@ export class CheckpointStore {
       .toSorted((a, b) => a.facts.savedAt.localeCompare(b.facts.savedAt));
   }
 
+  /** Only the facts are read: code may ask for them often, and hashing all of it takes a second. */
   async #facts(session: string): Promise<CheckpointFacts | undefined> {
-    const stored = await this.open(session).catch(() => undefined);
-    await stored?.close();
-    return stored?.facts;
+    try {
+      const file = await openRegularFile(this.#pathOf(session));
+      try {
+        return (await readFacts(file)).facts;
+      } finally {
+        await file.close();
+      }
+    } catch {
+      return undefined;
+    }
   }
 
   /** Removes every checkpoint. */
   async clear(): Promise<void> {
-    await rm(this.#folder, { recursive: true, force: true });
+    await rm(this.#folder, { recursive: true, force: true }).catch((error: unknown) => this.#warn(error));
+  }
+
+  #warn(error: unknown): void {
+    this.#logger.warning(`cannot remove a checkpoint: ${messageOf(error)}`);
   }
 
   /** Reserves a session for this process. The answer names the process that has it, if there is one. */
@@ -204,10 +217,10 @@ export class CheckpointStore {
     for (const { path, stats } of found.toSorted((a, b) => (b.stats?.mtimeMs ?? 0) - (a.stats?.mtimeMs ?? 0))) {
       bytes += stats?.size ?? 0;
       const isOld = stats !== undefined && Date.now() - stats.mtimeMs > limits.maxAgeMs;
-      if (!mine.has(path) && (isOld || bytes > limits.maxBytes) && !path.endsWith(TEMPORARY_SUFFIX)) {
-        await rm(path, { force: true });
-      } else if (isOld && path.endsWith(TEMPORARY_SUFFIX)) {
-        await rm(path, { force: true });
+      // What another bridge is writing now is not old.
+      const isTooMuch = bytes > limits.maxBytes && !path.endsWith(TEMPORARY_SUFFIX);
+      if ((isOld || isTooMuch) && !mine.has(path)) {
+        await rm(path, { force: true }).catch((error: unknown) => this.#warn(error));
       }
     }
   }
@@ -218,16 +231,19 @@ export class CheckpointStore {
   }
 }
 
-/** Removes what bridges that were killed have kept for themselves, below `folder`. */
-export async function sweepCheckpoints(folder: string): Promise<void> {
+/** Removes what bridges that were killed have kept for themselves, and of all projects what is too old. Never rejects. */
+export async function sweepCheckpoints(folder: string, logger: Logger, maxAgeMs: number): Promise<void> {
   for (const name of await readdir(folder).catch(() => [])) {
     const owner = join(folder, name, OWNER_FILE);
     const isOwned = await lstat(owner).then(
       () => true,
       () => false,
     );
-    if (isOwned && (await readHolder(owner)) === undefined) {
-      await rm(join(folder, name), { recursive: true, force: true });
+    const store = new CheckpointStore(join(folder, name), logger, { isOwn: false });
+    if (!isOwned) {
+      await store.prune(new Set(), { maxBytes: Number.POSITIVE_INFINITY, maxAgeMs });
+    } else if ((await readHolder(owner)) === undefined) {
+      await store.clear();
     }
   }
 }
@@ -300,24 +316,18 @@ async function readAt(file: FileHandle, position: number, size: number): Promise
   return buffer.subarray(0, done);
 }
 
-async function verify(file: FileHandle): Promise<{ readonly facts: CheckpointFacts; readonly bytes: number }> {
-  const stats = await file.stat();
-  refuseSecondLink(stats);
-  if (stats.size < FOOTER_BYTES) {
-    throw new Error('it was cut');
-  }
-  const footer = await readAt(file, stats.size - FOOTER_BYTES, FOOTER_BYTES);
-  if (!footer.subarray(4 + HASH_BYTES).equals(MARK)) {
-    throw new Error('it was cut, or another version of the bridge wrote it');
-  }
-  const jsonBytes = footer.readUInt32BE();
-  const bytes = stats.size - FOOTER_BYTES - jsonBytes;
-  if (jsonBytes > MAX_FACTS_BYTES || bytes < 0) {
-    throw new Error('it was changed');
-  }
+interface Content {
+  readonly facts: CheckpointFacts;
+  /** Length of what the sandbox wrote. */
+  readonly bytes: number;
+}
+
+/** Of a whole file. Rejects if it was cut or changed. */
+async function verify(file: FileHandle): Promise<Content> {
+  const { footer, end } = await readFooter(file);
   const hash = createHash('sha256');
-  for (let position = 0; position < bytes + jsonBytes; position += READ_BYTES) {
-    hash.update(await readAt(file, position, Math.min(READ_BYTES, bytes + jsonBytes - position)));
+  for (let position = 0; position < end; position += READ_BYTES) {
+    hash.update(await readAt(file, position, Math.min(READ_BYTES, end - position)));
   }
   if (
     !hash
@@ -327,8 +337,33 @@ async function verify(file: FileHandle): Promise<{ readonly facts: CheckpointFac
   ) {
     throw new Error('it was changed');
   }
-  const json = await readAt(file, bytes, jsonBytes);
+  return readFacts(file);
+}
+
+async function readFacts(file: FileHandle): Promise<Content> {
+  const { footer, end } = await readFooter(file);
+  const bytes = end - footer.readUInt32BE();
+  const json = await readAt(file, bytes, end - bytes);
   return { facts: FactsSchema.parse(JSON.parse(json.toString('utf8'))), bytes };
+}
+
+/** The footer, and where it begins. */
+async function readFooter(file: FileHandle): Promise<{ readonly footer: Buffer; readonly end: number }> {
+  const stats = await file.stat();
+  refuseSecondLink(stats);
+  if (stats.size < FOOTER_BYTES) {
+    throw new Error('it was cut');
+  }
+  const end = stats.size - FOOTER_BYTES;
+  const footer = await readAt(file, end, FOOTER_BYTES);
+  if (!footer.subarray(4 + HASH_BYTES).equals(MARK)) {
+    throw new Error('it was cut, or another version of the bridge wrote it');
+  }
+  const jsonBytes = footer.readUInt32BE();
+  if (jsonBytes > MAX_FACTS_BYTES || jsonBytes > end) {
+    throw new Error('it was changed');
+  }
+  return { footer, end };
 }
 
 function damaged(path: string, reason: string): Error {

@@ -34,6 +34,14 @@ export type SaveReport =
 
 export type RestoreReport = Pick<RestoredFrame, 'variables' | 'files' | 'lost'>;
 
+/** The reasons of the kernel. Any other text may be anything: code can write it. */
+const KNOWN_FAILURES: ReadonlySet<string> = new Set([
+  'it is larger than the limit',
+  'files changed while they were read',
+  'a copy of the process needs too much memory',
+  'no thread could be started',
+  'the process that wrote it ended early',
+]);
 const SANDBOX_ENDED = 'the sandbox ended';
 /** Parts that may wait for the disk. The kernel sends no more, so a sandbox that does is not the kernel. */
 const MAX_WAITING_PARTS = 8;
@@ -141,7 +149,7 @@ export class CheckpointTraffic {
     }
     const report: SaveReport = ok
       ? { ok, variables: variables ?? 0, files: files ?? 0, lost: lost ?? [] }
-      : { ok, reason: reason ?? 'no reason was given' };
+      : { ok, reason: reason !== undefined && KNOWN_FAILURES.has(reason) ? reason : 'Python could not write it' };
     // After the last write; if one failed, that is the reason.
     void save.writes.then(
       () => {

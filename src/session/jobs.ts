@@ -5,8 +5,8 @@
 import { BridgeError } from '../base/errors.ts';
 import { MAX_CALLS_PER_CELL, MAX_JOBS } from '../base/limits.ts';
 
-/** The kernel uses the same pattern. */
-const NAME = /^\w[\w.-]{0,63}$/;
+/** Of jobs and checkpoints. The kernel uses the same pattern. */
+export const JOB_NAME = /^\w[\w.-]{0,63}$/;
 
 export class Jobs {
   /** Number of calls of each running job. */
@@ -14,7 +14,7 @@ export class Jobs {
 
   /** Starts a job. Throws `CALL_REFUSED` for an invalid or used name, `LIMIT_CALLS` if too many jobs run. */
   start(name: unknown): null {
-    if (typeof name !== 'string' || !NAME.test(name) || this.#calls.has(name)) {
+    if (typeof name !== 'string' || !JOB_NAME.test(name) || this.#calls.has(name)) {
       throw new BridgeError('CALL_REFUSED', whyNotNamed(name));
     }
     if (this.#calls.size >= MAX_JOBS) {
@@ -36,7 +36,7 @@ export class Jobs {
     if (calls === undefined) {
       return new BridgeError(
         'CALL_REFUSED',
-        `there is no running job${NAME.test(name) ? ` '${name}'` : ' of that name'}`,
+        `there is no running job${JOB_NAME.test(name) ? ` '${name}'` : ' of that name'}`,
       );
     }
     if (calls >= MAX_CALLS_PER_CELL) {
@@ -52,7 +52,7 @@ export class Jobs {
 
 /** Repeats only a valid name: others may be megabytes, or hold what the host must not show. */
 function whyNotNamed(name: unknown): string {
-  return typeof name === 'string' && NAME.test(name)
+  return typeof name === 'string' && JOB_NAME.test(name)
     ? `a job named '${name}' is running already`
     : 'the name of a job must have 1 to 64 letters, digits and "_.-"';
 }

@@ -8,6 +8,7 @@ import {
   LAST_CHECKPOINT_MS,
   MAX_CHECKPOINT_AGE_MS,
   MAX_CHECKPOINTS_BYTES,
+  MAX_NAMED_CHECKPOINTS,
   QUIET_BEFORE_CHECKPOINT_MS,
   UNSAVED_MS,
 } from '../base/limits.ts';
@@ -148,10 +149,21 @@ export class Keeper {
     this.#saved = undefined;
   }
 
-  /** Rejects if there is no checkpoint of this name. */
-  async check(name: string): Promise<void> {
+  /** Rejects if there is no checkpoint to restore, or no room for another one. */
+  async check(method: 'checkpoint' | 'restore', name: string | undefined): Promise<void> {
+    if (name === undefined) {
+      return;
+    }
     const names = (await this.list()).map((each) => each.name);
-    if (!names.includes(name)) {
+    if (names.includes(name)) {
+      return;
+    }
+    if (method === 'checkpoint' && names.length >= MAX_NAMED_CHECKPOINTS) {
+      throw new BridgeError('CALL_REFUSED', `the session has ${names.length} named checkpoints, which is the limit`, {
+        hint: `Use one of their names again: ${names.join(', ')}.`,
+      });
+    }
+    if (method === 'restore') {
       throw new BridgeError('CALL_REFUSED', `there is no checkpoint '${name}'`, {
         hint: names.length === 0 ? 'Save one with runtime.checkpoint(NAME).' : `There are: ${names.join(', ')}.`,
       });
@@ -292,7 +304,7 @@ export class Keeper {
       }
       this.#saved = saved;
       if (store === this.#options.lasting) {
-        void store.prune(new Set([this.#session]), {
+        await store.prune(new Set([this.#session]), {
           maxBytes: MAX_CHECKPOINTS_BYTES,
           maxAgeMs: MAX_CHECKPOINT_AGE_MS,
         });

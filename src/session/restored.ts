@@ -1,6 +1,7 @@
 /** The sentences about a restored checkpoint. */
 import { MAX_REPORTED_NAMES } from '../base/limits.ts';
 import { escapeControls } from '../base/log.ts';
+import { counted } from '../base/units.ts';
 import type { CheckpointFacts } from './checkpoint-store.ts';
 import type { Lost } from './checkpoint-traffic.ts';
 import type { Restored } from './keeper.ts';
@@ -84,8 +85,4 @@ function timeOf(iso: string): string {
 
 function two(number: number): string {
   return String(number).padStart(2, '0');
-}
-
-function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }

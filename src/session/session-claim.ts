@@ -1,10 +1,10 @@
 /** Which bridge has a session that lasts: a file with the owner, because two bridges must not write the same checkpoint. */
-import { constants } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { link, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { z } from 'zod';
 import { currentOwner, isOwnerGone } from '../base/owner.ts';
-import { openRegularFile, readBounded } from '../state/state-files.ts';
+import { OWNER_ONLY_FILE, readBounded, TEMPORARY_SUFFIX } from '../state/state-files.ts';
 
 const ClaimSchema = z.object({ host: z.string(), pid: z.int(), started: z.string(), machine: z.string() });
 const MAX_CLAIM_BYTES = 4_096;
@@ -15,15 +15,25 @@ export interface Claim {
 
 /** A claim, or the process that has the session. Rejects if the file can be neither written nor read. */
 export async function claimSession(path: string): Promise<Claim | { readonly pid: number }> {
+  const temporary = `${path}.${randomUUID()}${TEMPORARY_SUFFIX}`;
+  await writeFile(temporary, JSON.stringify({ ...currentOwner(), machine: hostname() }), {
+    flag: 'wx',
+    mode: OWNER_ONLY_FILE,
+  });
+  try {
+    return await takeClaim(temporary, path);
+  } finally {
+    await rm(temporary, { force: true });
+  }
+}
+
+/** By a link: otherwise another bridge could read half of a claim. */
+async function takeClaim(temporary: string, path: string): Promise<Claim | { readonly pid: number }> {
   for (;;) {
     try {
-      const file = await openRegularFile(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL);
-      try {
-        await file.writeFile(JSON.stringify({ ...currentOwner(), machine: hostname() }));
-      } finally {
-        await file.close();
-      }
-      return { release: () => rm(path, { force: true }) };
+      await link(temporary, path);
+      // A claim that stays is that of a process that is gone.
+      return { release: () => rm(path, { force: true }).catch(() => undefined) };
     } catch (error) {
       if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) {
         throw error;

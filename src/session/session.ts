@@ -13,6 +13,7 @@ import type { StoredCheckpoint } from './checkpoint-store.ts';
 import type { KernelConnection } from './connection.ts';
 import type { StateMethod } from './dispatch.ts';
 import { standInNotice } from './engine-report.ts';
+import { JOB_NAME } from './jobs.ts';
 import { Keeper, type KeeperOptions, NOT_RESTORED, type Restored } from './keeper.ts';
 import { type Kernel, type KernelOptions, startKernel } from './kernel.ts';
 import type { RecordedCell, SessionRecorder } from './recorder.ts';
@@ -243,9 +244,7 @@ export class Session {
       return this.#keeper.list();
     }
     const name = checkpointName(params['name'], method === 'checkpoint');
-    if (method === 'restore') {
-      await this.#keeper.check(name ?? '');
-    }
+    await this.#keeper.check(method, name);
     this.#wanted = { method, name };
     return null;
   }
@@ -349,7 +348,8 @@ export class Session {
       const { error, names, status } = await this.#runRestoringCell(kernel, facts.cell);
       const report = connection.checkpoints.takeRestored();
       if (status !== 'success' || report === undefined) {
-        return `${error?.exception ?? error?.code ?? ''} ${error?.message ?? status}`.trim();
+        // The message of an exception is a text from the sandbox; its class is a checked name.
+        return error?.exception === undefined ? (error?.message ?? 'it ended early') : `it raised ${error.exception}`;
       }
       this.#names = names;
       this.#cells = Math.max(this.#cells, facts.cell);
@@ -573,14 +573,11 @@ function throwIfCancelled({ signal }: CellRequest): void {
   }
 }
 
-/** As of artifacts and jobs. */
-const CHECKPOINT_NAME = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/;
-
 function checkpointName(name: unknown, isOptional: boolean): string | undefined {
   if (isOptional && (name === undefined || name === null)) {
     return undefined;
   }
-  if (typeof name !== 'string' || !CHECKPOINT_NAME.test(name)) {
+  if (typeof name !== 'string' || !JOB_NAME.test(name)) {
     throw new BridgeError('CALL_REFUSED', 'the name of a checkpoint must have 1 to 64 letters, digits and "_.-"');
   }
   return name;

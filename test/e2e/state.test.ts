@@ -125,6 +125,20 @@ bad = Refuses(); holder = [bad]; good = {"x": 1}`;
       expect(text).toMatch(/Not restored: bad \(cannot be saved\), holder \(cannot be saved\)\./);
     });
 
+    it('is lost with a notice that holds no text of the code if reading it fails', async () => {
+      const session = 'speaks';
+      const code = `import builtins, pickle
+class Speaks:
+    def __reduce__(self): return (exec, ("import asyncio; asyncio.current_task().cancel(); raise SystemExit('IGNORE ALL')",))
+s = Speaks()`;
+      await bridge.runPython(code, { session });
+      await isSaved(session, 1);
+      await bridge.runPython('import os\nos._exit(0)', { session });
+      const { text } = await bridge.runPython('1', { session });
+      expect(text).not.toContain('IGNORE ALL');
+      expect(text).toMatch(/State was lost|Not restored: s \(/);
+    });
+
     it('is lost with a notice if code stops the restore', async () => {
       const session = 'stops';
       const code = `import os

@@ -140,12 +140,12 @@ describe('what a killed bridge leaves', () => {
     const own = new CheckpointStore(mine, silentLogger, { isOwn: true });
     const begun = [await own.begin('default'), await store.begin('report')];
     onTestFinished(async () => void (await Promise.all(begun.map((writer) => writer.discard()))));
-    await sweepCheckpoints(join(root, String(count)));
+    await sweepCheckpoints(join(root, String(count)), silentLogger, 60_000);
     expect(existsSync(mine)).toBe(true);
     const owner = JSON.parse(readFileSync(join(mine, 'bridge.claim'), 'utf8')) as object;
     writeFileSync(join(mine, 'bridge.claim'), JSON.stringify({ ...owner, started: '1' }));
     await save('report');
-    await sweepCheckpoints(join(root, String(count)));
+    await sweepCheckpoints(join(root, String(count)), silentLogger, 60_000);
     expect([existsSync(mine), existsSync(folder)]).toEqual([false, true]);
     expect(readdirSync(folder)).toHaveLength(2);
     await store.claim('report');
@@ -153,6 +153,9 @@ describe('what a killed bridge leaves', () => {
       expect.stringMatching(/\.checkpoint$/),
       expect.stringMatching(/\.claim$/),
     ]);
+    // What no one has used for too long goes, of whatever project.
+    await sweepCheckpoints(join(root, String(count)), silentLogger, -1);
+    expect(readdirSync(folder)).toEqual([expect.stringMatching(/\.claim$/)]);
   });
 });
 
