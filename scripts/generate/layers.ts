@@ -131,6 +131,7 @@ const FEATURES: readonly Layer[] = [
   feature('packages', 'installing Python packages for running sessions'),
   feature('pins', 'accepted tool definitions'),
   feature('policy', 'rules and limits for calls; `rules/` is pure'),
+  feature('recordings', 'recording cells and calls, and replaying them'),
   feature('saved-tools', 'functions kept for later sessions'),
   feature('secrets', 'secrets of server entries: fetching and masking'),
   feature('session-list', 'sandboxes of all bridges on this machine'),

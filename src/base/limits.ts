@@ -163,3 +163,9 @@ export const AUDIT_WAIT_MS = 5_000;
 export const MAX_CLIENT_LINE_BYTES = 16 * MIB;
 /** Bytes of answers that the client has not read yet; beyond that, cells wait. Chosen: room for 200 of the longest answers. */
 export const MAX_UNREAD_BYTES = 16 * MIB;
+/** A longer result is left out of a recording. Chosen: what one call usually returns is far smaller. */
+export const MAX_RECORDED_RESULT_BYTES = 16 * MIB;
+/** The longest recording. Chosen: as much as all checkpoints of a project. */
+export const MAX_RECORDING_BYTES = 1024 * MIB;
+/** Bytes of a recording that wait for the disk; beyond that, calls wait. */
+export const MAX_UNRECORDED_BYTES = 32 * MIB;

@@ -11,9 +11,10 @@ import { toBridgeError } from '../base/errors.ts';
 import { COPY_SHARE, MAX_CHECKPOINT_AGE_MS } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import { PACKAGE_ROOT } from '../base/package.ts';
+import type { Approvals } from '../calls/contract.ts';
 import { createHostCalls } from '../calls/host-calls.ts';
+import { createCallPipeline } from '../calls/tool-calls.ts';
 import { resolveName } from '../catalog/names.ts';
-import type { ConfiguredServers } from '../directory/configured-servers.ts';
 import { detectEngine } from '../engines/detect.ts';
 import type { Engine } from '../engines/engine.ts';
 import {
@@ -22,6 +23,7 @@ import {
   readBuilderProgram,
   readPackageIndex,
 } from '../packages/index.ts';
+import { Recording, type Replay } from '../recordings/index.ts';
 import { createSavedTools, type SavedToolsOptions, savedToolMethods } from '../saved-tools/index.ts';
 import { createSecretMask } from '../secrets/index.ts';
 import { AUTOLOAD_SUMMARY, CAPABILITY_SUMMARY, PACKAGES_SUMMARY } from '../server/capabilities.ts';
@@ -30,55 +32,41 @@ import { readKernelSources } from '../session/boot.ts';
 import { CheckpointStore, sweepCheckpoints } from '../session/checkpoint-store.ts';
 import { createCodePackStore } from '../session/code-packs.ts';
 import { describeEngine } from '../session/engine-report.ts';
+import type { SessionRecorder } from '../session/recorder.ts';
 import { Sessions } from '../session/sessions.ts';
 import { engineOptions, limitsOf } from '../settings/engine-options.ts';
 import type { Settings } from '../settings/settings.ts';
 import { preloadClient } from '../upstream/handshake.ts';
-import type { UpstreamPool } from '../upstream/pool.ts';
-import { type BridgeServers, createConfiguredServers, createGatedCalls } from './build-servers.ts';
+import { createConfiguredServers, createGatedCalls } from './build-servers.ts';
+import { createReplayedServers, type ServersToCall } from './replayed-servers.ts';
 
 /** In the state directory. */
 const CHECKPOINTS = 'checkpoints';
 const KERNEL_FOLDER = fileURLToPath(new URL('sandbox-runtime/bridge_kernel', PACKAGE_ROOT));
 
+interface BridgeOptions {
+  /** Answers all calls, instead of servers. Nothing is recorded or kept. */
+  readonly replay?: Replay;
+}
+
 /** Rejects with `ENGINE_UNAVAILABLE` if no engine is installed; the next cell tries again. */
-export async function createBridge(settings: Settings, logger: Logger): Promise<Bridge> {
-  const options = engineOptions(settings, logger);
-  const engine = detectEngine(options);
-  const { autoload, stateDir } = settings;
-  const servers = await createConfiguredServers(settings, logger, { hidesDenied: true });
-  const mask = createSecretMask(servers.secrets);
-  const trail = openAuditTrail(options.instanceId, settings, { mask, logger });
-  const savedTools = createSavedTools({ ...savedToolsOptions(settings, servers, trail), logger });
-  const approvals = createCellApprovals({ mask, policyFile: join(stateDir, 'policy.json') });
-  const calls = createGatedCalls(servers, approvals, trail);
-  const artifacts = createArtifacts(stateDir);
-  const packages = createPackages({ engine, policies: servers.policies, settings, trail });
-  const methods = [...savedToolMethods(savedTools), ...artifactMethods(artifacts), ...packages.methods];
-  const checkpoints = new CheckpointStore(join(stateDir, CHECKPOINTS, options.instanceId), logger, { isOwn: true });
-  const sessions = new Sessions({
-    engine,
-    checkpoints: keeperOptions(settings, checkpoints, logger),
-    ...(await sessionSettings(settings, logger)),
-    handleCall: createHostCalls({ pool: servers.pool, directory: servers.known, logger, autoload, calls, methods }),
-    recorder: trail,
-    onSandboxEnd: (session) => void artifacts.endSession(session),
+export async function createBridge(settings: Settings, logger: Logger, options: BridgeOptions = {}): Promise<Bridge> {
+  const { artifacts, checkpoints, engine, packages, records, servers, sessions } = await createParts(
+    settings,
     logger,
-    discoverServers: async () => servers.refresh(),
-    startingServers: () => startingServers(servers.pool),
-    savedTools: () => savedTools.list(),
-  });
+    options,
+  );
   let hasSwept = false;
 
   return {
     async runCell(request) {
       offerElicitation(servers.pool, request);
-      const answer = await withAuditNotices(trail, await runInSession(request, sessions, trail));
+      const answer = await records.withNotices(await runInSession(request, sessions, records.trail));
       if (!hasSwept) {
         hasSwept = true;
         // After the first answer, so that it does not slow down a cold start.
         void sweep(engine, logger);
-        void sweepCheckpoints(join(stateDir, CHECKPOINTS), logger, MAX_CHECKPOINT_AGE_MS);
+        void sweepCheckpoints(join(settings.stateDir, CHECKPOINTS), logger, MAX_CHECKPOINT_AGE_MS);
       }
       return answer;
     },
@@ -90,7 +78,104 @@ export async function createBridge(settings: Settings, logger: Logger): Promise<
       await Promise.all([sessions.close(), closeServers(servers)]);
       const isUsed = hasSwept || settings.preinstall !== undefined;
       const swept = isUsed ? engine.sweep({ own: true }) : 0;
-      await Promise.all([artifacts.close(), checkpoints.clear(), trail?.close(), swept]);
+      await Promise.all([artifacts.close(), checkpoints.clear(), records.close(), swept]);
+    },
+  };
+}
+
+async function createParts(settings: Settings, logger: Logger, { replay }: BridgeOptions) {
+  const options = engineOptions(settings, logger);
+  const engine = detectEngine(options);
+  const { autoload, stateDir } = settings;
+  const { servers, makeCalls } = await createServers(settings, logger, replay);
+  const records = openRecords(options.instanceId, settings, { servers, replay, logger });
+  const { mask, trail } = records;
+  const savedTools = createSavedTools({ ...savedToolsOptions(settings, servers, trail), logger });
+  const approvals = createCellApprovals({ mask, policyFile: join(stateDir, 'policy.json') });
+  const calls = makeCalls(approvals, records);
+  const artifacts = createArtifacts(stateDir);
+  const packages = createPackages({ engine, policies: servers.policies, settings, trail });
+  const methods = [...savedToolMethods(savedTools), ...artifactMethods(artifacts), ...packages.methods];
+  const checkpoints = new CheckpointStore(join(stateDir, CHECKPOINTS, options.instanceId), logger, { isOwn: true });
+  const sessions = new Sessions({
+    engine,
+    checkpoints: replay === undefined ? keeperOptions(settings, checkpoints, logger) : undefined,
+    ...(await sessionSettings(settings, logger)),
+    handleCall: createHostCalls({ pool: servers.pool, directory: servers.known, logger, autoload, calls, methods }),
+    recorder: records.recorder,
+    onSandboxEnd: (session) => void artifacts.endSession(session),
+    logger,
+    discoverServers: async () => servers.refresh(),
+    startingServers: () => startingServers(servers.pool),
+    savedTools: () => savedTools.list(),
+  });
+  return { artifacts, checkpoints, engine, packages, records, servers, sessions };
+}
+
+/** The servers that code may call, and how calls reach them. */
+async function createServers(settings: Settings, logger: Logger, replay: Replay | undefined) {
+  if (replay !== undefined) {
+    const servers: ServersToCall = createReplayedServers(replay, logger);
+    // Whatever the gates decided is in the recording.
+    return { servers, makeCalls: () => createCallPipeline() };
+  }
+  const servers = await createConfiguredServers(settings, logger, { hidesDenied: true });
+  const makeCalls = (approvals: Approvals, { trail, recording }: Records) =>
+    createGatedCalls(servers, approvals, trail, recording?.gate);
+  return { servers, makeCalls };
+}
+
+type Records = Pick<ReturnType<typeof openRecords>, 'trail' | 'recording'>;
+
+interface RecordsParts {
+  readonly servers: ServersToCall;
+  readonly replay: Replay | undefined;
+  readonly logger: Logger;
+}
+
+/** The audit log and the recording, as the settings say. */
+function openRecords(instanceId: string, settings: Settings, { servers, replay, logger }: RecordsParts) {
+  const { known, secrets } = servers;
+  const mask = createSecretMask(secrets);
+  const trail = openAuditTrail(instanceId, settings, { mask, logger });
+  const describeAll = () =>
+    known.servers().map((server) => ({
+      server,
+      cwd: known.workingDirectory(server),
+      metadata: known.metadata(server),
+    }));
+  const recording =
+    settings.record === undefined || replay !== undefined
+      ? undefined
+      : new Recording({ folder: settings.record, instanceId, mask, servers: describeAll, logger });
+  return {
+    mask,
+    trail,
+    recording,
+    recorder: recordBoth(trail, recording),
+    /** The answer of a cell, with notices about its records. */
+    async withNotices(answer: CellAnswer): Promise<CellAnswer> {
+      const noticed = await withAuditNotices(trail, answer);
+      return recording?.withNotice(noticed) ?? noticed;
+    },
+    close: async () => Promise.all([trail?.close(), recording?.close()]),
+  };
+}
+
+function recordBoth(trail: AuditTrail | undefined, recording: Recording | undefined): SessionRecorder | undefined {
+  if (trail === undefined || recording === undefined) {
+    return trail ?? recording;
+  }
+  return {
+    sessionStarted: (...started) => trail.sessionStarted(...started),
+    sessionEnded: (...ended) => trail.sessionEnded(...ended),
+    cellStarted(run, request, servers) {
+      recording.cellStarted(run, request);
+      return trail.cellStarted(run, request, servers);
+    },
+    cellEnded(...ended) {
+      trail.cellEnded(...ended);
+      recording.cellEnded(...ended);
     },
   };
 }
@@ -130,7 +215,7 @@ async function sessionSettings(settings: Settings, logger: Logger) {
 
 function savedToolsOptions(
   { savedTools: mode, stateDir }: Settings,
-  { policies }: Pick<BridgeServers, 'policies'>,
+  { policies }: Pick<ServersToCall, 'policies'>,
   trail: AuditTrail | undefined,
 ): Omit<SavedToolsOptions, 'logger'> {
   return {
@@ -147,7 +232,7 @@ function manualOf({ autoload, packages }: Settings): string {
 
 interface PackageParts {
   readonly engine: Engine;
-  readonly policies: BridgeServers['policies'];
+  readonly policies: ServersToCall['policies'];
   readonly settings: Settings;
   readonly trail: AuditTrail | undefined;
 }
@@ -170,7 +255,7 @@ function createPackages({ engine, policies, settings, trail }: PackageParts): Pa
   });
 }
 
-function offerElicitation(pool: UpstreamPool, { person }: CellRequest): void {
+function offerElicitation(pool: ServersToCall['pool'], { person }: CellRequest): void {
   pool.offerElicitation(person && { form: {}, ...(person.opensPages ? { url: {} } : {}) });
 }
 
@@ -187,11 +272,11 @@ async function runInSession(
   }
 }
 
-async function closeServers({ pool, known }: ConfiguredServers): Promise<void> {
+async function closeServers({ pool, known }: ServersToCall): Promise<void> {
   await Promise.all([pool.close(), known.close()]);
 }
 
-function listServers(servers: ConfiguredServers): ServerNames {
+function listServers(servers: ServersToCall): ServerNames {
   const callable = servers.refresh();
   const errors = servers.issues().filter(({ level }) => level === 'error');
   return {
@@ -210,7 +295,7 @@ async function sweep(engine: Engine, logger: Logger): Promise<void> {
   }
 }
 
-function startingServers(pool: UpstreamPool): string[] {
+function startingServers(pool: ServersToCall['pool']): string[] {
   return pool
     .states()
     .filter(({ state }) => state === 'starting')

@@ -2,7 +2,7 @@
 import { type AuditTrail, createAuditGate, createUnmadeNote } from '../audit/index.ts';
 import type { ConfigIssue } from '../base/config-issue.ts';
 import type { Logger } from '../base/log.ts';
-import type { Approvals } from '../calls/contract.ts';
+import type { Approvals, CallGate } from '../calls/contract.ts';
 import { type CallPipeline, createCallPipeline } from '../calls/tool-calls.ts';
 import { assignServerAliases } from '../catalog/names.ts';
 import type { ConfiguredServers, ConfiguredServersOptions } from '../directory/configured-servers.ts';
@@ -74,7 +74,7 @@ export async function createConfiguredServers(
         current = found;
         pool.update(found.servers);
         callable = new Map([...found.servers].map(([name, definition]) => [name, toCallable(definition)]));
-        references = toReferences(found);
+        references = toReferences(callable);
         found.issues.forEach((issue) => logIssue(issue, logger, concerns));
       }
       return references;
@@ -82,14 +82,15 @@ export async function createConfiguredServers(
   };
 }
 
-/** The gates around each call, whoever makes it: the record, the pins, the policies with the person's answer, the pins again. */
+/** The gates around each call, whoever makes it: the records, the pins, the policies with the person's answer, the pins again. */
 export function createGatedCalls(
   { known, policies }: Pick<BridgeServers, 'known' | 'policies'>,
   approvals: Approvals,
   trail: AuditTrail | undefined,
+  recording?: CallGate,
 ): CallPipeline {
   const pins = createPinGate(known);
-  const gates = [pins, createPolicyGate(policies, approvals), pins];
+  const gates = [...(recording === undefined ? [] : [recording]), pins, createPolicyGate(policies, approvals), pins];
   return trail === undefined
     ? createCallPipeline({ gates })
     : createCallPipeline({ gates: [createAuditGate(trail), ...gates], noteUnmade: createUnmadeNote(trail) });
@@ -104,8 +105,9 @@ function toCallable(definition: ServerDefinition): CallableServer {
   return { ...definition, secrets: likelySecrets(definition) };
 }
 
-function toReferences({ servers }: DiscoveredServers): ServerReference[] {
-  const enabled = [...servers.values()].filter(({ disabled }) => !disabled);
+/** The servers that are not disabled, with the aliases of their proxies. */
+export function toReferences(servers: ReadonlyMap<string, CallableServer>): ServerReference[] {
+  const enabled = [...servers.values()].filter(({ disabled }) => disabled !== true);
   const aliases = assignServerAliases(enabled.map(({ name }) => name));
   return enabled.map(({ name, description }, index) => {
     const alias = aliases[index] ?? name;

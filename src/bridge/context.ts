@@ -25,6 +25,7 @@ export function createContext(env: NodeJS.ProcessEnv): CommandContext {
     settings,
     logger,
     createBridge: async () => (await import('./bridge.ts')).createBridge(settings, logger),
+    openReplay: async (path) => (await import('./replay.ts')).openReplay(path, settings, logger),
     openServers: async (options) =>
       (await import('./build-servers.ts')).createConfiguredServers(
         settings,

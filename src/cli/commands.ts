@@ -8,6 +8,7 @@ import { serversCommand } from '../manage-servers/index.ts';
 import { examinePackages, packagesCommand } from '../packages/index.ts';
 import { acceptCommand } from '../pins/index.ts';
 import { examinePolicies, policyCommand } from '../policy/index.ts';
+import { recordCommand } from '../recordings/index.ts';
 import { sessionsCommand } from '../session-list/index.ts';
 import type { LineOf } from '../terminal/command.ts';
 import type { CompleteCommand, CompletionCommand } from './completion.ts';
@@ -24,6 +25,7 @@ export const COMMANDS = [
   imageCommand,
   packagesCommand,
   auditCommand,
+  recordCommand,
 ] as const;
 
 /** The parsed command line of one of them. */

@@ -1,10 +1,14 @@
 /** `exec`: runs one cell from the shell. */
 import type { Command } from 'commander';
+import type { CodeSource } from '../terminal/code-source.ts';
 import { addNotes, collect, jsonOption, type Settle, wholeNumber } from '../terminal/define.ts';
 
 export interface ExecCommand {
   readonly command: 'exec';
-  readonly source: { readonly kind: 'code'; readonly code: string } | { readonly kind: 'file'; readonly path: string };
+  /** Undefined if the cells of the recording `replay` run again. */
+  readonly source: CodeSource | undefined;
+  /** A recording that answers all calls. */
+  readonly replay: string | undefined;
   readonly servers: readonly string[];
   /** As typed; validated with the other arguments of the cell. */
   readonly session: string | undefined;
@@ -18,12 +22,15 @@ interface ExecOptions {
   readonly server?: string[];
   readonly session?: string;
   readonly timeout?: number;
+  readonly replay?: string;
   readonly json?: true;
 }
 
 const NOTES = `Give either FILE or --code. If a policy requires approval, you are asked at the terminal, unless the code comes from standard input.
 
-Exit code: 0 for success; 1 if the code failed; the cell's own code after sys.exit(); 124 at the deadline; for any other error, the exit code of that error.`;
+With --replay, no server is started: a call gets the recorded answer of the same call with the same arguments, in order. Recorded cells that run again start without variables; those that end differently than recorded are named.
+
+Exit code: 0 for success; 1 if the code failed; the cell's own code after sys.exit(); 124 at the deadline; for any other error, the exit code of that error. If several cells run, that of the first one that failed.`;
 
 export function defineExec(program: Command, settle: Settle<ExecCommand>): void {
   const exec = program
@@ -35,13 +42,26 @@ export function defineExec(program: Command, settle: Settle<ExecCommand>): void 
     .option('--server <name>', 'MCP server to load; may be repeated', collect)
     .option('--session <name>', 'name of the session')
     .option('--timeout <seconds>', 'deadline for the cell', wholeNumber('a whole number of seconds', 0, Infinity))
+    .option('--replay <recording>', 'answer all calls from a recording; without code, run its cells again')
     .addOption(jsonOption())
-    .action((path: string | undefined, { code, server = [], session, timeout, json }: ExecOptions) => {
-      if ((code === undefined) === (path === undefined)) {
+    .action((path: string | undefined, { code, server = [], session, timeout, replay, json }: ExecOptions) => {
+      const isCodeMissing = code === undefined && path === undefined && replay === undefined;
+      if (isCodeMissing || (code !== undefined && path !== undefined)) {
         exec.error('error: exec needs exactly one of a file, - (standard input) and --code');
       }
-      const source = code === undefined ? { kind: 'file' as const, path: path ?? '' } : { kind: 'code' as const, code };
-      settle({ command: 'exec', source, servers: server, session, timeoutSeconds: timeout, isJson: json === true });
+      const source = sourceOf(code, path);
+      if (source === undefined && (server.length > 0 || session !== undefined || timeout !== undefined)) {
+        exec.error('error: --server, --session and --timeout need code; recorded cells have their own');
+      }
+      const isJson = json === true;
+      settle({ command: 'exec', source, servers: server, session, timeoutSeconds: timeout, replay, isJson });
     });
   addNotes(exec, NOTES);
+}
+
+function sourceOf(code: string | undefined, path: string | undefined): CodeSource | undefined {
+  if (code !== undefined) {
+    return { kind: 'code', code };
+  }
+  return path === undefined ? undefined : { kind: 'file', path };
 }

@@ -8,7 +8,7 @@ import { describeGap } from '../render/truncate.ts';
 import { LazyBridge } from '../server/lazy-bridge.ts';
 import { answerCell } from '../server/run-python.ts';
 import { readCode } from '../terminal/code-source.ts';
-import type { CommandContext } from '../terminal/command.ts';
+import type { CommandContext, OpenedReplay } from '../terminal/command.ts';
 import { closeInTime, watchProcess } from '../terminal/lifecycle.ts';
 import { startProgress } from '../terminal/progress-line.ts';
 import { createTerminalPerson, type Terminal } from '../terminal/terminal-person.ts';
@@ -29,15 +29,71 @@ export interface ExecOptions extends CommandContext {
   readonly isErrorShown: boolean;
 }
 
-/** Runs the cell and prints the answer; resolves with the exit code once the sandbox is gone. */
+/** Runs the cell, or the cells of a recording, and prints the answers; resolves with the exit code once the sandbox is gone. */
 export async function exec(command: ExecCommand, options: ExecOptions): Promise<number> {
-  const { settings, logger } = options;
-  const code = await readCode(command.source, options.input);
-  const bridge = new LazyBridge(() => options.createBridge());
+  const { logger } = options;
+  const replay = command.replay === undefined ? undefined : await options.openReplay(command.replay);
+  const cells = await cellsOf(command, options, replay);
+  const bridge = new LazyBridge(() => (replay ?? options).createBridge());
   const cancel = new AbortController();
   const lifecycle = watchProcess(logger);
+  const answers: CellAnswer[] = [];
+  let ended: number | undefined;
+  for (const cell of cells) {
+    const first = await Promise.race([
+      runOne(cell, command, options, { bridge, signal: cancel.signal }),
+      lifecycle.ended,
+    ]);
+    if ('reason' in first) {
+      cancel.abort(first.reason);
+      ended = first.exitCode;
+      break;
+    }
+    answers.push(first);
+    if (!command.isJson) {
+      printAnswer(first, options);
+    }
+    if (cell.isSame?.(first) === false) {
+      options.writeError(`Cell ${answers.length} of the recording has ended differently than recorded.\n`);
+    }
+  }
+  if (command.isJson && ended === undefined) {
+    printReports(answers, command, options);
+  }
+  await closeInTime(() => bridge.close(), logger);
+  return ended ?? answers.map(exitCodeOf).find((code) => code !== 0) ?? 0;
+}
+
+interface Cell {
+  /** As `run_python` takes it. */
+  readonly given: Readonly<Record<string, unknown>>;
+  readonly isSame?: (answer: CellAnswer) => boolean;
+}
+
+async function cellsOf(
+  command: ExecCommand,
+  { input }: ExecOptions,
+  replay: OpenedReplay | undefined,
+): Promise<Cell[]> {
+  const { servers, session, source, timeoutSeconds } = command;
+  if (source !== undefined) {
+    return [{ given: { code: await readCode(source, input), servers, session, timeout: timeoutSeconds } }];
+  }
+  return (replay?.cells ?? []).map(({ isSame, timeoutSeconds: timeout, ...given }) => ({
+    given: { ...given, timeout },
+    isSame,
+  }));
+}
+
+/** Never rejects. */
+async function runOne(
+  { given }: Cell,
+  command: ExecCommand,
+  { logger, settings, terminal }: ExecOptions,
+  { bridge, signal }: { readonly bridge: LazyBridge; readonly signal: AbortSignal },
+): Promise<CellAnswer> {
   const line = await startProgress({ isJson: command.isJson, writePlain: logger.info });
-  const answered = answerCell(
+  const answer = await answerCell(
     {
       bridge,
       outputMode: settings.outputMode,
@@ -47,30 +103,26 @@ export async function exec(command: ExecCommand, options: ExecOptions): Promise<
       logger,
     },
     {
-      given: { code, servers: command.servers, session: command.session, timeout: command.timeoutSeconds },
-      signal: cancel.signal,
+      given,
+      signal,
       // Once the code runs, the line is gone: the cell's output is printed at its end, and the terminal may be needed for a question.
       onProgress: ({ message, isRunning }) => (isRunning === true ? line.stop() : line.update(message)),
-      person: personAt(command, options.terminal),
+      person: personAt(command, terminal),
     },
-  );
-  const ended = answered.then((answer) => ({ ...answer, error: answer.error && hintsForShell(answer.error) }));
-  const first = await Promise.race([ended, lifecycle.ended]).finally(line.stop);
-  if ('reason' in first) {
-    cancel.abort(first.reason);
-  } else if (command.isJson) {
-    const json = JSON.stringify(buildReport(first, settings.maxOutputChars), undefined, 2);
-    options.writeOut(`${escapeInJson(json)}\n`);
-  } else {
-    printAnswer(first, options);
-  }
-  await closeInTime(() => bridge.close(), logger);
-  return 'reason' in first ? first.exitCode : exitCodeOf(first);
+  ).finally(line.stop);
+  return { ...answer, error: answer.error && hintsForShell(answer.error) };
+}
+
+/** One report for code that was given, a list for the cells of a recording. */
+function printReports(answers: readonly CellAnswer[], { source }: ExecCommand, options: ExecOptions): void {
+  const reports = answers.map((answer) => buildReport(answer, options.settings.maxOutputChars));
+  const json = JSON.stringify(source === undefined ? reports : reports[0], undefined, 2);
+  options.writeOut(`${escapeInJson(json)}\n`);
 }
 
 /** No one can answer on stdin if the code was read from it. */
 function personAt({ source }: ExecCommand, terminal: Terminal | undefined): Person | undefined {
-  const isStdinUsed = source.kind === 'file' && source.path === '-';
+  const isStdinUsed = source?.kind === 'file' && source.path === '-';
   return terminal === undefined || isStdinUsed ? undefined : createTerminalPerson(terminal);
 }
 

@@ -270,6 +270,13 @@ const DEFINITIONS = {
     allowed: '0, 1 or required',
     schema: oneOf(['0', '1', 'required']),
   },
+  record: {
+    variable: 'MCP_BRIDGE_RECORD',
+    meaning:
+      'A folder in which cells and calls are recorded with arguments and results, one file per bridge, to show with `record show` and to replay without servers.',
+    allowed: 'a path; ~ is your home folder',
+    schema: z.string(),
+  },
   auditMaxBytes: {
     variable: 'MCP_BRIDGE_AUDIT_MAX_SIZE',
     default: '256m',
@@ -492,6 +499,7 @@ function finish(settings: Settings, env: Environment): Settings {
     configSources: settings.configSources.map((source): ConfigSource => {
       return source.kind === 'file' ? { kind: 'file', path: toPath(source.path, env) } : source;
     }),
+    ...(settings.record !== undefined && { record: toPath(settings.record, env) }),
     ...(settings.serversConfig !== undefined && { serversConfig: toPath(settings.serversConfig, env) }),
   };
 }

@@ -1,6 +1,6 @@
 /** The contract of a command: how a feature adds it to the command line, and what it is given when it runs. */
 import type { Command as CommandDefinition } from 'commander';
-import type { Person } from '../base/cell.ts';
+import type { CellAnswer, Person } from '../base/cell.ts';
 import type { Logger } from '../base/log.ts';
 import type { Decision, Effect } from '../calls/contract.ts';
 import type { CatalogServer, CatalogTool } from '../catalog/known.ts';
@@ -30,6 +30,8 @@ export interface CommandContext {
   readonly logger: Logger;
   /** Creates a bridge. It starts nothing before its first cell. */
   readonly createBridge: () => Promise<Bridge>;
+  /** Reads a recording, to run code with its answers instead of servers. Rejects with `USAGE_INVALID`. */
+  readonly openReplay: (path: string) => Promise<OpenedReplay>;
   /** Starts nothing and reads no server file before the first `refresh`. */
   readonly openServers: OpenServers;
   /** Calls one tool for a person, through the same gates as a call of code. */
@@ -38,6 +40,23 @@ export interface CommandContext {
   readonly recordPackages: (added: PackagesRecord) => Promise<void>;
   /** Explains what happens if code asks for a package. Looks nothing up. Rejects with `USAGE_INVALID` for what is no requirement. */
   readonly explainPackage: (requirement: string, rules: PackageRules | undefined) => Promise<PackageVerdict>;
+}
+
+/** A recording. */
+export interface OpenedReplay {
+  /** In the order in which they were recorded. */
+  readonly cells: readonly {
+    readonly code: string;
+    readonly servers: readonly string[];
+    readonly session: string;
+    readonly timeoutSeconds: number;
+    /** Whether it ended as when it was recorded. */
+    isSame(answer: CellAnswer): boolean;
+  }[];
+  /** Creates a bridge whose calls are answered from the recording. */
+  createBridge(): Promise<Bridge>;
+  /** Recorded calls from which no call was answered so far. */
+  unusedCalls(): number;
 }
 
 /** The streams, the terminal and the environment of a command. */

@@ -3,9 +3,10 @@
  * and real servers, with engines that fail on purpose, and, if only time or size could cause it, in the module that raises it.
  * An entry returns the text that was shown, and says what its message must contain.
  */
-import { writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
@@ -93,6 +94,24 @@ async function askedCell(reply: 'decline' | 'nothing'): Promise<string> {
     return JSON.stringify(result.structuredContent).replaceAll('\\n', '\n');
   } finally {
     await client.close();
+  }
+}
+
+async function unrecordedCall(): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'bridge-recording-'));
+  const env = { ...engine?.env, MCP_BRIDGE_RECORD: folder };
+  const exec = (args: readonly string[], text: string): Promise<string> =>
+    command(['exec', ...args, '--server', 'echo', '-c', `await mcp_echo.echo(text='${text}')`], env, (stateDir) =>
+      writeFileSync(
+        join(stateDir, 'servers.json'),
+        JSON.stringify({ mcpServers: { echo: fixtureServer('echo.mjs') } }),
+      ),
+    );
+  try {
+    await exec([], 'a');
+    return await exec(['--replay', join(folder, readdirSync(folder)[0] ?? '')], 'b');
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
   }
 }
 
@@ -207,6 +226,10 @@ const PROVOKED: Readonly<Partial<Record<ErrorCode, Provocation>>> = {
   TOOL_ARGUMENT_INVALID: {
     provoke: () => cell("given = {'query': 5}\nawait mcp_memory.search_nodes(**given)", ['memory']),
     names: /query.*5/,
+  },
+  CALL_NOT_RECORDED: {
+    provoke: unrecordedCall,
+    names: /the recording has no call echo\.echo\(text="b"\)[^]*nearest is call 1: echo\.echo\(text="a"\)/,
   },
   TOOL_CHANGED: { provoke: changedTool, names: /'look' of server 'cat'/ },
   TOOL_FAILED: {

@@ -219,6 +219,12 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     remedy: `Do without the tool, or ask the person to review it with \`${COMMAND} servers approve NAME TOOL\`.`,
     hasHint: true,
   },
+  CALL_NOT_RECORDED: {
+    cause:
+      'With `exec --replay`, calls are answered from a recording, which has this call with other arguments, less often, or not at all.',
+    remedy: 'Compare the call with the nearest recorded one, which the hint names, or record the code again.',
+    hasHint: true,
+  },
   TOOL_FAILED: {
     cause: "The tool could not do what the code asked for. The message is the server's.",
     remedy: 'Fix what the message complains about. In code, catch `ToolError`; its `result` is the original answer.',

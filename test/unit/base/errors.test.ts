@@ -48,6 +48,7 @@ describe('error codes', () => {
       TOOL_UNKNOWN: 70,
       TOOL_ARGUMENT_INVALID: 70,
       TOOL_CHANGED: 77,
+      CALL_NOT_RECORDED: 70,
       TOOL_FAILED: 70,
       ARTIFACT_UNKNOWN: 70,
       POLICY_DENIED: 77,

@@ -195,6 +195,7 @@ describe('an invalid command line', () => {
     ['exec', 'exec needs exactly one of a file, - (standard input) and --code'],
     ['exec a.py b.py', "too many arguments for 'exec'. Expected 1 argument but got 2."],
     ['exec -c x a.py', 'exec needs exactly one of a file, - (standard input) and --code'],
+    ['exec --replay x --session y', '--server, --session and --timeout need code; recorded cells have their own'],
     ['exec -c', "option '-c, --code <code>' argument missing"],
     ['exec --timeout 1.5 -c x', "--timeout is '1.5'; it must be a whole number of seconds."],
     ['exec --sever a -c x', "unknown option '--sever'. Did you mean '--server'?"],

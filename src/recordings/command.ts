@@ -1,0 +1,33 @@
+/** `record …`: what `MCP_BRIDGE_RECORD` has recorded. */
+import type { Command as Program } from 'commander';
+import type { Command } from '../terminal/command.ts';
+import { addNotes, jsonOption, type Settle } from '../terminal/define.ts';
+import type { RecordCommand } from './run.ts';
+
+export const recordCommand: Command<RecordCommand> = {
+  names: ['record'],
+  defaultActions: { record: 'show' },
+  define,
+  async run(line, host) {
+    host.endWhenUnread();
+    const { showRecording } = await import('./run.ts');
+    return showRecording(line, { ...host, ...(await host.loadContext()) });
+  },
+};
+
+function define(program: Program, settle: Settle<RecordCommand>): void {
+  const group = program
+    .command('record')
+    .summary('show recorded cells and calls')
+    .description('Show what MCP_BRIDGE_RECORD has recorded. Without a subcommand: `record show`.')
+    .helpCommand(false);
+  const show = group
+    .command('show')
+    .description('Show the cells of a recording with their calls, results and times.')
+    .argument('[file]', 'the recording; by default the newest in the folder that MCP_BRIDGE_RECORD names')
+    .addOption(jsonOption())
+    .action((path: string | undefined, { json }: { json?: true }) =>
+      settle({ command: 'record', action: 'show', path, isJson: json === true }),
+    );
+  addNotes(show, '--json prints one object per line for each cell, with its calls as recorded.');
+}

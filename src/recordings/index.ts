@@ -1,0 +1,4 @@
+/** Records cells and calls, shows recordings, and answers calls from them. */
+export { recordCommand } from './command.ts';
+export { Recording } from './recording.ts';
+export { endedAsRecorded, type Replay, readRecording } from './replay.ts';

@@ -1,0 +1,200 @@
+/**
+ * Records what a bridge does, so that it can be shown and replayed without servers: each cell with its code, its calls with
+ * arguments and results, and how it ended. Known secrets are masked.
+ */
+import { constants } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { CellAnswer, CellRequest } from '../base/cell.ts';
+import { messageOf, toBridgeError } from '../base/errors.ts';
+import { MAX_RECORDED_RESULT_BYTES, MAX_RECORDING_BYTES, MAX_UNRECORDED_BYTES } from '../base/limits.ts';
+import type { Logger } from '../base/log.ts';
+import { VERSION } from '../base/package.ts';
+import type { CallGate, CallOutcome, ToolCall } from '../calls/contract.ts';
+import type { CatalogServer, KnownTool, ServerMetadata } from '../catalog/known.ts';
+import { stringifyExact } from '../protocol/exact-json.ts';
+import { summarizeCellError } from '../render/cell-error.ts';
+import type { RecordedCell, SessionRecorder } from '../session/recorder.ts';
+import type { CellOutcome } from '../session/run-cell.ts';
+import { ensureDirectory, openRegularFile } from '../state/state-files.ts';
+import { type LineOfType, RECORDING_VERSION, type RecordedLine, SUFFIX } from './format.ts';
+
+export interface RecordingOptions {
+  /** Created if it is missing. */
+  readonly folder: string;
+  /** Makes the name of the file unique. */
+  readonly instanceId: string;
+  /** Masks the secrets known at the time of the call, in every string of a JSON value. */
+  readonly mask: <Value>(value: Value) => Value;
+  /** What is known about the configured servers. */
+  readonly servers: () => readonly KnownServer[];
+  readonly logger: Logger;
+}
+
+interface KnownServer {
+  readonly server: CatalogServer;
+  readonly cwd: string | undefined;
+  readonly metadata: ServerMetadata | undefined;
+}
+
+const INSTANCE_CHARS = 8;
+
+export class Recording implements SessionRecorder {
+  readonly #options: RecordingOptions;
+  readonly #path: string;
+  #file: Promise<FileHandle> | undefined;
+  #writes: Promise<void> = Promise.resolve();
+  #unwrittenBytes = 0;
+  #bytes = 0;
+  #calls = 0;
+  /** By server: the tools of its last line, and the line. */
+  readonly #written = new Map<string, { readonly tools: readonly KnownTool[] | undefined; readonly line: string }>();
+  #failure: string | undefined;
+  #isReported = false;
+
+  constructor(options: RecordingOptions) {
+    this.#options = options;
+    const time = new Date().toISOString().slice(0, 19).replaceAll(':', '-');
+    this.#path = join(options.folder, `${time}-${options.instanceId.slice(0, INSTANCE_CHARS)}${SUFFIX}`);
+  }
+
+  sessionStarted(): void {}
+
+  sessionEnded(): void {}
+
+  cellStarted(run: RecordedCell, { code, servers, timeoutMs }: CellRequest): undefined {
+    const at = new Date().toISOString();
+    this.#add({ type: 'cell', ...run, at, code, servers: [...servers], timeout_seconds: timeoutMs / 1_000 });
+  }
+
+  cellEnded(run: RecordedCell, { status, stdout, value, error }: CellOutcome, durationMs: number): void {
+    this.#noteServers();
+    this.#add({
+      type: 'cell_ended',
+      ...run,
+      duration_ms: Math.round(durationMs),
+      status,
+      stdout: stdout.head + stdout.tail,
+      ...(value === undefined ? {} : { value }),
+      ...(error === undefined ? {} : { error: summarizeCellError(error) }),
+    });
+  }
+
+  /** Records each call with its outcome, whoever decided about it. The outermost gate. */
+  readonly gate: CallGate = async (call, next) => {
+    this.#calls += 1;
+    const number = this.#calls;
+    const start = performance.now();
+    const outcome = await next(call);
+    this.#addCall(call, outcome, number, performance.now() - start);
+    if (this.#unwrittenBytes > MAX_UNRECORDED_BYTES) {
+      await this.#writes;
+    }
+    return outcome;
+  };
+
+  /** The answer, with a notice the first time after recording has ended early. */
+  withNotice(answer: CellAnswer): CellAnswer {
+    if (this.#failure === undefined || this.#isReported) {
+      return answer;
+    }
+    this.#isReported = true;
+    return { ...answer, notices: [...answer.notices, `Nothing more is recorded: ${this.#failure}.`] };
+  }
+
+  /** Resolves when everything is written. */
+  async close(): Promise<void> {
+    await this.#writes;
+    await (await this.#file?.catch(() => undefined))?.close();
+  }
+
+  #addCall({ arguments: given, context, server, tool }: ToolCall, outcome: CallOutcome, number: number, ms: number) {
+    const { cell, generation, job, session } = context;
+    const line: LineOfType<'call'> = {
+      type: 'call',
+      session,
+      generation,
+      cell,
+      number,
+      ...(job === undefined ? {} : { job }),
+      server: server.name,
+      tool: tool.name,
+      arguments: given,
+      duration_ms: Math.round(ms),
+    };
+    if (!outcome.ok) {
+      const { code, message, hint, data } = toBridgeError(outcome.error);
+      this.#add({ ...line, error: { code, message, ...(hint === undefined ? {} : { hint }), data } });
+      return;
+    }
+    this.#add({ ...line, result: outcome.result }, (bytes) => ({ ...line, left_out_bytes: bytes }));
+  }
+
+  /** Adds a line for each server about which something else is known than before. */
+  #noteServers(): void {
+    for (const { server, cwd, metadata } of this.#options.servers()) {
+      const { description, name } = server;
+      const last = this.#written.get(name);
+      if (last !== undefined && last.tools === metadata?.tools) {
+        continue;
+      }
+      const known = { ...(cwd === undefined ? {} : { cwd }), ...(metadata === undefined ? {} : { metadata }) };
+      const line = this.#render({ type: 'server', name, description, ...known });
+      this.#written.set(name, { tools: metadata?.tools, line });
+      if (line !== last?.line) {
+        this.#write(line);
+      }
+    }
+  }
+
+  /** `shorter` makes the line that takes the place of one that is too large. */
+  #add(line: RecordedLine, shorter?: (bytes: number) => RecordedLine): void {
+    if (this.#failure !== undefined) {
+      return;
+    }
+    const text = this.#render(line);
+    const isLong = shorter !== undefined && text.length > MAX_RECORDED_RESULT_BYTES;
+    this.#write(isLong ? this.#render(shorter(Buffer.byteLength(text))) : text);
+  }
+
+  #render(line: RecordedLine): string {
+    return `${stringifyExact(this.#options.mask(line))}\n`;
+  }
+
+  #write(text: string): void {
+    if (this.#failure !== undefined) {
+      return;
+    }
+    const first = this.#file === undefined ? this.#head() : '';
+    const data = Buffer.from(first + text);
+    this.#bytes += data.length;
+    if (this.#bytes > MAX_RECORDING_BYTES) {
+      this.#fail(`${this.#path} has reached ${MAX_RECORDING_BYTES.toLocaleString('en-US')} bytes, which is the limit`);
+      return;
+    }
+    this.#file ??= this.#open();
+    const file = this.#file;
+    this.#unwrittenBytes += data.length;
+    this.#writes = this.#writes
+      .then(async () => (this.#failure === undefined ? (await file).appendFile(data) : undefined))
+      .catch((error: unknown) => this.#fail(`${this.#path} cannot be written: ${messageOf(error)}`))
+      .finally(() => {
+        this.#unwrittenBytes -= data.length;
+      });
+  }
+
+  #head(): string {
+    const at = new Date().toISOString();
+    return this.#render({ type: 'recording', version: RECORDING_VERSION, bridge: VERSION, at });
+  }
+
+  async #open(): Promise<FileHandle> {
+    await ensureDirectory(this.#options.folder);
+    return openRegularFile(this.#path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL);
+  }
+
+  #fail(reason: string): void {
+    this.#failure ??= reason;
+    this.#options.logger.warning(`Nothing more is recorded: ${reason}.`);
+  }
+}

@@ -1,0 +1,196 @@
+/** What is recorded, and how calls are answered from it. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, expect, it, onTestFinished } from 'vitest';
+import { NO_OUTPUT } from '../../../src/base/cell.ts';
+import { BridgeError } from '../../../src/base/errors.ts';
+import { MAX_RECORDED_RESULT_BYTES } from '../../../src/base/limits.ts';
+import { silentLogger } from '../../../src/base/log.ts';
+import { failed, succeeded, type ToolCall } from '../../../src/calls/contract.ts';
+import { parseExact } from '../../../src/protocol/exact-json.ts';
+import { Recording, readRecording } from '../../../src/recordings/index.ts';
+import { createSecretMask } from '../../../src/secrets/index.ts';
+
+const SECRET = 'sk-canary-0123456789';
+const RUN = { session: 'default', generation: 1, cell: 1 };
+
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'recordings-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+});
+
+function startRecording(into = folder): Recording {
+  const server = { name: 'files', alias: 'files', description: 'Files' };
+  const tool = { name: 'read', description: `Reads ${SECRET}`, inputSchema: {} };
+  return new Recording({
+    folder: into,
+    instanceId: '0123456789',
+    mask: createSecretMask(() => [SECRET]),
+    servers: () => [{ server, cwd: '/work', metadata: { tools: [tool], notices: [] } }],
+    logger: silentLogger,
+  });
+}
+
+function callOf(given: Record<string, unknown>, tool = 'read'): ToolCall {
+  return {
+    server: { name: 'files', alias: 'files', description: '' },
+    tool: { name: tool, alias: tool, inputSchema: {} },
+    arguments: given,
+    context: { ...RUN, call: 1, loaded: new Set(), signal: new AbortController().signal },
+  };
+}
+
+/** Records calls, each with the outcome it gets, in one cell. */
+async function record(...calls: readonly (readonly [given: Record<string, unknown>, outcome: unknown])[]) {
+  const recording = startRecording();
+  recording.cellStarted(RUN, { code: 'x', servers: ['files'], timeoutMs: 30_000, session: 'default' });
+  await Promise.all(
+    calls.map(([given, outcome]) =>
+      recording.gate(callOf(given), async () => (outcome instanceof Error ? failed(outcome) : succeeded(outcome))),
+    ),
+  );
+  const stdout = { ...NO_OUTPUT, head: 'printed' };
+  recording.cellEnded(RUN, { status: 'success', stdout, stderr: NO_OUTPUT, attachments: [], names: undefined }, 1.5);
+  await recording.close();
+  const [name = ''] = readdirSync(folder);
+  return join(folder, name);
+}
+
+it('records cells, calls and servers in a file that only the user can read', async () => {
+  const file = await record([{ path: 'a' }, { content: [] }]);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  const replay = await readRecording(file);
+  expect(replay.servers).toMatchObject([{ name: 'files', cwd: '/work', metadata: { tools: [{ name: 'read' }] } }]);
+  expect(replay.cells).toMatchObject([
+    {
+      cell: { code: 'x', servers: ['files'], timeout_seconds: 30 },
+      calls: [{ number: 1, server: 'files', tool: 'read', arguments: { path: 'a' }, result: { content: [] } }],
+      ended: { status: 'success', stdout: 'printed' },
+    },
+  ]);
+});
+
+it('masks secrets everywhere, and answers a call that names one masked', async () => {
+  const file = await record([{ key: SECRET }, { text: `it is ${SECRET}` }]);
+  expect(readFileSync(file, 'utf8')).not.toContain(SECRET);
+  const { cells, answer } = await readRecording(file);
+  const { key } = cells[0]?.calls[0]?.arguments ?? {};
+  expect(await answer('files', 'read', { key })).toEqual({ text: expect.stringMatching(/^it is (?!sk-)/) });
+});
+
+it('answers the same call in the order in which it was recorded, whatever the order of its arguments', async () => {
+  const file = await record([{ a: 1, b: 2 }, 'first'], [{ b: 2, a: 1 }, 'second']);
+  const { answer, unusedCalls } = await readRecording(file);
+  expect(await answer('files', 'read', { b: 2, a: 1 })).toBe('first');
+  expect(unusedCalls()).toBe(1);
+  expect(await answer('files', 'read', { a: 1, b: 2 })).toBe('second');
+  await expect(answer('files', 'read', { a: 1, b: 2 })).rejects.toMatchObject({
+    code: 'CALL_NOT_RECORDED',
+    message: 'the recording has this call of files.read only 2 times',
+  });
+});
+
+it('keeps numbers that JavaScript cannot hold', async () => {
+  const file = await record([parseExact('{"id": 12345678901234567890}') as Record<string, unknown>, 'it']);
+  const { answer } = await readRecording(file);
+  const other = parseExact('{"id": 12345678901234567891}') as Record<string, unknown>;
+  await expect(answer('files', 'read', other)).rejects.toMatchObject({ code: 'CALL_NOT_RECORDED' });
+  expect(await answer('files', 'read', parseExact('{"id": 12345678901234567890}') as Record<string, unknown>)).toBe(
+    'it',
+  );
+});
+
+it('repeats errors with code, hint and data', async () => {
+  const error = new BridgeError('POLICY_DENIED', 'no', { hint: 'Ask.', data: { tool: 'read' } });
+  const { answer } = await readRecording(await record([{}, error]));
+  await expect(answer('files', 'read', {})).rejects.toMatchObject({
+    code: 'POLICY_DENIED',
+    message: 'no',
+    hint: 'Ask.',
+    data: { tool: 'read' },
+  });
+});
+
+it('names the nearest recorded call, or the tools that were called', async () => {
+  const { answer } = await readRecording(await record([{ path: 'a', depth: 1 }, 1], [{ path: 'b', depth: 2 }, 2]));
+  await expect(answer('files', 'read', { path: 'b', depth: 1, all: true })).rejects.toMatchObject({
+    message: 'the recording has no call files.read(path="b", depth=1, all=true)',
+    hint: 'The nearest is call 1: files.read(path="a", depth=1). It differs in: path, all.',
+  });
+  await expect(answer('files', 'write', {})).rejects.toMatchObject({
+    message: 'the recording has no call of files.write',
+    hint: 'It has calls of files.read.',
+  });
+});
+
+it('leaves out a result that is too large, and says so when it is asked for', async () => {
+  const file = await record([{}, { text: 'x'.repeat(MAX_RECORDED_RESULT_BYTES) }]);
+  const { answer } = await readRecording(file);
+  await expect(answer('files', 'read', {})).rejects.toMatchObject({
+    code: 'CALL_NOT_RECORDED',
+    message: expect.stringMatching(/^the result of files\.read is not in the recording: it had 16,777,\d{3} bytes$/),
+  });
+});
+
+it('writes the tools of a server once, and again when they change', async () => {
+  const recording = startRecording();
+  const outcome = {
+    status: 'success',
+    stdout: NO_OUTPUT,
+    stderr: NO_OUTPUT,
+    attachments: [],
+    names: undefined,
+  } as const;
+  recording.cellEnded(RUN, outcome, 1);
+  recording.cellEnded(RUN, outcome, 1);
+  await recording.close();
+  const lines = readFileSync(join(folder, readdirSync(folder)[0] ?? ''), 'utf8')
+    .trimEnd()
+    .split('\n');
+  expect(lines.filter((line) => line.includes('"type":"server"'))).toHaveLength(1);
+});
+
+it('says once in an answer that nothing is recorded any more', async () => {
+  const file = join(folder, 'a-file');
+  writeFileSync(file, '');
+  const recording = startRecording(file);
+  const answer = {
+    status: 'success',
+    stdout: NO_OUTPUT,
+    stderr: NO_OUTPUT,
+    servers: [],
+    session: 'default',
+    timeoutSeconds: 1,
+    notices: [],
+  } as const;
+  recording.cellStarted(RUN, { code: 'x', servers: [], timeoutMs: 1, session: 'default' });
+  await recording.close();
+  expect(recording.withNotice(answer).notices).toEqual([
+    expect.stringMatching(/^Nothing more is recorded: .*cannot be written/),
+  ]);
+  expect(recording.withNotice(answer).notices).toEqual([]);
+});
+
+it('reads a recording whose bridge was killed in the middle of a line', async () => {
+  const file = await record([{}, 'kept']);
+  const text = readFileSync(file, 'utf8');
+  writeFileSync(file, `${text}{"type":"call","ses`);
+  expect(await (await readRecording(file)).answer('files', 'read', {})).toBe('kept');
+});
+
+it.each([
+  ['nothing', '', /its first line is not that of a recording/],
+  ['no JSON', 'hello\n', /line 1 is not JSON/],
+  ['a later version', '{"type":"recording","version":99,"bridge":"9","at":""}\n', /line 1 has version 99/],
+  ['damage in the middle', '{"type":"recording","version":1,"bridge":"1","at":""}\nx\n{}\n', /line 2 is not JSON/],
+])('refuses a file with %s', async (_, text, reason) => {
+  const file = join(folder, 'bad.jsonl');
+  writeFileSync(file, text);
+  await expect(readRecording(file)).rejects.toMatchObject({
+    code: 'USAGE_INVALID',
+    message: expect.stringMatching(reason),
+  });
+});
