@@ -124,6 +124,7 @@ const FEATURES: readonly Layer[] = [
   feature('artifacts', 'files saved by code, and the resources that show them'),
   feature('audit', 'the record of cells and calls'),
   feature('doctor', 'finding problems and fixing them'),
+  feature('dry-run', 'stand-ins for calls that could change something'),
   feature('exec', 'running a cell from the shell'),
   feature('images', 'images for sandboxes'),
   feature('install', 'registering the bridge with clients'),

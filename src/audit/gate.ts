@@ -21,6 +21,7 @@ export function createAuditGate(trail: Pick<AuditTrail, 'callEnded' | 'keepRoom'
     const refusal = await room?.then(() => undefined, failed);
     const outcome = refusal ?? (await next(call));
     const { errorCode, isRefused, resultBytes } = endOf(outcome);
+    const { isDryRun } = outcome;
     // Written out: with spreads, 1,000 calls at once took a fifth longer (measured).
     const ended: EndedCall = {
       session: context.session,
@@ -33,6 +34,7 @@ export function createAuditGate(trail: Pick<AuditTrail, 'callEnded' | 'keepRoom'
       shape,
       decision: outcome.decision,
       approval: outcome.approval,
+      isDryRun,
       errorCode,
       isRefused,
       resultBytes,

@@ -31,6 +31,8 @@ export interface EndedCall extends RecordedCell {
   readonly shape: ArgumentShape;
   readonly decision?: Decision | undefined;
   readonly approval?: RecordOf<'call'>['approval'];
+  /** Whether a stand-in took the place of the server's answer. */
+  readonly isDryRun?: boolean | undefined;
   /** Whether it was refused before anything was sent to the server. */
   readonly isRefused: boolean;
   /** Undefined if the tool succeeded. */
@@ -274,6 +276,7 @@ export class AuditTrail implements SessionRecorder {
       arguments: shape.shapes,
       ...(shape.undeclared > 0 && { undeclared: shape.undeclared }),
       ...decisionOf(call),
+      ...(call.isDryRun === true && { dry_run: true }),
       outcome: errorCode === undefined ? 'ok' : 'error',
       ...(errorCode !== undefined && { error_code: errorCode }),
       duration_ms: rounded(call.durationMs),
@@ -404,7 +407,7 @@ function decisionOf(call: EndedCall): Pick<RecordOf<'call'>, 'decision' | 'rule'
     return { decision: 'denied', ...rule };
   }
   // The call was cancelled while the question was open.
-  return decision?.effect === 'ask'
+  return decision?.effect === 'ask' && call.isDryRun !== true
     ? { decision: 'asked', ...rule, answer: 'cancelled' }
     : { decision: 'allowed', ...rule };
 }

@@ -15,6 +15,7 @@ import type { Approvals } from '../calls/contract.ts';
 import { createHostCalls } from '../calls/host-calls.ts';
 import { createCallPipeline } from '../calls/tool-calls.ts';
 import { resolveName } from '../catalog/names.ts';
+import { DryRun } from '../dry-run/index.ts';
 import { detectEngine } from '../engines/detect.ts';
 import type { Engine } from '../engines/engine.ts';
 import {
@@ -36,22 +37,23 @@ import type { SessionRecorder } from '../session/recorder.ts';
 import { Sessions } from '../session/sessions.ts';
 import { engineOptions, limitsOf } from '../settings/engine-options.ts';
 import type { Settings } from '../settings/settings.ts';
+import type { BridgeOptions } from '../terminal/command.ts';
 import { preloadClient } from '../upstream/handshake.ts';
-import { createConfiguredServers, createGatedCalls } from './build-servers.ts';
+import { createConfiguredServers, createGatedCalls, type GateParts } from './build-servers.ts';
 import { createReplayedServers, type ServersToCall } from './replayed-servers.ts';
 
 /** In the state directory. */
 const CHECKPOINTS = 'checkpoints';
 const KERNEL_FOLDER = fileURLToPath(new URL('sandbox-runtime/bridge_kernel', PACKAGE_ROOT));
 
-interface BridgeOptions {
+interface CreateOptions extends BridgeOptions {
   /** Answers all calls, instead of servers. Nothing is recorded or kept. */
   readonly replay?: Replay;
 }
 
 /** Rejects with `ENGINE_UNAVAILABLE` if no engine is installed; the next cell tries again. */
-export async function createBridge(settings: Settings, logger: Logger, options: BridgeOptions = {}): Promise<Bridge> {
-  const { artifacts, checkpoints, engine, packages, records, servers, sessions } = await createParts(
+export async function createBridge(settings: Settings, logger: Logger, options: CreateOptions = {}): Promise<Bridge> {
+  const { artifacts, checkpoints, dryRun, engine, packages, records, servers, sessions } = await createParts(
     settings,
     logger,
     options,
@@ -61,7 +63,8 @@ export async function createBridge(settings: Settings, logger: Logger, options: 
   return {
     async runCell(request) {
       offerElicitation(servers.pool, request);
-      const answer = await records.withNotices(await runInSession(request, sessions, records.trail));
+      const answered = dryRun.withNotice(await runInSession(request, sessions, records.trail));
+      const answer = await records.withNotices(answered);
       if (!hasSwept) {
         hasSwept = true;
         // After the first answer, so that it does not slow down a cold start.
@@ -83,16 +86,17 @@ export async function createBridge(settings: Settings, logger: Logger, options: 
   };
 }
 
-async function createParts(settings: Settings, logger: Logger, { replay }: BridgeOptions) {
+async function createParts(settings: Settings, logger: Logger, { isDryRun, replay }: CreateOptions) {
   const options = engineOptions(settings, logger);
   const engine = detectEngine(options);
   const { autoload, stateDir } = settings;
   const { servers, makeCalls } = await createServers(settings, logger, replay);
   const records = openRecords(options.instanceId, settings, { servers, replay, logger });
+  const dryRun = new DryRun(records.mask);
   const { mask, trail } = records;
   const savedTools = createSavedTools({ ...savedToolsOptions(settings, servers, trail), logger });
   const approvals = createCellApprovals({ mask, policyFile: join(stateDir, 'policy.json') });
-  const calls = makeCalls(approvals, records);
+  const calls = makeCalls(approvals, { ...records, dryRun, isDryRun });
   const artifacts = createArtifacts(stateDir);
   const packages = createPackages({ engine, policies: servers.policies, settings, trail });
   const methods = [...savedToolMethods(savedTools), ...artifactMethods(artifacts), ...packages.methods];
@@ -109,7 +113,7 @@ async function createParts(settings: Settings, logger: Logger, { replay }: Bridg
     startingServers: () => startingServers(servers.pool),
     savedTools: () => savedTools.list(),
   });
-  return { artifacts, checkpoints, engine, packages, records, servers, sessions };
+  return { artifacts, checkpoints, dryRun, engine, packages, records, servers, sessions };
 }
 
 /** The servers that code may call, and how calls reach them. */
@@ -120,12 +124,9 @@ async function createServers(settings: Settings, logger: Logger, replay: Replay 
     return { servers, makeCalls: () => createCallPipeline() };
   }
   const servers = await createConfiguredServers(settings, logger, { hidesDenied: true });
-  const makeCalls = (approvals: Approvals, { trail, recording }: Records) =>
-    createGatedCalls(servers, approvals, trail, recording?.gate);
+  const makeCalls = (approvals: Approvals, parts: GateParts) => createGatedCalls(servers, approvals, parts);
   return { servers, makeCalls };
 }
-
-type Records = Pick<ReturnType<typeof openRecords>, 'trail' | 'recording'>;
 
 interface RecordsParts {
   readonly servers: ServersToCall;

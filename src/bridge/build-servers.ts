@@ -2,7 +2,7 @@
 import { type AuditTrail, createAuditGate, createUnmadeNote } from '../audit/index.ts';
 import type { ConfigIssue } from '../base/config-issue.ts';
 import type { Logger } from '../base/log.ts';
-import type { Approvals, CallGate } from '../calls/contract.ts';
+import type { Approvals } from '../calls/contract.ts';
 import { type CallPipeline, createCallPipeline } from '../calls/tool-calls.ts';
 import { assignServerAliases } from '../catalog/names.ts';
 import type { ConfiguredServers, ConfiguredServersOptions } from '../directory/configured-servers.ts';
@@ -11,9 +11,11 @@ import { type CallableServer, createServerDirectory, type ServerDirectory } from
 import { createServerFailures } from '../directory/server-failures.ts';
 import { createMetadataSource } from '../directory/server-metadata.ts';
 import { allVisible } from '../directory/visible-tools.ts';
+import { type DryRun, markDryRun } from '../dry-run/index.ts';
 import { createPinGate, createToolPinStore, createToolPins } from '../pins/index.ts';
 import { type CurrentPolicies, createCurrentPolicies, createPolicyGate, createVisibleTools } from '../policy/index.ts';
 import type { ServerReference } from '../protocol/frames.ts';
+import type { Recording } from '../recordings/index.ts';
 import { createKnownSecrets } from '../secrets/index.ts';
 import { createServerDiscovery, type DiscoveredServers, type ServerDefinition } from '../servers/discover.ts';
 import { discoveryOptionsOf } from '../settings/discovery-options.ts';
@@ -82,18 +84,32 @@ export async function createConfiguredServers(
   };
 }
 
+export interface GateParts {
+  /** Answers calls that a policy makes a dry run. */
+  readonly dryRun: DryRun;
+  /** Whether every call is a dry run. */
+  readonly isDryRun?: boolean | undefined;
+  readonly trail?: AuditTrail | undefined;
+  readonly recording?: Recording | undefined;
+}
+
 /** The gates around each call, whoever makes it: the records, the pins, the policies with the person's answer, the pins again. */
 export function createGatedCalls(
   { known, policies }: Pick<BridgeServers, 'known' | 'policies'>,
   approvals: Approvals,
-  trail: AuditTrail | undefined,
-  recording?: CallGate,
+  { dryRun, isDryRun, trail, recording }: GateParts,
 ): CallPipeline {
   const pins = createPinGate(known);
-  const gates = [...(recording === undefined ? [] : [recording]), pins, createPolicyGate(policies, approvals), pins];
-  return trail === undefined
-    ? createCallPipeline({ gates })
-    : createCallPipeline({ gates: [createAuditGate(trail), ...gates], noteUnmade: createUnmadeNote(trail) });
+  const gates = [
+    trail && createAuditGate(trail),
+    recording?.gate,
+    isDryRun === true ? markDryRun : undefined,
+    pins,
+    createPolicyGate(policies, approvals),
+    pins,
+    dryRun.gate,
+  ].filter((gate) => gate !== undefined);
+  return createCallPipeline({ gates, noteUnmade: trail && createUnmadeNote(trail) });
 }
 
 function logIssue(issue: ConfigIssue, logger: Logger, concerns: (server: string) => boolean): void {

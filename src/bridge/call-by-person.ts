@@ -11,6 +11,7 @@ import { BridgeError } from '../base/errors.ts';
 import { createObservedResults } from '../calls/observed-results.ts';
 import { createCallTool } from '../calls/tool-calls.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
+import { DryRun } from '../dry-run/index.ts';
 import { createCurrentPolicies } from '../policy/index.ts';
 import { createSecretMask } from '../secrets/index.ts';
 import { CellAsker } from '../session/asker.ts';
@@ -41,10 +42,15 @@ export async function callByPerson(
     terminal &&
     new CellAsker({ person: createTerminalPerson(terminal), code: '', clock, timeoutMs: settings.approvalTimeoutMs });
   servers.pool.offerElicitation(asker && { form: {} });
-  const trail = openAuditTrail(randomUUID(), settings, { mask: createSecretMask(servers.secrets), logger });
+  const mask = createSecretMask(servers.secrets);
+  const trail = openAuditTrail(randomUUID(), settings, { mask, logger });
   const record = createCallRecord(trail, { session: SESSION, server, tool, timeoutMs });
   const policies = createCurrentPolicies({ stateDir: settings.stateDir, definitions: servers.definitions, logger });
-  const calls = createGatedCalls({ known: servers.known, policies }, createTerminalApprovals(settings.stateDir), trail);
+  const dryRun = new DryRun(mask);
+  const calls = createGatedCalls({ known: servers.known, policies }, createTerminalApprovals(settings.stateDir), {
+    trail,
+    dryRun,
+  });
   const callTool = createCallTool({
     directory: servers.known,
     pool: servers.pool,
@@ -65,7 +71,7 @@ export async function callByPerson(
   } finally {
     clock.stop();
     asker?.close();
-    (await record.close()).forEach((notice) => options.writeError(`${notice}\n`));
+    [...dryRun.takeNotices(SESSION), ...(await record.close())].forEach((notice) => options.writeError(`${notice}\n`));
   }
 }
 

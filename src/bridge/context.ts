@@ -24,7 +24,7 @@ export function createContext(env: NodeJS.ProcessEnv): CommandContext {
   return {
     settings,
     logger,
-    createBridge: async () => (await import('./bridge.ts')).createBridge(settings, logger),
+    createBridge: async (options) => (await import('./bridge.ts')).createBridge(settings, logger, options),
     openReplay: async (path) => (await import('./replay.ts')).openReplay(path, settings, logger),
     openServers: async (options) =>
       (await import('./build-servers.ts')).createConfiguredServers(

@@ -15,6 +15,7 @@ export interface CalledTool {
   /** The server's claims about the tool (MCP `ToolAnnotations`); not trusted. */
   readonly annotations?: Readonly<Record<string, unknown>>;
   readonly inputSchema: Readonly<Record<string, unknown>>;
+  readonly outputSchema?: Readonly<Record<string, unknown>>;
   /** Whether this is a method for resources or prompts rather than a tool. */
   readonly isMethod?: boolean;
   /** How its definition differs from the accepted one; undefined if it does not. */
@@ -31,11 +32,13 @@ export interface ToolCall {
   readonly line?: number | undefined;
   /** Whether the code wants the progress that the server reports. */
   readonly wantsProgress?: boolean | undefined;
+  /** Whether nothing may change: see `isSent`. */
+  readonly isDryRun?: boolean | undefined;
   readonly context: CallContext;
 }
 
-/** From the mildest to the strictest. With `ask`, a person decides. */
-export const EFFECTS = ['allow', 'ask', 'deny'] as const;
+/** From the mildest to the strictest. With `ask`, a person decides; with `dry-run`, a stand-in is the answer. */
+export const EFFECTS = ['allow', 'ask', 'dry-run', 'deny'] as const;
 export type Effect = (typeof EFFECTS)[number];
 
 /** The decision about a call before any person is asked. */
@@ -52,6 +55,8 @@ export type Approval = 'once' | 'cell' | 'session';
 export interface CallFacts {
   readonly decision?: Decision | undefined;
   readonly approval?: Approval | undefined;
+  /** Whether a stand-in took the place of the server's answer. */
+  readonly isDryRun?: boolean | undefined;
 }
 
 /** The outcome of a call: the server's answer, or the reason why there is none. */
@@ -105,6 +110,11 @@ export interface Approvals {
    * `APPROVAL_TIMEOUT`, `APPROVAL_UNAVAILABLE` if no one can be asked, or `CALL_CANCELLED` if the call is cancelled first.
    */
   approve(call: CallToApprove, context: CallContext): Promise<Approval>;
+}
+
+/** Whether the server gets the call: in a dry run, it gets only calls of tools that it marks as read-only. */
+export function isSent({ isDryRun, tool }: ToolCall): boolean {
+  return isDryRun !== true || tool.isMethod === true || tool.annotations?.['readOnlyHint'] === true;
 }
 
 export function succeeded(result: unknown): CallOutcome {

@@ -7,6 +7,8 @@ export interface ExecCommand {
   readonly command: 'exec';
   /** Undefined if the cells of the recording `replay` run again. */
   readonly source: CodeSource | undefined;
+  /** Whether calls of tools that are not marked read-only get a stand-in. */
+  readonly isDryRun: boolean;
   /** A recording that answers all calls. */
   readonly replay: string | undefined;
   readonly servers: readonly string[];
@@ -22,11 +24,14 @@ interface ExecOptions {
   readonly server?: string[];
   readonly session?: string;
   readonly timeout?: number;
+  readonly dryRun?: true;
   readonly replay?: string;
   readonly json?: true;
 }
 
 const NOTES = `Give either FILE or --code. If a policy requires approval, you are asked at the terminal, unless the code comes from standard input.
+
+With --dry-run, only calls of tools that their server marks as read-only are sent. The others get a stand-in, made from the output schema if there is one, and are listed on stderr.
 
 With --replay, no server is started: a call gets the recorded answer of the same call with the same arguments, in order. Recorded cells that run again start without variables; those that end differently than recorded are named.
 
@@ -42,19 +47,23 @@ export function defineExec(program: Command, settle: Settle<ExecCommand>): void 
     .option('--server <name>', 'MCP server to load; may be repeated', collect)
     .option('--session <name>', 'name of the session')
     .option('--timeout <seconds>', 'deadline for the cell', wholeNumber('a whole number of seconds', 0, Infinity))
+    .option('--dry-run', 'send no call that could change something; a stand-in is its result')
     .option('--replay <recording>', 'answer all calls from a recording; without code, run its cells again')
     .addOption(jsonOption())
-    .action((path: string | undefined, { code, server = [], session, timeout, replay, json }: ExecOptions) => {
+    .action((path: string | undefined, { code, server = [], session, timeout, dryRun, replay, json }: ExecOptions) => {
       const isCodeMissing = code === undefined && path === undefined && replay === undefined;
       if (isCodeMissing || (code !== undefined && path !== undefined)) {
         exec.error('error: exec needs exactly one of a file, - (standard input) and --code');
+      }
+      if (dryRun === true && replay !== undefined) {
+        exec.error('error: --dry-run cannot be combined with --replay, which sends no call at all');
       }
       const source = sourceOf(code, path);
       if (source === undefined && (server.length > 0 || session !== undefined || timeout !== undefined)) {
         exec.error('error: --server, --session and --timeout need code; recorded cells have their own');
       }
-      const isJson = json === true;
-      settle({ command: 'exec', source, servers: server, session, timeoutSeconds: timeout, replay, isJson });
+      const flags = { isDryRun: dryRun === true, isJson: json === true };
+      settle({ command: 'exec', source, servers: server, session, timeoutSeconds: timeout, replay, ...flags });
     });
   addNotes(exec, NOTES);
 }

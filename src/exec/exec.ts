@@ -34,7 +34,10 @@ export async function exec(command: ExecCommand, options: ExecOptions): Promise<
   const { logger } = options;
   const replay = command.replay === undefined ? undefined : await options.openReplay(command.replay);
   const cells = await cellsOf(command, options, replay);
-  const bridge = new LazyBridge(() => (replay ?? options).createBridge());
+  const { isDryRun } = command;
+  const bridge = new LazyBridge(() =>
+    replay === undefined ? options.createBridge({ isDryRun }) : replay.createBridge(),
+  );
   const cancel = new AbortController();
   const lifecycle = watchProcess(logger);
   const answers: CellAnswer[] = [];

@@ -10,6 +10,7 @@ import {
   type CallOutcome,
   type Decision,
   failed,
+  isSent,
   type PassOn,
   type ToolCall,
 } from '../calls/contract.ts';
@@ -41,7 +42,7 @@ interface Judges {
 class JudgedCall {
   decision: Decision;
   approval: Approval | undefined;
-  readonly #call: ToolCall;
+  #call: ToolCall;
   readonly #judges: Judges;
   /** The policies that made `decision`. */
   #policies: Policies | undefined;
@@ -55,11 +56,12 @@ class JudgedCall {
 
   /** Rejects if the call may not be made. */
   async make(next: PassOn): Promise<CallOutcome> {
-    const call = this.#call;
     const { effect, reason } = this.decision;
     if (effect === 'deny') {
-      throw deniedCall(call, reason);
+      throw deniedCall(this.#call, reason);
     }
+    this.#markDryRun();
+    const call = this.#call;
     const limits = this.#policies?.of(call.server, call.tool).limits ?? [];
     // Counted before the person is asked, so that code cannot flood them with questions.
     const refusal = countCall(limits, call.context, performance.now());
@@ -67,11 +69,23 @@ class JudgedCall {
       throw refusal;
     }
     if (effect === 'ask') {
-      await this.#ask(reason);
+      await this.#askUnlessDry(reason);
     } else if (limits.length === 0) {
       return next(call);
     }
     return this.#sendInLimits(limits, next);
+  }
+
+  #markDryRun(): void {
+    if (this.decision.effect === 'dry-run') {
+      this.#call = { ...this.#call, isDryRun: true };
+    }
+  }
+
+  async #askUnlessDry(reason: string): Promise<void> {
+    if (isSent(this.#call)) {
+      await this.#ask(reason);
+    }
   }
 
   async #ask(reason: string): Promise<void> {
@@ -113,7 +127,10 @@ class JudgedCall {
       if (decision.effect === 'deny') {
         throw deniedCall(this.#call, decision.reason);
       }
-      await this.#ask(decision.reason);
+      this.#markDryRun();
+      if (decision.effect === 'ask') {
+        await this.#askUnlessDry(decision.reason);
+      }
     }
   }
 }

@@ -1,5 +1,6 @@
 /** Which calls a piece of code contains. The kernel analyzes it in a sandbox, because Python's own parser is there. */
 import { z } from 'zod';
+import { DEFAULT_SESSION } from '../base/cell.ts';
 import { BridgeError } from '../base/errors.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
 import { summarizeCellError } from '../render/cell-error.ts';
@@ -35,7 +36,7 @@ export async function findCalls(
       code: program(code),
       servers: configured.known.servers().map(({ name }) => name),
       timeoutMs: ANALYSIS_TIMEOUT_MS,
-      session: 'policy-check',
+      session: DEFAULT_SESSION,
     });
     if (status !== 'success') {
       throw new BridgeError(

@@ -197,7 +197,7 @@ function refuseIfOff(mode: SavedToolsOptions['mode'], decision: Decision | undef
       hint: 'Define the function again in each session.',
     });
   }
-  if (decision?.effect === 'deny') {
+  if (decision?.effect === 'deny' || decision?.effect === 'dry-run') {
     throw new BridgeError('POLICY_DENIED', `functions cannot be saved: ${decision.reason}`, {
       hint: 'Define the function again in each session.',
     });

@@ -29,7 +29,7 @@ export interface CommandContext {
   readonly settings: Settings;
   readonly logger: Logger;
   /** Creates a bridge. It starts nothing before its first cell. */
-  readonly createBridge: () => Promise<Bridge>;
+  readonly createBridge: (options?: BridgeOptions) => Promise<Bridge>;
   /** Reads a recording, to run code with its answers instead of servers. Rejects with `USAGE_INVALID`. */
   readonly openReplay: (path: string) => Promise<OpenedReplay>;
   /** Starts nothing and reads no server file before the first `refresh`. */
@@ -40,6 +40,11 @@ export interface CommandContext {
   readonly recordPackages: (added: PackagesRecord) => Promise<void>;
   /** Explains what happens if code asks for a package. Looks nothing up. Rejects with `USAGE_INVALID` for what is no requirement. */
   readonly explainPackage: (requirement: string, rules: PackageRules | undefined) => Promise<PackageVerdict>;
+}
+
+export interface BridgeOptions {
+  /** Calls of tools that are not marked read-only get a stand-in. */
+  readonly isDryRun?: boolean | undefined;
 }
 
 /** A recording. */

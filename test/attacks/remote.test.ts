@@ -6,6 +6,7 @@ import { toBridgeError } from '../../src/base/errors.ts';
 import { silentLogger } from '../../src/base/log.ts';
 import { createConfiguredServers, createGatedCalls } from '../../src/bridge/build-servers.ts';
 import { createHostCalls } from '../../src/calls/host-calls.ts';
+import { DryRun } from '../../src/dry-run/index.ts';
 import { loadSettings } from '../../src/settings/settings.ts';
 import type { LoginOptions } from '../../src/upstream/oauth/login.ts';
 import { amount } from '../support/attacks.ts';
@@ -197,7 +198,7 @@ it('a server that shows another list every other time shows no unaccepted text, 
     pool,
     directory: known,
     logger: silentLogger,
-    calls: createGatedCalls(configured, { approve: async () => 'once' }, undefined),
+    calls: createGatedCalls(configured, { approve: async () => 'once' }, { dryRun: new DryRun((text) => text) }),
   });
   const context = { session: 'default', generation: 1, cell: 1, call: 1, loaded: new Set(['cat']) };
   const ask = (method: string, params: Record<string, unknown>): Promise<unknown> =>

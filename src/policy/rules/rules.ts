@@ -116,6 +116,7 @@ function endOf(place: PolicyPlace): CompiledRule {
 const SAYS: Readonly<Record<Effect, string>> = {
   allow: 'allows it',
   ask: 'asks for approval',
+  'dry-run': 'makes it a dry run',
   deny: 'denies it',
 };
 

@@ -70,7 +70,7 @@ const selectors = { tool: toolPatterns.optional(), annotations: AnnotationsSchem
 const withServer = { server: serverPatterns.optional(), ...selectors };
 
 const ruleKeys = {
-  effect: z.enum(EFFECTS, 'must be "allow", "ask" or "deny"'),
+  effect: z.enum(EFFECTS, 'must be "allow", "ask", "dry-run" or "deny"'),
   arguments: z.record(argumentName, ConditionSchema).refine(hasKey, 'must name at least one argument').optional(),
   /** Shown to whoever reads the refusal. */
   reason: z.string().max(1_000).optional(),
@@ -96,7 +96,7 @@ const isLimit = (limit: object): boolean => Object.keys(limitKeys).some((key) =>
 const NO_LIMIT = `must have at least one of ${LIMITS}`;
 
 const packageRule = z.strictObject({
-  effect: ruleKeys.effect,
+  effect: z.enum(['allow', 'ask', 'deny'], 'must be "allow", "ask" or "deny"'),
   /** Names, written in any of the ways that Python takes for the same. */
   package: oneOrMore(patternUnless(whyNoPackage), PATTERNS),
   /** Only these versions, such as `<3`. */
@@ -113,7 +113,7 @@ const packageRule = z.strictObject({
 const common = {
   $schema: z.string().optional(),
   preset: z.enum(['read-only', 'ask-destructive'], 'must be "read-only" or "ask-destructive"').optional(),
-  default: z.enum(EFFECTS, 'must be "allow", "ask" or "deny"').optional(),
+  default: z.enum(EFFECTS, 'must be "allow", "ask", "dry-run" or "deny"').optional(),
 };
 const LIST = 'must be a list';
 const TWO_DEFAULTS = 'cannot be combined with "preset", which already decides the calls that no rule matches';

@@ -9,6 +9,7 @@ import type { Approvals } from '../../../src/calls/contract.ts';
 import { createHostCalls } from '../../../src/calls/host-calls.ts';
 import { createCallPipeline } from '../../../src/calls/tool-calls.ts';
 import type { ConfiguredServers } from '../../../src/directory/configured-servers.ts';
+import { DryRun } from '../../../src/dry-run/index.ts';
 import { createPinGate } from '../../../src/pins/gate.ts';
 import { accept, renderAccepted } from '../../../src/pins/run.ts';
 import { loadSettings } from '../../../src/settings/settings.ts';
@@ -46,7 +47,7 @@ function setUp(pin?: string) {
       calls:
         approvals === undefined
           ? createCallPipeline({ gates: [createPinGate(known)] })
-          : createGatedCalls(configured, approvals, undefined),
+          : createGatedCalls(configured, approvals, { dryRun: new DryRun((text) => text) }),
     });
     const ask: Bridge['ask'] = (method, params = {}) =>
       handle(

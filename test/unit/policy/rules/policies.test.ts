@@ -258,8 +258,8 @@ describe('a policy that cannot be read', () => {
 
   it.each([
     [{ rules: {} }, 'rules: must be a list'],
-    [{ rules: [{}] }, 'rules[0].effect: must be "allow", "ask" or "deny"'],
-    [{ rules: [{ effect: 'block' }] }, 'rules[0].effect: must be "allow", "ask" or "deny"'],
+    [{ rules: [{}] }, 'rules[0].effect: must be "allow", "ask", "dry-run" or "deny"'],
+    [{ rules: [{ effect: 'block' }] }, 'rules[0].effect: must be "allow", "ask", "dry-run" or "deny"'],
     // JSON readers round this number, so the rule allowed its neighbour.
     [
       { rules: [{ effect: 'allow', arguments: { id: { equals: 2 ** 53 } } }] },

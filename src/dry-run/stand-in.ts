@@ -1,0 +1,129 @@
+/** Results of calls that were not sent: as the output schema of the tool says, if it has one. */
+import { isObject, type JsonObject } from '../base/is-object.ts';
+import type { CalledTool } from '../calls/contract.ts';
+
+/** Deeper values are null: a schema can refer to itself. Chosen. */
+const MAX_DEPTH = 8;
+/** Items and properties in one stand-in. Chosen: a schema can describe more than fits anywhere. */
+const MAX_VALUES = 1_000;
+
+/** A `CallToolResult`. */
+export function standInFor(server: string, tool: CalledTool): JsonObject {
+  const { outputSchema } = tool;
+  if (outputSchema === undefined) {
+    return { content: [{ type: 'text', text: `dry run: ${server}.${tool.name} was not called` }] };
+  }
+  const structuredContent = new StandIn(outputSchema).of(outputSchema, 0);
+  return { content: [{ type: 'text', text: JSON.stringify(structuredContent) }], structuredContent };
+}
+
+class StandIn {
+  readonly #root: unknown;
+  #values = 0;
+
+  constructor(root: unknown) {
+    this.#root = root;
+  }
+
+  /** A value of a JSON Schema: the simplest that its usual keywords allow. */
+  of(given: unknown, depth: number): unknown {
+    const schema = this.#resolve(given);
+    this.#values += 1;
+    if (!isObject(schema) || depth > MAX_DEPTH || this.#values > MAX_VALUES) {
+      return null;
+    }
+    const stated = statedValue(schema);
+    if (stated !== undefined) {
+      return stated;
+    }
+    const { allOf, anyOf, oneOf } = schema;
+    const some = [anyOf, oneOf].find((list) => Array.isArray(list) && list.length > 0);
+    if (Array.isArray(some)) {
+      return this.of(some[0], depth + 1);
+    }
+    if (Array.isArray(allOf) && schema['type'] === undefined) {
+      const parts = allOf.map((part) => this.of(part, depth + 1));
+      return parts.every(isObject) ? Object.assign({}, ...parts) : parts[0];
+    }
+    return this.#ofType(schema, depth);
+  }
+
+  #ofType(schema: JsonObject, depth: number): unknown {
+    switch (typeOf(schema)) {
+      case 'object':
+        return this.#object(schema, depth);
+      case 'array': {
+        const length = Math.min(wholeNumber(schema['minItems']), MAX_VALUES);
+        return Array.from({ length }, () => this.of(schema['items'] ?? {}, depth + 1));
+      }
+      case 'string':
+        return ''.padEnd(Math.min(wholeNumber(schema['minLength']), MAX_VALUES), 'x');
+      case 'integer':
+      case 'number':
+        return leastNumber(schema);
+      case 'boolean':
+        return false;
+      default:
+        return null;
+    }
+  }
+
+  #object({ properties }: JsonObject, depth: number): JsonObject {
+    const entries = isObject(properties) ? Object.entries(properties) : [];
+    return Object.fromEntries(entries.slice(0, MAX_VALUES).map(([name, schema]) => [name, this.of(schema, depth + 1)]));
+  }
+
+  /** Follows references within the schema. */
+  #resolve(schema: unknown): unknown {
+    let found = schema;
+    for (let step = 0; step < MAX_DEPTH && isObject(found) && typeof found['$ref'] === 'string'; step += 1) {
+      const path = found['$ref'];
+      found = path.startsWith('#') ? at(this.#root, path.slice(1)) : undefined;
+    }
+    return found;
+  }
+}
+
+/** What a JSON pointer names. */
+function at(root: unknown, pointer: string): unknown {
+  const keys = pointer.split('/').slice(1);
+  return keys.reduce<unknown>((value, key) => {
+    const name = key.replaceAll('~1', '/').replaceAll('~0', '~');
+    return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  }, root);
+}
+
+function statedValue(schema: JsonObject): unknown {
+  if (schema['const'] !== undefined) {
+    return schema['const'];
+  }
+  if (schema['default'] !== undefined) {
+    return schema['default'];
+  }
+  const values = schema['enum'];
+  return Array.isArray(values) ? values[0] : undefined;
+}
+
+function typeOf({ items, properties, type }: JsonObject): unknown {
+  if (type !== undefined) {
+    return Array.isArray(type) ? type[0] : type;
+  }
+  if (properties !== undefined) {
+    return 'object';
+  }
+  return items === undefined ? undefined : 'array';
+}
+
+function leastNumber({ exclusiveMinimum, maximum, minimum }: JsonObject): number {
+  if (typeof exclusiveMinimum === 'number' && exclusiveMinimum >= 0) {
+    return exclusiveMinimum + 1;
+  }
+  if (typeof minimum === 'number' && minimum > 0) {
+    return minimum;
+  }
+  return typeof maximum === 'number' && maximum < 0 ? maximum : 0;
+}
+
+function wholeNumber(value: unknown): number {
+  return typeof value === 'number' && value > 0 ? Math.floor(value) : 0;
+}
