@@ -15,6 +15,8 @@ const MAX_WANTED = 200;
 /** What is compared with a text, so that many texts and many long descriptions cost little. Chosen. */
 const MAX_WORDS = 10;
 const MAX_SEARCHED_CHARS = 1_000;
+/** Shorter words say nothing by themselves. */
+const MIN_WORD_CHARS = 3;
 /** Enough for 20 to 40 tools. Chosen, as is the largest limit, which is more than a model can read. */
 const DEFAULT_TOKENS = 1_500;
 const MIN_TOKENS = 100;
@@ -76,11 +78,17 @@ async function chooseTools(directory: ServerDirectory, server: CatalogServer, { 
   return { tools: [...chosen], texts };
 }
 
-/** The tools whose name or description contains every word of the text. */
+/** The tools whose name or description contains every word of the text; if none has all words of a list, those that have one. */
 function toolsWith(text: string, tools: readonly CatalogTool[]): CatalogTool[] {
   const words = (text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []).slice(0, MAX_WORDS);
-  return tools.filter(({ name, alias, description }) => {
+  const found = tools.map((tool) => {
+    const { name, alias, description } = tool;
     const searched = `${name} ${alias} ${description.slice(0, MAX_SEARCHED_CHARS)}`.toLowerCase();
-    return words.length > 0 && words.every((word) => searched.includes(word));
+    return { tool, contained: words.filter((word) => searched.includes(word)) };
   });
+  const all = found.filter(({ contained }) => contained.length > 0 && contained.length === words.length);
+  // A misspelled name has no spaces: its error names the nearest tool.
+  const isList = /\s/.test(text.trim());
+  const some = found.filter(({ contained }) => contained.some((word) => word.length >= MIN_WORD_CHARS));
+  return (all.length > 0 || !isList ? all : some).map(({ tool }) => tool);
 }

@@ -65,9 +65,12 @@ test('contain the tools with all words of a text in their name or description, a
     /\n# 1 of 2 tools, chosen by 'a DIRECTORY'\.\nasync def List\(\*\*kwargs\): 'List a directory'\n$/,
   );
   expect(await ask({ server: 'files', tools: ['file', 'list'] })).toMatch(/# 2 of 2 .*\n.*read_file.*\n.*List/);
-  await expect(ask({ server: 'files', tools: ['a directory file'] })).rejects.toMatchObject({
-    code: 'TOOL_UNKNOWN',
-  });
+  expect(await ask({ server: 'files', tools: ['directory nothing file'] })).toMatch(
+    /# 2 of 2 .*\n.*read_file.*\n.*List/,
+  );
+  for (const text of ['directory-nothing', 'a nothing', 'is nothing']) {
+    await expect(ask({ server: 'files', tools: [text] })).rejects.toMatchObject({ code: 'TOOL_UNKNOWN' });
+  }
   await expect(ask({ server: 'files', tools: ['…'] })).rejects.toMatchObject({ code: 'TOOL_UNKNOWN' });
 });
 
