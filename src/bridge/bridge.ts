@@ -1,5 +1,4 @@
 /** Builds the bridge from settings, engines, servers, sessions and features. */
-import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createCellApprovals } from '../approvals/index.ts';
@@ -30,7 +29,7 @@ import { createSecretMask } from '../secrets/index.ts';
 import { AUTOLOAD_SUMMARY, CAPABILITY_SUMMARY, PACKAGES_SUMMARY } from '../server/capabilities.ts';
 import type { Bridge, ServerNames } from '../server/lazy-bridge.ts';
 import { readKernelSources } from '../session/boot.ts';
-import { CheckpointStore, sweepCheckpoints } from '../session/checkpoint-store.ts';
+import { CHECKPOINTS, CheckpointStore, projectStore, sweepCheckpoints } from '../session/checkpoint-store.ts';
 import { createCodePackStore } from '../session/code-packs.ts';
 import { describeEngine } from '../session/engine-report.ts';
 import type { SessionRecorder } from '../session/recorder.ts';
@@ -42,8 +41,6 @@ import { preloadClient } from '../upstream/handshake.ts';
 import { createConfiguredServers, createGatedCalls, type GateParts } from './build-servers.ts';
 import { createReplayedServers, type ServersToCall } from './replayed-servers.ts';
 
-/** In the state directory. */
-const CHECKPOINTS = 'checkpoints';
 const KERNEL_FOLDER = fileURLToPath(new URL('sandbox-runtime/bridge_kernel', PACKAGE_ROOT));
 
 interface CreateOptions extends BridgeOptions {
@@ -187,16 +184,11 @@ function keeperOptions(settings: Settings, store: CheckpointStore, logger: Logge
     ? undefined
     : {
         store,
-        lasting: projectStore(settings, logger),
+        // Sessions that last belong to the folder that the client started the bridge in: usually a project.
+        lasting: projectStore(join(settings.stateDir, CHECKPOINTS), process.cwd(), logger),
         mode,
         memoryBytes: Math.floor(limitsOf(settings).memoryBytes * COPY_SHARE),
       };
-}
-
-/** Sessions that last belong to the folder that the client started the bridge in: usually a project. */
-function projectStore({ stateDir }: Settings, logger: Logger): CheckpointStore {
-  const project = createHash('sha256').update(process.cwd()).digest('hex').slice(0, 32);
-  return new CheckpointStore(join(stateDir, CHECKPOINTS, project), logger, { isOwn: false });
 }
 
 /** What sessions are like, whatever they may call. */

@@ -3,28 +3,35 @@ import type { Command as Program } from 'commander';
 import type { Command } from '../terminal/command.ts';
 import { addNotes, jsonOption, type Settle } from '../terminal/define.ts';
 import type { SessionsCommand } from './run.ts';
+import type { SavedCommand } from './saved.ts';
 
-export const sessionsCommand: Command<SessionsCommand> = {
+type Line = SessionsCommand | SavedCommand;
+
+export const sessionsCommand: Command<Line> = {
   names: ['sessions'],
   defaultActions: { sessions: 'list' },
   define,
   async run(line, host) {
-    const { sessions } = await import('./run.ts');
-    return sessions(line, { ...host, ...(await host.loadContext()) });
+    const options = { ...host, ...(await host.loadContext()) };
+    return 'folder' in line
+      ? (await import('./saved.ts')).manageSaved(line, options)
+      : (await import('./run.ts')).sessions(line, options);
   },
 };
 
-function define(program: Program, settle: Settle<SessionsCommand>): void {
+function define(program: Program, settle: Settle<Line>): void {
   const group = program
     .command('sessions')
-    .summary('list and end the sandboxes of all bridges')
+    .summary('list, end and keep sessions')
     .description(
-      'List and end the sandboxes of all bridges on podman and docker. Without a subcommand: `sessions list`.',
+      'List and end the sandboxes of all bridges on podman and docker, and manage the sessions that are saved for later bridges. Without a subcommand: `sessions list`.',
     )
     .helpCommand(false);
   const list = group
     .command('list')
-    .description('List the sandboxes of all bridges, including those that a killed bridge left behind.')
+    .description(
+      'List the sandboxes of all bridges, including those that a killed bridge left behind, and the saved sessions.',
+    )
     .addOption(jsonOption())
     .action(({ json }: { json?: true }) =>
       settle({ command: 'sessions', action: 'list', names: [], isJson: json === true }),
@@ -43,4 +50,58 @@ function define(program: Program, settle: Settle<SessionsCommand>): void {
       settle({ command: 'sessions', action: 'kill', names, isJson: json === true }),
     );
   addNotes(kill, 'A name ends the sessions with that name in all bridges.');
+  defineSaved(group, settle);
+}
+
+const FOLDER = 'the project folder in which a client used it; by default the current one';
+
+/** Commands for sessions that are saved. */
+function defineSaved(group: Program, settle: Settle<Line>): void {
+  const take =
+    (action: SavedCommand['action']) =>
+    (names: readonly string[], { folder, json }: SavedFlags, file?: string) =>
+      settle({ command: 'sessions', action, names, file, folder, isJson: json === true });
+  group
+    .command('show')
+    .description('Show what is known about a saved session.')
+    .argument('<session>', 'name of the session')
+    .option('--folder <path>', FOLDER)
+    .addOption(jsonOption())
+    .action((name: string, flags: SavedFlags) => take('show')([name], flags));
+  group
+    .command('export')
+    .description('Copy a saved session to a file.')
+    .argument('<session>', 'name of the session')
+    .argument('<file>', 'a file that does not exist yet')
+    .option('--folder <path>', FOLDER)
+    .addOption(jsonOption())
+    .action((name: string, file: string, flags: SavedFlags) => take('export')([name], flags, file));
+  const bring = group
+    .command('import')
+    .description(
+      'Make a session of a file from `sessions export`. Clients that use its name in the folder continue it.',
+    )
+    .argument('<file>', 'the exported file')
+    .option('--name <session>', 'name of the session; by default the one that it had')
+    .option('--folder <path>', 'the project folder in which clients can continue it; by default the current one')
+    .addOption(jsonOption())
+    .action((file: string, { name, ...flags }: SavedFlags & { name?: string }) =>
+      take('import')(name === undefined ? [] : [name], flags, file),
+    );
+  addNotes(
+    bring,
+    'When it is restored, code in it runs in the sandbox: import only what you or people you trust have exported.',
+  );
+  group
+    .command('delete')
+    .description('Delete saved sessions, with the checkpoints that they have named.')
+    .argument('<session...>', 'names of sessions')
+    .option('--folder <path>', FOLDER)
+    .addOption(jsonOption())
+    .action((names: readonly string[], flags: SavedFlags) => take('delete')(names, flags));
+}
+
+interface SavedFlags {
+  readonly folder?: string;
+  readonly json?: true;
 }

@@ -3,12 +3,14 @@
 import { BridgeError, ERROR_CODES, messageOf } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
+import { counted } from '../base/units.ts';
 import { findEngines } from '../engines/detect.ts';
 import type { Engine, ListedSandbox } from '../engines/engine.ts';
 import { engineOptions } from '../settings/engine-options.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { CommandContext } from '../terminal/command.ts';
 import { renderTable } from '../terminal/text-table.ts';
+import { reportOf, type SavedSession, savedSessions } from './saved.ts';
 
 export interface SessionsCommand {
   readonly command: 'sessions';
@@ -25,6 +27,7 @@ export interface SessionsOptions extends CommandContext {
 
 /** One sandbox; also the JSON output. */
 interface SandboxReport extends ListedSandbox {
+  readonly kind: 'sandbox';
   readonly engine: string;
 }
 
@@ -57,16 +60,32 @@ export async function sessions(command: SessionsCommand, options: SessionsOption
   if (command.action === 'kill') {
     await Promise.all(distinct.map(async ({ engine, sandbox }) => engine.remove?.(sandbox.id)));
   }
-  const reports = distinct.map(({ engine, sandbox }): SandboxReport => ({ engine: engine.name, ...sandbox }));
+  const reports = distinct.map(
+    ({ engine, sandbox }): SandboxReport => ({
+      kind: 'sandbox',
+      engine: engine.name,
+      ...sandbox,
+    }),
+  );
+  const saved = command.action === 'list' ? (await savedSessions(settings.stateDir, logger)).map(reportOf) : [];
   const word = command.action === 'kill' ? ['ended'] : [];
   const now = Date.now();
   if (command.isJson) {
-    writeOut(`${JSON.stringify(reports, undefined, 2)}\n`);
+    const all = [...reports, ...saved.map((session) => ({ kind: 'saved', ...session }))];
+    writeOut(`${JSON.stringify(all, undefined, 2)}\n`);
   } else if (listed.answered.length > 0 || listed.unanswered.length === 0) {
     const rows = reports.map((report) => [...renderSandbox(report, now), ...word]);
     writeOut(renderTable(rows, describeNone(listed)));
   }
+  if (!command.isJson && saved.length > 0) {
+    writeOut(`\nSaved sessions:\n${renderTable(saved.map(renderSaved), '')}`);
+  }
   return command.action === 'list' && silent.length > 0 ? ERROR_CODES.ENGINE_UNAVAILABLE.exitCode : 0;
+}
+
+function renderSaved({ bytes, folder, heldBy, savedAt, session, variables }: SavedSession): string[] {
+  const holder = heldBy === null ? '' : `in use by bridge ${heldBy}`;
+  return [session, folder, savedAt, counted(variables, 'variable'), counted(bytes, 'byte'), holder];
 }
 
 function describeNone({ answered, unanswered }: Listed): string {

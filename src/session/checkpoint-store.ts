@@ -19,9 +19,12 @@ import {
   readBounded,
   refuseSecondLink,
   TEMPORARY_SUFFIX,
+  writeAtomically,
 } from '../state/state-files.ts';
 import { type Claim, claimSession, readHolder } from './session-claim.ts';
 
+/** In the state directory. */
+export const CHECKPOINTS = 'checkpoints';
 const SUFFIX = '.checkpoint';
 const CLAIM_SUFFIX = '.claim';
 /** Beside a named checkpoint: its key, because the name of the file is a hash. */
@@ -29,6 +32,9 @@ const KEY_SUFFIX = '.key';
 const MAX_KEY_BYTES = 4_096;
 /** In the folder of one bridge. */
 const OWNER_FILE = 'bridge.claim';
+/** In a folder of sessions that last: the project that they belong to, because the name of the folder is a hash. */
+const PROJECT_FILE = 'project';
+const MAX_PATH_BYTES = 65_536;
 const MARK = Buffer.from('mcpcp001');
 const HASH_BYTES = 32;
 const FOOTER_BYTES = 4 + HASH_BYTES + MARK.length;
@@ -71,14 +77,20 @@ export class CheckpointStore {
   readonly #folder: string;
   readonly #logger: Logger;
   readonly #isOwn: boolean;
+  readonly #project: string | undefined;
 
   #owned: Promise<void> | undefined;
 
-  /** `folder` is created with the first checkpoint. `isOwn`: it belongs to this process, and ends with it. */
-  constructor(folder: string, logger: Logger, { isOwn }: { readonly isOwn: boolean }) {
+  /** `folder` is created with the first checkpoint. `isOwn`: it belongs to this process, and ends with it; else to `project`. */
+  constructor(
+    folder: string,
+    logger: Logger,
+    { isOwn, project }: { readonly isOwn: boolean; readonly project?: string },
+  ) {
     this.#folder = folder;
     this.#logger = logger;
     this.#isOwn = isOwn;
+    this.#project = project;
   }
 
   async begin(session: string): Promise<CheckpointWriter> {
@@ -99,24 +111,12 @@ export class CheckpointStore {
   /** Undefined if there is none. Rejects if the file is not what was written. */
   async open(session: string): Promise<StoredCheckpoint | undefined> {
     const path = this.#pathOf(session);
-    let file: FileHandle;
     try {
-      file = await openRegularFile(path);
+      return await openCheckpoint(path);
     } catch (error) {
       if (error instanceof Error && 'code' in error && error.code === 'ENOENT') {
         return undefined;
       }
-      throw damaged(path, messageOf(error));
-    }
-    try {
-      const { facts, bytes } = await verify(file);
-      return {
-        facts,
-        read: async (offset, size) => readAt(file, offset, Math.max(0, Math.min(size, bytes - offset))),
-        close: () => file.close(),
-      };
-    } catch (error) {
-      await file.close();
       throw damaged(path, messageOf(error));
     }
   }
@@ -124,6 +124,38 @@ export class CheckpointStore {
   /** Removes the checkpoint of a session, if there is one. */
   async remove(session: string): Promise<void> {
     await rm(this.#pathOf(session), { force: true }).catch((error: unknown) => this.#warn(error));
+  }
+
+  /** Writes the checkpoint of a session to a new file. False if there is none; rejects if it is damaged, or if the file exists. */
+  async exportTo(session: string, path: string): Promise<boolean> {
+    const stored = await this.open(session);
+    await stored?.close();
+    if (stored !== undefined) {
+      await copyFile(this.#pathOf(session), path, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
+    }
+    return stored !== undefined;
+  }
+
+  /** The process that has the session now. */
+  async holder(session: string): Promise<{ readonly pid: number } | undefined> {
+    return readHolder(`${this.#pathOf(session)}${CLAIM_SUFFIX}`);
+  }
+
+  /** Removes the checkpoint of a session and those that it has named. Rejects if that fails. */
+  async removeAll(session: string): Promise<void> {
+    const named = await this.#keys(`${session}\n`);
+    for (const path of [session, ...named].map((key) => this.#pathOf(key))) {
+      await rm(path, { force: true });
+      await rm(`${path}${KEY_SUFFIX}`, { force: true });
+    }
+  }
+
+  /** The newest checkpoint of each session, in no order. Damaged ones are left out. */
+  async sessions(): Promise<readonly { readonly facts: CheckpointFacts; readonly bytes: number }[]> {
+    const names = await readdir(this.#folder).catch((): string[] => []);
+    const own = names.filter((name) => name.endsWith(SUFFIX) && !names.includes(`${name}${KEY_SUFFIX}`));
+    const found = await Promise.all(own.map((name) => readFactsOf(join(this.#folder, name))));
+    return found.filter((one) => one !== undefined);
   }
 
   /** Copies a checkpoint, over another one if there is one. */
@@ -142,29 +174,20 @@ export class CheckpointStore {
 
   /** Facts of the checkpoints whose key starts with this, the oldest first. Damaged ones are left out. */
   async list(prefix: string): Promise<readonly { readonly key: string; readonly facts: CheckpointFacts }[]> {
+    const wanted = await this.#keys(prefix);
+    const found = await Promise.all(wanted.map(async (key) => ({ key, read: await readFactsOf(this.#pathOf(key)) })));
+    return found
+      .flatMap(({ key, read }) => (read === undefined ? [] : [{ key, facts: read.facts }]))
+      .toSorted((a, b) => a.facts.savedAt.localeCompare(b.facts.savedAt));
+  }
+
+  /** Keys of named checkpoints. */
+  async #keys(prefix: string): Promise<string[]> {
     const names = (await readdir(this.#folder).catch(() => [])).filter((name) => name.endsWith(KEY_SUFFIX));
     const keys = await Promise.all(
       names.map((name) => readBounded(join(this.#folder, name), MAX_KEY_BYTES).catch(() => Buffer.alloc(0))),
     );
-    const wanted = keys.map((key) => key.toString('utf8')).filter((key) => key.startsWith(prefix));
-    const found = await Promise.all(wanted.map(async (key) => ({ key, facts: await this.#facts(key) })));
-    return found
-      .flatMap(({ key, facts }) => (facts === undefined ? [] : [{ key, facts }]))
-      .toSorted((a, b) => a.facts.savedAt.localeCompare(b.facts.savedAt));
-  }
-
-  /** Only the facts are read: code may ask for them often, and hashing all of it takes a second. */
-  async #facts(session: string): Promise<CheckpointFacts | undefined> {
-    try {
-      const file = await openRegularFile(this.#pathOf(session));
-      try {
-        return (await readFacts(file)).facts;
-      } finally {
-        await file.close();
-      }
-    } catch {
-      return undefined;
-    }
+    return keys.map((key) => key.toString('utf8')).filter((key) => key.startsWith(prefix));
   }
 
   /** Removes every checkpoint. */
@@ -179,6 +202,9 @@ export class CheckpointStore {
   /** Reserves a session for this process. The answer names the process that has it, if there is one. */
   async claim(session: string): Promise<Claim | { readonly pid: number }> {
     await ensureDirectory(this.#folder);
+    if (this.#project !== undefined) {
+      await writeAtomically(join(this.#folder, PROJECT_FILE), [this.#project], { isDurable: false });
+    }
     const path = this.#pathOf(session);
     const claim = await claimSession(`${path}${CLAIM_SUFFIX}`);
     if (!('pid' in claim)) {
@@ -228,6 +254,62 @@ export class CheckpointStore {
   /** Names of sessions come from clients, so a file is named by a hash. */
   #pathOf(session: string): string {
     return join(this.#folder, `${createHash('sha256').update(session).digest('hex').slice(0, 32)}${SUFFIX}`);
+  }
+}
+
+/** The checkpoints of sessions that last, one store for each project. */
+export async function projectStores(
+  folder: string,
+  logger: Logger,
+): Promise<readonly { readonly project: string; readonly store: CheckpointStore }[]> {
+  const names = await readdir(folder).catch(() => []);
+  const found = await Promise.all(
+    names.map(async (name) => {
+      const path = join(folder, name);
+      const project = await readBounded(join(path, PROJECT_FILE), MAX_PATH_BYTES).catch(() => undefined);
+      return project && { project: project.toString('utf8'), path };
+    }),
+  );
+  return found
+    .filter((one) => one !== undefined)
+    .map(({ project, path }) => ({ project, store: new CheckpointStore(path, logger, { isOwn: false, project }) }));
+}
+
+/** The store of a project. */
+export function projectStore(folder: string, project: string, logger: Logger): CheckpointStore {
+  const name = createHash('sha256').update(project).digest('hex').slice(0, 32);
+  return new CheckpointStore(join(folder, name), logger, { isOwn: false, project });
+}
+
+/** A checkpoint in any file. Rejects if it is damaged. */
+export async function openCheckpoint(path: string): Promise<StoredCheckpoint> {
+  const file = await openRegularFile(path);
+  try {
+    const { facts, bytes } = await verify(file);
+    return {
+      facts,
+      read: async (offset, size) => readAt(file, offset, Math.max(0, Math.min(size, bytes - offset))),
+      close: () => file.close(),
+    };
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+/** Only the facts are read: code may ask for them often, and hashing all of it takes a second. */
+async function readFactsOf(
+  path: string,
+): Promise<{ readonly facts: CheckpointFacts; readonly bytes: number } | undefined> {
+  try {
+    const file = await openRegularFile(path);
+    try {
+      return await readFacts(file);
+    } finally {
+      await file.close();
+    }
+  } catch {
+    return undefined;
   }
 }
 

@@ -1,0 +1,248 @@
+/** `sessions show|export|import|delete`: the sessions that later bridges continue. Nothing reads what is in a checkpoint. */
+import { join, resolve } from 'node:path';
+import { BridgeError, messageOf } from '../base/errors.ts';
+import { MAX_CHECKPOINT_BYTES, MAX_CHECKPOINT_PART_BYTES } from '../base/limits.ts';
+import { escapeControls, type Logger } from '../base/log.ts';
+import { COMMAND } from '../base/package.ts';
+import { counted } from '../base/units.ts';
+import {
+  CHECKPOINTS,
+  type CheckpointFacts,
+  type CheckpointStore,
+  openCheckpoint,
+  projectStore,
+  projectStores,
+  type StoredCheckpoint,
+} from '../session/checkpoint-store.ts';
+import type { CommandContext } from '../terminal/command.ts';
+
+export interface SavedCommand {
+  readonly command: 'sessions';
+  readonly action: 'show' | 'export' | 'import' | 'delete';
+  /** Names of sessions; for `import`, at most one: the name it gets. */
+  readonly names: readonly string[];
+  /** For `export` and `import`. */
+  readonly file?: string | undefined;
+  /** The project folder; by default the current one, and for `show`, `export` and `delete` the only one with that name. */
+  readonly folder: string | undefined;
+  readonly isJson: boolean;
+}
+
+interface SavedOptions extends Pick<CommandContext, 'settings' | 'logger'> {
+  readonly writeOut: (text: string) => void;
+}
+
+/** A session that is saved; also the JSON output. */
+export interface SavedSession {
+  readonly session: string;
+  /** The project folder. */
+  readonly folder: string;
+  readonly savedAt: string;
+  readonly cell: number;
+  readonly variables: number;
+  readonly files: number;
+  readonly bytes: number;
+  /** The process of the bridge that has it now. */
+  readonly heldBy: number | null;
+}
+
+interface Found extends SavedSession {
+  readonly store: CheckpointStore;
+  readonly facts: CheckpointFacts;
+}
+
+/** Of all projects, the newest first. */
+export async function savedSessions(stateDir: string, logger: Logger): Promise<readonly Found[]> {
+  const stores = await projectStores(join(stateDir, CHECKPOINTS), logger);
+  const found = await Promise.all(
+    stores.map(async ({ project: folder, store }) =>
+      Promise.all(
+        (await store.sessions()).map(async ({ facts, bytes }): Promise<Found> => {
+          const { cell, files, savedAt, session, variables } = facts;
+          const heldBy = (await store.holder(session))?.pid ?? null;
+          return { session, folder, savedAt, cell, variables, files, bytes, heldBy, store, facts };
+        }),
+      ),
+    ),
+  );
+  return found.flat().toSorted((a, b) => b.savedAt.localeCompare(a.savedAt));
+}
+
+/** Without what is only for this program. */
+export function reportOf({ store: _store, facts: _facts, ...report }: Found): SavedSession {
+  return report;
+}
+
+/** Resolves with 0. Rejects with `USAGE_INVALID`. */
+export async function manageSaved(command: SavedCommand, options: SavedOptions): Promise<number> {
+  if (command.action === 'show') {
+    await show(await findOne(command, options), command, options);
+    return 0;
+  }
+  const { action } = command;
+  const done = await carryOut(action, command, options);
+  const lines = done.map(({ session, folder }) => `${DONE[action]} session ${session} of ${folder}.`);
+  const text = lines.map((line) => `${escapeControls(line)}\n`).join('');
+  options.writeOut(command.isJson ? `${JSON.stringify(done, undefined, 2)}\n` : text);
+  return 0;
+}
+
+const DONE = { export: 'Exported', import: 'Imported', delete: 'Deleted' } as const;
+
+type Done = Pick<SavedSession, 'session' | 'folder'>;
+
+async function carryOut(action: keyof typeof DONE, command: SavedCommand, options: SavedOptions): Promise<Done[]> {
+  switch (action) {
+    case 'export':
+      return [await exportSession(await findOne(command, options), command.file ?? '')];
+    case 'import':
+      return [await importSession(command, options)];
+    case 'delete':
+      return deleteSessions(command, options);
+  }
+}
+
+async function show(found: Found, { isJson }: SavedCommand, { writeOut }: SavedOptions): Promise<void> {
+  const { facts, session, store } = found;
+  const { engine, lost, python, servers } = facts;
+  const named = (await store.list(`${session}\n`)).map((each) => ({
+    name: each.key.slice(session.length + 1),
+    cell: each.facts.cell,
+    savedAt: each.facts.savedAt,
+  }));
+  if (isJson) {
+    const report = { ...reportOf(found), python, engine, servers, lost, checkpoints: named };
+    writeOut(`${JSON.stringify(report, undefined, 2)}\n`);
+    return;
+  }
+  const lines = [
+    `${session}: ${counted(found.variables, 'variable')} and ${counted(found.files, 'file')} after cell ${found.cell}, ${counted(found.bytes, 'byte')}`,
+    `  saved ${found.savedAt} on ${engine}, Python ${python}`,
+    `  folder ${found.folder}`,
+    `  servers ${servers.length === 0 ? 'none' : servers.join(', ')}`,
+    ...(found.heldBy === null ? [] : [`  in use by bridge ${found.heldBy}`]),
+    ...lost.map(({ name, reason }) => `  not saved: ${name} (${reason})`),
+    ...named.map(({ name, cell, savedAt }) => `  checkpoint ${name}: after cell ${cell}, saved ${savedAt}`),
+  ];
+  writeOut(lines.map((line) => `${escapeControls(line)}\n`).join(''));
+}
+
+async function exportSession({ folder, session, store }: Found, path: string): Promise<Done> {
+  const isThere = await store.exportTo(session, path).catch((error: unknown) => {
+    throw new BridgeError('USAGE_INVALID', `cannot export session '${session}' to '${path}': ${messageOf(error)}`, {
+      hint: 'Name a file that does not exist yet, in a folder that you can write to.',
+    });
+  });
+  if (!isThere) {
+    throw noSession(session, []);
+  }
+  return { session, folder };
+}
+
+async function importSession(
+  { file = '', folder = '.', names }: SavedCommand,
+  { logger, settings }: SavedOptions,
+): Promise<Done> {
+  const stored = await openCheckpoint(file).catch((error: unknown) => {
+    throw new BridgeError('USAGE_INVALID', `cannot import '${file}': ${messageOf(error)}`, {
+      hint: `Name a file that was written by: ${COMMAND} sessions export`,
+    });
+  });
+  try {
+    const session = names[0] ?? stored.facts.session;
+    const project = resolve(folder);
+    const store = projectStore(join(settings.stateDir, CHECKPOINTS), project, logger);
+    await whileClaimed(store, session, () => copyInto(store, session, stored));
+    return { session, folder: project };
+  } finally {
+    await stored.close();
+  }
+}
+
+async function copyInto(store: CheckpointStore, session: string, stored: StoredCheckpoint): Promise<void> {
+  if ((await store.sessions()).some(({ facts }) => facts.session === session)) {
+    throw new BridgeError('USAGE_INVALID', `there is a saved session '${session}' in this folder already`, {
+      hint: `Give it another name with --name, or run: ${COMMAND} sessions delete ${session}`,
+    });
+  }
+  const writer = await store.begin(session);
+  try {
+    for await (const part of contentOf(stored)) {
+      await writer.write(part);
+    }
+  } catch (error) {
+    await writer.discard();
+    throw error;
+  }
+  await writer.commit({ ...stored.facts, session });
+}
+
+async function deleteSessions(command: SavedCommand, options: SavedOptions): Promise<Done[]> {
+  const found = await Promise.all(command.names.map((name) => findOne({ ...command, names: [name] }, options)));
+  for (const { session, store } of found) {
+    await whileClaimed(store, session, () => store.removeAll(session));
+  }
+  return found.map(({ session, folder }) => ({ session, folder }));
+}
+
+/** No bridge can have the session meanwhile. Rejects with `USAGE_INVALID` if one has it. */
+async function whileClaimed(store: CheckpointStore, session: string, action: () => Promise<void>): Promise<void> {
+  const claim = await store.claim(session);
+  if ('pid' in claim) {
+    throw new BridgeError(
+      'USAGE_INVALID',
+      `session '${session}' is in use by bridge ${claim.pid}, which would save it again`,
+      {
+        hint: 'Run runtime.reset() in the session, or end that bridge first.',
+      },
+    );
+  }
+  try {
+    await action();
+  } finally {
+    await claim.release();
+  }
+}
+
+async function findOne({ folder, names }: SavedCommand, { logger, settings }: SavedOptions): Promise<Found> {
+  const [name = ''] = names;
+  const all = await savedSessions(settings.stateDir, logger);
+  const named = all.filter(({ session }) => session === name);
+  const here = resolve(folder ?? '.');
+  const found =
+    named.find((one) => one.folder === here) ?? (folder === undefined && named.length === 1 ? named[0] : undefined);
+  if (found === undefined) {
+    throw noSession(name, named);
+  }
+  return found;
+}
+
+function noSession(name: string, elsewhere: readonly SavedSession[]): BridgeError {
+  if (elsewhere.length === 0) {
+    return new BridgeError('USAGE_INVALID', `there is no saved session '${name}'`, {
+      hint: `Run: ${COMMAND} sessions list`,
+    });
+  }
+  const folders = elsewhere.map(({ folder }) => folder).join(', ');
+  return new BridgeError('USAGE_INVALID', `there is no saved session '${name}' in this folder`, {
+    hint: `Add --folder with one of: ${folders}`,
+  });
+}
+
+async function* contentOf(stored: StoredCheckpoint): AsyncGenerator<Buffer> {
+  let offset = 0;
+  for (;;) {
+    const part = await stored.read(offset, MAX_CHECKPOINT_PART_BYTES);
+    if (part.length === 0) {
+      return;
+    }
+    offset += part.length;
+    if (offset > MAX_CHECKPOINT_BYTES) {
+      throw new BridgeError(
+        'USAGE_INVALID',
+        `the session has more than ${counted(MAX_CHECKPOINT_BYTES, 'byte')}, which is the limit`,
+      );
+    }
+    yield part;
+  }
+}

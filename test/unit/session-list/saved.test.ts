@@ -1,0 +1,153 @@
+/** Saved sessions on the command line: listed, shown, copied out and in, and deleted. */
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, expect, it, onTestFinished } from 'vitest';
+import { silentLogger } from '../../../src/base/log.ts';
+import { createContext } from '../../../src/bridge/context.ts';
+import { projectStore } from '../../../src/session/checkpoint-store.ts';
+import { manageSaved, type SavedCommand, savedSessions } from '../../../src/session-list/saved.ts';
+
+const FACTS = {
+  cell: 3,
+  savedAt: '2026-11-24T12:04:00.000Z',
+  python: '3.14.0',
+  engine: 'podman',
+  variables: 2,
+  files: 1,
+  lost: [{ name: 'conn', reason: 'TypeError: \u001b[2J' }],
+  servers: ['memory'],
+};
+
+let root: string;
+let folder: string;
+let file: string;
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'saved-'));
+  folder = join(root, 'project');
+  file = join(root, 'work.session');
+  onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+});
+
+function storeOf(project = folder) {
+  return projectStore(join(root, 'checkpoints'), project, silentLogger);
+}
+
+/** Saves a session as a bridge does, and lets go of it. */
+async function save(session: string, { content = 'opaque', project = folder } = {}): Promise<void> {
+  const store = storeOf(project);
+  const claim = await store.claim(session);
+  const writer = await store.begin(session);
+  await writer.write(Buffer.from(content));
+  await writer.commit({ session, ...FACTS });
+  await ('release' in claim ? claim.release() : undefined);
+}
+
+async function run(action: SavedCommand['action'], names: readonly string[], more: Partial<SavedCommand> = {}) {
+  let out = '';
+  const { logger, settings } = createContext({ MCP_BRIDGE_STATE_DIR: root });
+  const writeOut = (text: string): void => {
+    out += text;
+  };
+  await manageSaved(
+    { command: 'sessions', action, names, folder, isJson: false, ...more },
+    { logger, settings, writeOut },
+  );
+  return out;
+}
+
+async function contentOf(session: string, project = folder): Promise<string | undefined> {
+  const stored = await storeOf(project).open(session);
+  const text = await stored?.read(0, 1_000);
+  await stored?.close();
+  return text?.toString('utf8');
+}
+
+it('shows facts, named checkpoints and who has it, with control characters escaped', async () => {
+  await save('work');
+  await storeOf().copy('work', 'work\nbefore');
+  const claim = await storeOf().claim('work');
+  onTestFinished(() => ('release' in claim ? claim.release() : undefined));
+  expect(await run('show', ['work'])).toBe(`work: 2 variables and 1 file after cell 3, 6 bytes
+  saved 2026-11-24T12:04:00.000Z on podman, Python 3.14.0
+  folder ${folder}
+  servers memory
+  in use by bridge ${process.pid}
+  not saved: conn (TypeError: \\x1b[2J)
+  checkpoint before: after cell 3, saved 2026-11-24T12:04:00.000Z
+`);
+  const json = JSON.parse(await run('show', ['work'], { isJson: true })) as unknown;
+  expect(json).toMatchObject({
+    session: 'work',
+    folder,
+    bytes: 6,
+    heldBy: process.pid,
+    checkpoints: [{ name: 'before' }],
+  });
+});
+
+it('exports to a new file that only the user can read, and imports under another name or in another folder', async () => {
+  await save('work');
+  expect(await run('export', ['work'], { file })).toBe(`Exported session work of ${folder}.\n`);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  await expect(run('export', ['work'], { file })).rejects.toMatchObject({ message: expect.stringContaining('EEXIST') });
+  await run('import', ['copy'], { file });
+  expect(await contentOf('copy')).toBe('opaque');
+  const other = join(root, 'other');
+  expect(JSON.parse(await run('import', [], { file, folder: other, isJson: true }))).toEqual([
+    { session: 'work', folder: other },
+  ]);
+  const all = await savedSessions(root, silentLogger);
+  expect(new Set(all.map(({ session, folder: project }) => `${session} ${project}`))).toEqual(
+    new Set([`copy ${folder}`, `work ${other}`, `work ${folder}`]),
+  );
+});
+
+it('does not import over another session, nor a file that was changed', async () => {
+  await save('work');
+  await run('export', ['work'], { file });
+  await expect(run('import', [], { file })).rejects.toMatchObject({
+    code: 'USAGE_INVALID',
+    message: "there is a saved session 'work' in this folder already",
+  });
+  const bytes = readFileSync(file);
+  bytes[0] = (bytes[0] ?? 0) + 1;
+  writeFileSync(file, bytes);
+  await expect(run('import', ['changed'], { file })).rejects.toMatchObject({
+    code: 'USAGE_INVALID',
+    message: `cannot import '${file}': it was changed`,
+  });
+  expect(await contentOf('changed')).toBeUndefined();
+});
+
+it('deletes a session with its named checkpoints, and nothing else', async () => {
+  await save('work');
+  await save('works');
+  await storeOf().copy('work', 'work\nbefore');
+  expect(await run('delete', ['work'])).toBe(`Deleted session work of ${folder}.\n`);
+  expect(await contentOf('work')).toBeUndefined();
+  expect(await storeOf().list('work\n')).toEqual([]);
+  expect(await contentOf('works')).toBe('opaque');
+});
+
+it.each(['delete', 'import'] as const)('refuses to %s a session that a bridge has', async (action) => {
+  await save('work');
+  await run('export', ['work'], { file });
+  const claim = await storeOf().claim('work');
+  onTestFinished(() => ('release' in claim ? claim.release() : undefined));
+  await expect(run(action, ['work'], { file })).rejects.toMatchObject({
+    message: `session 'work' is in use by bridge ${process.pid}, which would save it again`,
+  });
+});
+
+it('finds a session of another folder if it is the only one with its name', async () => {
+  await save('work', { project: '/one' });
+  expect(await run('show', ['work'], { folder: undefined })).toContain('folder /one');
+  await save('work', { project: '/two' });
+  await expect(run('show', ['work'], { folder: undefined })).rejects.toMatchObject({
+    message: "there is no saved session 'work' in this folder",
+    hint: expect.stringMatching(/^Add --folder with one of: \/(?:one, \/two|two, \/one)$/),
+  });
+  await expect(run('show', ['nope'])).rejects.toMatchObject({ message: "there is no saved session 'nope'" });
+});
