@@ -83,7 +83,7 @@ export async function createBridge(settings: Settings, logger: Logger, options: 
   };
 }
 
-async function createParts(settings: Settings, logger: Logger, { isDryRun, replay }: CreateOptions) {
+async function createParts(settings: Settings, logger: Logger, { isDryRun, isServing, replay }: CreateOptions) {
   const options = engineOptions(settings, logger);
   const engine = detectEngine(options);
   const { autoload, stateDir } = settings;
@@ -100,7 +100,7 @@ async function createParts(settings: Settings, logger: Logger, { isDryRun, repla
   const checkpoints = new CheckpointStore(join(stateDir, CHECKPOINTS, options.instanceId), logger, { isOwn: true });
   const sessions = new Sessions({
     engine,
-    checkpoints: replay === undefined ? keeperOptions(settings, checkpoints, logger) : undefined,
+    checkpoints: replay === undefined ? keeperOptions(settings, checkpoints, { logger, isServing }) : undefined,
     ...(await sessionSettings(settings, logger)),
     handleCall: createHostCalls({ pool: servers.pool, directory: servers.known, logger, autoload, calls, methods }),
     recorder: records.recorder,
@@ -178,7 +178,11 @@ function recordBoth(trail: AuditTrail | undefined, recording: Recording | undefi
   };
 }
 
-function keeperOptions(settings: Settings, store: CheckpointStore, logger: Logger) {
+interface KeeperParts extends Pick<BridgeOptions, 'isServing'> {
+  readonly logger: Logger;
+}
+
+function keeperOptions(settings: Settings, store: CheckpointStore, { isServing, logger }: KeeperParts) {
   const { checkpoint: mode } = settings;
   return mode === 'off'
     ? undefined
@@ -187,6 +191,7 @@ function keeperOptions(settings: Settings, store: CheckpointStore, logger: Logge
         // Sessions that last belong to the folder that the client started the bridge in: usually a project.
         lasting: projectStore(join(settings.stateDir, CHECKPOINTS), process.cwd(), logger),
         mode,
+        leavesDefault: isServing === true,
         memoryBytes: Math.floor(limitsOf(settings).memoryBytes * COPY_SHARE),
       };
 }

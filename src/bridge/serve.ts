@@ -20,7 +20,7 @@ export interface ServeOptions extends CommandContext {
 export async function serve(options: ServeOptions): Promise<number> {
   const { settings, logger } = options;
   const lifecycle = watchProcess(logger);
-  const bridge = new LazyBridge(() => options.createBridge());
+  const bridge = new LazyBridge(() => options.createBridge({ isServing: true }));
   const observer = logStartFailures(settings.stateDir, logger);
   const transport = new StdioServerTransport(options.input, options.output, () => {
     lifecycle.end({ reason: 'the client closed the connection', exitCode: 0 });

@@ -94,6 +94,14 @@ export class CheckpointStore {
   }
 
   async begin(session: string): Promise<CheckpointWriter> {
+    await this.#prepare();
+    const path = this.#pathOf(session);
+    const temporary = `${path}.${randomUUID()}${TEMPORARY_SUFFIX}`;
+    const file = await openRegularFile(temporary, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL);
+    return new Writer(file, temporary, path);
+  }
+
+  async #prepare(): Promise<void> {
     if (this.#isOwn) {
       this.#owned ??= this.#own().catch((error: unknown) => {
         this.#owned = undefined;
@@ -102,10 +110,6 @@ export class CheckpointStore {
       await this.#owned;
     }
     await ensureDirectory(this.#folder);
-    const path = this.#pathOf(session);
-    const temporary = `${path}.${randomUUID()}${TEMPORARY_SUFFIX}`;
-    const file = await openRegularFile(temporary, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL);
-    return new Writer(file, temporary, path);
   }
 
   /** Undefined if there is none. Rejects if the file is not what was written. */
@@ -158,13 +162,24 @@ export class CheckpointStore {
     return found.filter((one) => one !== undefined);
   }
 
-  /** Copies a checkpoint, over another one if there is one. */
+  /** What is known about the checkpoint of a session; undefined if there is none. */
+  async facts(session: string): Promise<CheckpointFacts | undefined> {
+    return (await readFactsOf(this.#pathOf(session)))?.facts;
+  }
+
+  /** Copies a checkpoint under a name, over another one if there is one. */
   async copy(from: string, to: string): Promise<void> {
+    await this.copyFrom(this, from, to);
+    await writeFile(`${this.#pathOf(to)}${KEY_SUFFIX}`, to, { mode: OWNER_ONLY_FILE });
+  }
+
+  /** Copies a checkpoint of another store, over another one if there is one. */
+  async copyFrom(store: CheckpointStore, from: string, to: string): Promise<void> {
     const target = this.#pathOf(to);
     const temporary = `${target}.${randomUUID()}${TEMPORARY_SUFFIX}`;
     try {
-      await copyFile(this.#pathOf(from), temporary, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
-      await writeFile(`${target}${KEY_SUFFIX}`, to, { mode: OWNER_ONLY_FILE });
+      await this.#prepare();
+      await copyFile(store.#pathOf(from), temporary, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
       await replaceFile(temporary, target);
     } catch (error) {
       await rm(temporary, { force: true });

@@ -29,6 +29,8 @@ export interface KeeperOptions {
   /** When checkpoints are taken: also after cells, or only when the sandbox is about to be ended. */
   readonly mode: 'auto' | 'idle';
   readonly memoryBytes: number;
+  /** Whether the last state of the session `default` is left to the next bridge. */
+  readonly leavesDefault: boolean;
   readonly logger: Logger;
   /** Whether a cell of the session runs or waits. */
   readonly isBusy: () => boolean;
@@ -36,6 +38,9 @@ export interface KeeperOptions {
 
 /** The name under which a checkpoint is kept that could not be restored. */
 export const NOT_RESTORED = 'not-restored';
+
+/** The name of what an earlier bridge has left of the session `default`. */
+export const PREVIOUS = 'previous';
 
 /** What a sandbox got from the checkpoint of an earlier one. */
 export interface Restored {
@@ -51,6 +56,8 @@ export class Keeper {
   /** The process of another bridge that has this session; what is here is a copy. */
   #heldBy: number | undefined;
   #isAttached = false;
+  /** What an earlier bridge has left of the session `default`. */
+  #previous: CheckpointFacts | undefined;
   #saved: CheckpointFacts | undefined;
   /** Since when a cell has run that no checkpoint holds, in ms of `performance.now()`. */
   #unsavedSince: number | undefined;
@@ -73,6 +80,11 @@ export class Keeper {
   /** The process of another bridge that has this session. */
   get heldBy(): number | undefined {
     return this.#heldBy;
+  }
+
+  /** What an earlier bridge has left of the session `default`: to be restored under the name `PREVIOUS`. */
+  get previous(): CheckpointFacts | undefined {
+    return this.#previous;
   }
 
   /** The newest checkpoint; undefined if there is none. */
@@ -174,15 +186,22 @@ export class Keeper {
   async restoreFrom(name: string): Promise<void> {
     await this.#saving;
     this.#epoch += 1;
-    await this.#store.copy(this.#named(name), this.#session);
-    this.#saved = (await this.list()).find((each) => each.name === name);
+    const named = await this.#store.facts(this.#named(name));
+    if (named === undefined) {
+      await this.#store.copyFrom(this.#options.lasting, this.#session, this.#session);
+    } else {
+      await this.#store.copyFrom(this.#store, this.#named(name), this.#session);
+    }
+    this.#saved = named ?? this.#previous;
     this.#unsavedSince = undefined;
   }
 
   /** The named checkpoints of the session, the oldest first. */
   async list(): Promise<readonly (CheckpointFacts & { readonly name: string })[]> {
     const found = await this.#store.list(this.#named(''));
-    return found.map(({ key, facts }) => ({ name: key.slice(this.#named('').length), ...facts }));
+    const named = found.map(({ key, facts }) => ({ name: key.slice(this.#named('').length), ...facts }));
+    const isNamed = named.some(({ name }) => name === PREVIOUS);
+    return this.#previous === undefined || isNamed ? named : [{ name: PREVIOUS, ...this.#previous }, ...named];
   }
 
   #named(name: string): string {
@@ -210,10 +229,11 @@ export class Keeper {
 
   /** Looks for what an earlier bridge has left of this session. */
   async #attach(): Promise<StoredCheckpoint | undefined> {
+    const { lasting, leavesDefault, logger, store } = this.#options;
     if (this.#session === DEFAULT_SESSION) {
+      this.#previous = leavesDefault ? await lasting.facts(DEFAULT_SESSION) : undefined;
       return undefined;
     }
-    const { lasting, logger, store } = this.#options;
     let claim: Claim | { readonly pid: number };
     try {
       claim = await lasting.claim(this.#session);
@@ -237,9 +257,39 @@ export class Keeper {
   async close(kernel: Kernel | undefined): Promise<void> {
     clearTimeout(this.#timer);
     if (this.#claim === undefined) {
+      if (this.#session === DEFAULT_SESSION && this.#options.leavesDefault) {
+        await this.#saveInTime(kernel);
+        await this.#leaveBehind();
+      }
       await this.forget();
       return;
     }
+    await this.#saveInTime(kernel);
+    await this.release();
+  }
+
+  /** What is there must not be replaced by nothing: a bridge may have run only a cell or two. */
+  async #leaveBehind(): Promise<void> {
+    const { lasting, logger } = this.#options;
+    if (this.#saved === undefined || this.#saved.variables + this.#saved.files === 0) {
+      return;
+    }
+    try {
+      const claim = await lasting.claim(this.#session);
+      if ('pid' in claim) {
+        return;
+      }
+      try {
+        await lasting.copyFrom(this.#store, this.#session, this.#session);
+      } finally {
+        await claim.release();
+      }
+    } catch (error) {
+      logger.warning(`the state of session ${this.#session} cannot be left to the next bridge: ${messageOf(error)}`);
+    }
+  }
+
+  async #saveInTime(kernel: Kernel | undefined): Promise<void> {
     if (kernel !== undefined) {
       let timer: NodeJS.Timeout | undefined;
       const late = new Promise<void>((resolve) => {
@@ -248,7 +298,6 @@ export class Keeper {
       await Promise.race([this.saveLast(kernel), late]);
       clearTimeout(timer);
     }
-    await this.release();
   }
 
   /** Lets other bridges have the session. */

@@ -4,7 +4,7 @@ import { escapeControls } from '../base/log.ts';
 import { counted } from '../base/units.ts';
 import type { CheckpointFacts } from './checkpoint-store.ts';
 import type { Lost } from './checkpoint-traffic.ts';
-import type { Restored } from './keeper.ts';
+import { PREVIOUS, type Restored } from './keeper.ts';
 import { isPythonName } from './run-cell.ts';
 
 /** What Python's own messages call a type. */
@@ -36,6 +36,12 @@ export function describeRestored(
   const what = `${counted(report.variables, 'variable')} and ${counted(report.files, 'file')}`;
   const missing = describeMissing(facts.cell, loss?.cell ?? facts.cell);
   return `${ended}Restored ${what} as they were after cell ${facts.cell} (${timeOf(facts.savedAt)})${missing}.${describeLost([...facts.lost, ...report.lost])}`;
+}
+
+/** The notice of the first cell of a bridge in the session `default`, if an earlier bridge has left a state of it. */
+export function describePrevious({ files, savedAt, variables }: CheckpointFacts): string {
+  const what = `${counted(variables, 'variable')} and ${counted(files, 'file')}`;
+  return `An earlier bridge left a state of this session: ${what} (${timeOf(savedAt)}). To continue with it: runtime.restore("${PREVIOUS}").`;
 }
 
 /** The notice of a cell that has saved its session; `facts` may be the reason why it is not saved. */

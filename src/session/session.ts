@@ -17,7 +17,7 @@ import { JOB_NAME } from './jobs.ts';
 import { Keeper, type KeeperOptions, NOT_RESTORED, type Restored } from './keeper.ts';
 import { type Kernel, type KernelOptions, startKernel } from './kernel.ts';
 import type { RecordedCell, SessionRecorder } from './recorder.ts';
-import { describeRestored, describeSaved } from './restored.ts';
+import { describePrevious, describeRestored, describeSaved } from './restored.ts';
 import { type CellOutcome, isPythonName, runCell } from './run-cell.ts';
 
 /** What a session needs besides its own name and state. */
@@ -97,6 +97,7 @@ export class Session {
   #restored: Restored | string | undefined;
   #isEnding = false;
   #isHeldReported = false;
+  #isPreviousReported = false;
 
   constructor(name: string, options: SessionOptions) {
     this.name = name;
@@ -524,7 +525,14 @@ export class Session {
       return [describeRestored(restored, loss), ...held];
     }
     const failure = restored === undefined ? [] : [`Its checkpoint was not restored: ${escapeControls(restored)}.`];
-    return [...(loss === undefined ? failure : [[describeLoss(loss), ...failure].join(' ')]), ...held];
+    const lost = loss === undefined ? failure : [[describeLoss(loss), ...failure].join(' ')];
+    return [...lost, ...held, ...this.#takePreviousNotice()];
+  }
+
+  #takePreviousNotice(): string[] {
+    const previous = this.#isPreviousReported ? undefined : this.#keeper?.previous;
+    this.#isPreviousReported = true;
+    return previous === undefined ? [] : [describePrevious(previous)];
   }
 
   #takeHeldNotice(): string[] {

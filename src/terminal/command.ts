@@ -43,6 +43,8 @@ export interface CommandContext {
 }
 
 export interface BridgeOptions {
+  /** Whether a client is served: the state of its session `default` is left to the next bridge of the folder. */
+  readonly isServing?: boolean | undefined;
   /** Calls of tools that are not marked read-only get a stand-in. */
   readonly isDryRun?: boolean | undefined;
 }

@@ -180,5 +180,43 @@ e = Ends()`;
         await later.close();
       }
     });
+
+    it('of `default` is left to the next bridge, which says so once', async () => {
+      const start = () =>
+        startBridge({ engine, env: { MCP_BRIDGE_STATE_DIR: bridge.folder, MCP_BRIDGE_LOG_LEVEL: 'DEBUG' } });
+      const inBridge = async (use: (one: BridgeClient) => Promise<void>): Promise<void> => {
+        const one = await start();
+        try {
+          await use(one);
+        } finally {
+          await one.close();
+        }
+      };
+      await inBridge(async (one) => {
+        expect((await one.runPython('rows = [1, 2]')).text).not.toContain('earlier bridge');
+      });
+      // A state with nothing in it replaces none.
+      await inBridge(async (one) => {
+        expect((await one.runPython('"rows" in globals()')).text).toMatch(
+          /An earlier bridge left a state of this session: 1 variable and 0 files \(\d\d:\d\d\)\. To continue with it: runtime\.restore\("previous"\)\./,
+        );
+        expect((await one.runPython('[name for name in globals() if name == "rows"]')).text).not.toContain(
+          'earlier bridge',
+        );
+      });
+      await inBridge(async (one) => {
+        const { text } = await one.runPython(
+          'print([each.name for each in runtime.checkpoints()])\nruntime.restore("previous")',
+        );
+        expect(text).toContain("['previous']");
+        const next = await one.runPython('rows.append(3); rows');
+        expect(next.text).toMatch(/Restored 1 variable and 0 files as they were after cell 1/);
+        expect(next.structured['result']).toBe('[1, 2, 3]');
+      });
+      await inBridge(async (one) => {
+        await one.runPython('runtime.restore("previous")');
+        expect((await one.runPython('rows')).structured['result']).toBe('[1, 2, 3]');
+      });
+    });
   });
 }
