@@ -4,6 +4,7 @@ import { link, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { z } from 'zod';
 import { currentOwner, isOwnerGone } from '../base/owner.ts';
+import { withFileLock } from '../state/file-lock.ts';
 import { OWNER_ONLY_FILE, readBounded, TEMPORARY_SUFFIX } from '../state/state-files.ts';
 
 const ClaimSchema = z.object({ host: z.string(), pid: z.int(), started: z.string(), machine: z.string() });
@@ -39,24 +40,56 @@ async function takeClaim(temporary: string, path: string): Promise<Claim | { rea
         throw error;
       }
     }
-    const holder = await readHolder(path);
+    const holder = (await readHolder(path)) ?? (await withFileLock(`${path}.lock`, () => removeStale(path)));
     if (holder !== undefined) {
       return holder;
     }
+  }
+}
+
+/**
+ * Removes the claim of a process that is gone; returns the holder if there is one. Only under the lock: of two bridges that
+ * find the same stale claim, the slower would remove the new claim of the faster.
+ */
+async function removeStale(path: string): Promise<{ readonly pid: number } | undefined> {
+  let text: string;
+  try {
+    text = await readClaim(path);
+  } catch (error) {
+    if (isMissing(error)) {
+      return undefined;
+    }
+    text = '';
+  }
+  const holder = holderOf(text);
+  if (holder === undefined) {
     await rm(path, { force: true });
   }
+  return holder;
 }
 
 /** The process that has it; undefined if that is certainly gone, or the file says nothing. */
 export async function readHolder(path: string): Promise<{ readonly pid: number } | undefined> {
+  return readClaim(path).then(holderOf, () => undefined);
+}
+
+async function readClaim(path: string): Promise<string> {
+  return (await readBounded(path, MAX_CLAIM_BYTES)).toString('utf8');
+}
+
+function holderOf(text: string): { readonly pid: number } | undefined {
   try {
-    const claim = ClaimSchema.parse(JSON.parse((await readBounded(path, MAX_CLAIM_BYTES)).toString('utf8')));
+    const claim = ClaimSchema.parse(JSON.parse(text));
     const hasRestarted = claim.machine === hostname() && bootOf(claim.host) !== bootOf(currentOwner().host);
     return hasRestarted || isOwnerGone(claim) ? undefined : { pid: claim.pid };
   } catch {
-    // A bridge that was killed while it wrote.
+    // Nothing that a bridge wrote.
     return undefined;
   }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }
 
 function bootOf(host: string): string | undefined {
