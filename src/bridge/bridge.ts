@@ -29,7 +29,13 @@ import { createSecretMask } from '../secrets/index.ts';
 import { AUTOLOAD_SUMMARY, CAPABILITY_SUMMARY, PACKAGES_SUMMARY } from '../server/capabilities.ts';
 import type { Bridge, ServerNames } from '../server/lazy-bridge.ts';
 import { readKernelSources } from '../session/boot.ts';
-import { CHECKPOINTS, CheckpointStore, projectStore, sweepCheckpoints } from '../session/checkpoint-store.ts';
+import {
+  CHECKPOINTS,
+  CheckpointStore,
+  COMMAND_LINE,
+  lastingStore,
+  sweepCheckpoints,
+} from '../session/checkpoint-store.ts';
 import { createCodePackStore } from '../session/code-packs.ts';
 import { describeEngine } from '../session/engine-report.ts';
 import type { SessionRecorder } from '../session/recorder.ts';
@@ -83,7 +89,7 @@ export async function createBridge(settings: Settings, logger: Logger, options: 
   };
 }
 
-async function createParts(settings: Settings, logger: Logger, { isDryRun, isServing, replay }: CreateOptions) {
+async function createParts(settings: Settings, logger: Logger, { client, isDryRun, replay }: CreateOptions) {
   const options = engineOptions(settings, logger);
   const engine = detectEngine(options);
   const { autoload, stateDir } = settings;
@@ -100,7 +106,7 @@ async function createParts(settings: Settings, logger: Logger, { isDryRun, isSer
   const checkpoints = new CheckpointStore(join(stateDir, CHECKPOINTS, options.instanceId), logger, { isOwn: true });
   const sessions = new Sessions({
     engine,
-    checkpoints: replay === undefined ? keeperOptions(settings, checkpoints, { logger, isServing }) : undefined,
+    checkpoints: replay === undefined ? keeperOptions(settings, checkpoints, { logger, client }) : undefined,
     ...(await sessionSettings(settings, logger)),
     handleCall: createHostCalls({ pool: servers.pool, directory: servers.known, logger, autoload, calls, methods }),
     recorder: records.recorder,
@@ -178,20 +184,24 @@ function recordBoth(trail: AuditTrail | undefined, recording: Recording | undefi
   };
 }
 
-interface KeeperParts extends Pick<BridgeOptions, 'isServing'> {
+interface KeeperParts extends Pick<BridgeOptions, 'client'> {
   readonly logger: Logger;
 }
 
-function keeperOptions(settings: Settings, store: CheckpointStore, { isServing, logger }: KeeperParts) {
+function keeperOptions(settings: Settings, store: CheckpointStore, { client, logger }: KeeperParts) {
   const { checkpoint: mode } = settings;
   return mode === 'off'
     ? undefined
     : {
         store,
-        // Sessions that last belong to the folder that the client started the bridge in: usually a project.
-        lasting: projectStore(join(settings.stateDir, CHECKPOINTS), process.cwd(), logger),
+        // The folder in which the client started the bridge is usually that of a project.
+        lasting: lastingStore(
+          join(settings.stateDir, CHECKPOINTS),
+          { folder: process.cwd(), client: client ?? COMMAND_LINE },
+          logger,
+        ),
         mode,
-        leavesDefault: isServing === true,
+        leavesDefault: client !== undefined,
         memoryBytes: Math.floor(limitsOf(settings).memoryBytes * COPY_SHARE),
       };
 }

@@ -16,11 +16,15 @@ export interface ServeOptions extends CommandContext {
   readonly output: Writable;
 }
 
+/** MCP requires a name, but a client may give an empty one. */
+const UNNAMED_CLIENT = 'unnamed';
+
 /** Serves until the end. Resolves with the exit code when all sessions and servers have ended. */
 export async function serve(options: ServeOptions): Promise<number> {
   const { settings, logger } = options;
   const lifecycle = watchProcess(logger);
-  const bridge = new LazyBridge(() => options.createBridge({ isServing: true }));
+  let client = UNNAMED_CLIENT;
+  const bridge = new LazyBridge(() => options.createBridge({ client }));
   const observer = logStartFailures(settings.stateDir, logger);
   const transport = new StdioServerTransport(options.input, options.output, () => {
     lifecycle.end({ reason: 'the client closed the connection', exitCode: 0 });
@@ -30,6 +34,9 @@ export async function serve(options: ServeOptions): Promise<number> {
     observer,
     resources: artifactResources(createArtifacts(settings.stateDir)),
     version: VERSION,
+    onClient: (name) => {
+      client = name || UNNAMED_CLIENT;
+    },
     outputMode: settings.outputMode,
     maxOutputChars: settings.maxOutputChars,
     defaultTimeoutSeconds: settings.timeoutSeconds,

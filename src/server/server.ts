@@ -5,6 +5,7 @@
  */
 import {
   CLIENT_CAPABILITIES_META_KEY,
+  CLIENT_INFO_META_KEY,
   type JSONRPCRequest,
   type McpServerFactory,
   ProtocolError,
@@ -15,6 +16,7 @@ import {
   type Transport,
 } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { isObject } from '../base/is-object.ts';
 import { CAPABILITY_RESOURCE_URI } from './capabilities.ts';
 import { legacyPerson } from './client-person.ts';
 import { createProgressReporter } from './progress-notifications.ts';
@@ -29,11 +31,15 @@ const INSTRUCTIONS =
 
 /** How long a client may cache the lists, which do not change while the process lives. Chosen: an hour. */
 const LIST_TTL_MS = 3_600_000;
+/** Longer names are cut. Chosen. */
+const MAX_CLIENT_NAME_CHARS = 200;
 /** Wait between the first `tools/list` and `onIdle`, so that requests sent right after it are not delayed. */
 const IDLE_DELAY_MS = 200;
 
 export interface FrontOptions extends RunPythonOptions, ResourceOptions {
   readonly version: string;
+  /** Called with the name that the client gives itself, before each request that reads or calls anything. */
+  readonly onClient?: ((name: string) => void) | undefined;
   /** Called once, shortly after the first `tools/list` was answered. May load modules, must start nothing. */
   readonly onIdle?: (() => void) | undefined;
 }
@@ -74,10 +80,22 @@ export function createServerFactory(options: FrontOptions): McpServerFactory {
       if (handler === undefined) {
         throw new ProtocolError(ProtocolErrorCode.MethodNotFound, `Method not found: ${request.method}`);
       }
+      const name = clientName(server, context);
+      if (name !== undefined) {
+        options.onClient?.(name);
+      }
       return handler(request, context);
     };
     return server;
   };
+}
+
+/** MCP: `clientInfo` of `initialize`; since 2026-07-28, in the envelope of each request. Not verified. */
+function clientName(server: Server, { mcpReq }: ServerContext): string | undefined {
+  const envelope: unknown = mcpReq.envelope;
+  const info = isObject(envelope) ? envelope[CLIENT_INFO_META_KEY] : server.getClientVersion();
+  const name = isObject(info) ? info['name'] : undefined;
+  return typeof name === 'string' ? name.slice(0, MAX_CLIENT_NAME_CHARS) : undefined;
 }
 
 type RunPython = (given: unknown, context: ServerContext) => Promise<Result>;

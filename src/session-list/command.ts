@@ -53,18 +53,20 @@ function define(program: Program, settle: Settle<Line>): void {
   defineSaved(group, settle);
 }
 
-const FOLDER = 'the project folder in which a client used it; by default the current one';
+const FOLDER = 'the project folder in which the client used it; by default the current one';
+const CLIENT = 'the client that used it, as `sessions list` shows it; needed if several did';
 
 /** Commands for sessions that are saved. */
 function defineSaved(group: Program, settle: Settle<Line>): void {
   const take =
     (action: SavedCommand['action']) =>
-    (names: readonly string[], { folder, json }: SavedFlags, file?: string) =>
-      settle({ command: 'sessions', action, names, file, folder, isJson: json === true });
+    (names: readonly string[], { client, folder, json }: SavedFlags, file?: string) =>
+      settle({ command: 'sessions', action, names, file, client, folder, isJson: json === true });
   group
     .command('show')
     .description('Show what is known about a saved session.')
     .argument('<session>', 'name of the session')
+    .option('--client <name>', CLIENT)
     .option('--folder <path>', FOLDER)
     .addOption(jsonOption())
     .action((name: string, flags: SavedFlags) => take('show')([name], flags));
@@ -73,17 +75,17 @@ function defineSaved(group: Program, settle: Settle<Line>): void {
     .description('Copy a saved session to a file.')
     .argument('<session>', 'name of the session')
     .argument('<file>', 'a file that does not exist yet')
+    .option('--client <name>', CLIENT)
     .option('--folder <path>', FOLDER)
     .addOption(jsonOption())
     .action((name: string, file: string, flags: SavedFlags) => take('export')([name], flags, file));
   const bring = group
     .command('import')
-    .description(
-      'Make a session of a file from `sessions export`. Clients that use its name in the folder continue it.',
-    )
+    .description('Make a saved session of a file from `sessions export`.')
     .argument('<file>', 'the exported file')
     .option('--name <session>', 'name of the session; by default the one that it had')
-    .option('--folder <path>', 'the project folder in which clients can continue it; by default the current one')
+    .option('--client <name>', 'the client that can continue it, as `sessions list` shows it; by default, `exec` can')
+    .option('--folder <path>', 'the project folder in which it can continue it; by default the current one')
     .addOption(jsonOption())
     .action((file: string, { name, ...flags }: SavedFlags & { name?: string }) =>
       take('import')(name === undefined ? [] : [name], flags, file),
@@ -96,12 +98,14 @@ function defineSaved(group: Program, settle: Settle<Line>): void {
     .command('delete')
     .description('Delete saved sessions, with the checkpoints that they have named.')
     .argument('<session...>', 'names of sessions')
+    .option('--client <name>', CLIENT)
     .option('--folder <path>', FOLDER)
     .addOption(jsonOption())
     .action((names: readonly string[], flags: SavedFlags) => take('delete')(names, flags));
 }
 
 interface SavedFlags {
+  readonly client?: string;
   readonly folder?: string;
   readonly json?: true;
 }

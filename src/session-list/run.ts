@@ -83,9 +83,9 @@ export async function sessions(command: SessionsCommand, options: SessionsOption
   return command.action === 'list' && silent.length > 0 ? ERROR_CODES.ENGINE_UNAVAILABLE.exitCode : 0;
 }
 
-function renderSaved({ bytes, folder, heldBy, savedAt, session, variables }: SavedSession): string[] {
+function renderSaved({ bytes, client, folder, heldBy, savedAt, session, variables }: SavedSession): string[] {
   const holder = heldBy === null ? '' : `in use by bridge ${heldBy}`;
-  return [session, folder, savedAt, counted(variables, 'variable'), counted(bytes, 'byte'), holder];
+  return [session, client, folder, savedAt, counted(variables, 'variable'), counted(bytes, 'byte'), holder];
 }
 
 function describeNone({ answered, unanswered }: Listed): string {

@@ -9,9 +9,10 @@ import {
   CHECKPOINTS,
   type CheckpointFacts,
   type CheckpointStore,
+  COMMAND_LINE,
+  lastingStore,
+  lastingStores,
   openCheckpoint,
-  projectStore,
-  projectStores,
   type StoredCheckpoint,
 } from '../session/checkpoint-store.ts';
 import type { CommandContext } from '../terminal/command.ts';
@@ -23,8 +24,10 @@ export interface SavedCommand {
   readonly names: readonly string[];
   /** For `export` and `import`. */
   readonly file?: string | undefined;
-  /** The project folder; by default the current one, and for `show`, `export` and `delete` the only one with that name. */
+  /** The project folder; by default the current one, or for `show`, `export` and `delete` the only one with that session. */
   readonly folder: string | undefined;
+  /** The client; by default the only one with that session, for `import` the command line. */
+  readonly client: string | undefined;
   readonly isJson: boolean;
 }
 
@@ -37,6 +40,7 @@ export interface SavedSession {
   readonly session: string;
   /** The project folder. */
   readonly folder: string;
+  readonly client: string;
   readonly savedAt: string;
   readonly cell: number;
   readonly variables: number;
@@ -53,14 +57,14 @@ interface Found extends SavedSession {
 
 /** Of all projects, the newest first. */
 export async function savedSessions(stateDir: string, logger: Logger): Promise<readonly Found[]> {
-  const stores = await projectStores(join(stateDir, CHECKPOINTS), logger);
+  const stores = await lastingStores(join(stateDir, CHECKPOINTS), logger);
   const found = await Promise.all(
-    stores.map(async ({ project: folder, store }) =>
+    stores.map(async ({ user, store }) =>
       Promise.all(
         (await store.sessions()).map(async ({ facts, bytes }): Promise<Found> => {
           const { cell, files, savedAt, session, variables } = facts;
           const heldBy = (await store.holder(session))?.pid ?? null;
-          return { session, folder, savedAt, cell, variables, files, bytes, heldBy, store, facts };
+          return { session, ...user, savedAt, cell, variables, files, bytes, heldBy, store, facts };
         }),
       ),
     ),
@@ -81,7 +85,9 @@ export async function manageSaved(command: SavedCommand, options: SavedOptions):
   }
   const { action } = command;
   const done = await carryOut(action, command, options);
-  const lines = done.map(({ session, folder }) => `${DONE[action]} session ${session} of ${folder}.`);
+  const lines = done.map(
+    ({ client, folder, session }) => `${DONE[action]} session ${session} of ${client} in ${folder}.`,
+  );
   const text = lines.map((line) => `${escapeControls(line)}\n`).join('');
   options.writeOut(command.isJson ? `${JSON.stringify(done, undefined, 2)}\n` : text);
   return 0;
@@ -89,7 +95,7 @@ export async function manageSaved(command: SavedCommand, options: SavedOptions):
 
 const DONE = { export: 'Exported', import: 'Imported', delete: 'Deleted' } as const;
 
-type Done = Pick<SavedSession, 'session' | 'folder'>;
+type Done = Pick<SavedSession, 'session' | 'folder' | 'client'>;
 
 async function carryOut(action: keyof typeof DONE, command: SavedCommand, options: SavedOptions): Promise<Done[]> {
   switch (action) {
@@ -118,7 +124,7 @@ async function show(found: Found, { isJson }: SavedCommand, { writeOut }: SavedO
   const lines = [
     `${session}: ${counted(found.variables, 'variable')} and ${counted(found.files, 'file')} after cell ${found.cell}, ${counted(found.bytes, 'byte')}`,
     `  saved ${found.savedAt} on ${engine}, Python ${python}`,
-    `  folder ${found.folder}`,
+    `  client ${found.client}, folder ${found.folder}`,
     `  servers ${servers.length === 0 ? 'none' : servers.join(', ')}`,
     ...(found.heldBy === null ? [] : [`  in use by bridge ${found.heldBy}`]),
     ...lost.map(({ name, reason }) => `  not saved: ${name} (${reason})`),
@@ -127,20 +133,20 @@ async function show(found: Found, { isJson }: SavedCommand, { writeOut }: SavedO
   writeOut(lines.map((line) => `${escapeControls(line)}\n`).join(''));
 }
 
-async function exportSession({ folder, session, store }: Found, path: string): Promise<Done> {
+async function exportSession({ client, folder, session, store }: Found, path: string): Promise<Done> {
   const isThere = await store.exportTo(session, path).catch((error: unknown) => {
     throw new BridgeError('USAGE_INVALID', `cannot export session '${session}' to '${path}': ${messageOf(error)}`, {
       hint: 'Name a file that does not exist yet, in a folder that you can write to.',
     });
   });
   if (!isThere) {
-    throw noSession(session, []);
+    throw noSession(session);
   }
-  return { session, folder };
+  return { session, folder, client };
 }
 
 async function importSession(
-  { file = '', folder = '.', names }: SavedCommand,
+  { client = COMMAND_LINE, file = '', folder = '.', names }: SavedCommand,
   { logger, settings }: SavedOptions,
 ): Promise<Done> {
   const stored = await openCheckpoint(file).catch((error: unknown) => {
@@ -150,10 +156,10 @@ async function importSession(
   });
   try {
     const session = names[0] ?? stored.facts.session;
-    const project = resolve(folder);
-    const store = projectStore(join(settings.stateDir, CHECKPOINTS), project, logger);
+    const user = { folder: resolve(folder), client };
+    const store = lastingStore(join(settings.stateDir, CHECKPOINTS), user, logger);
     await whileClaimed(store, session, () => copyInto(store, session, stored));
-    return { session, folder: project };
+    return { session, ...user };
   } finally {
     await stored.close();
   }
@@ -182,7 +188,7 @@ async function deleteSessions(command: SavedCommand, options: SavedOptions): Pro
   for (const { session, store } of found) {
     await whileClaimed(store, session, () => store.removeAll(session));
   }
-  return found.map(({ session, folder }) => ({ session, folder }));
+  return found.map(({ client, folder, session }) => ({ session, folder, client }));
 }
 
 /** No bridge can have the session meanwhile. Rejects with `USAGE_INVALID` if one has it. */
@@ -204,28 +210,32 @@ async function whileClaimed(store: CheckpointStore, session: string, action: () 
   }
 }
 
-async function findOne({ folder, names }: SavedCommand, { logger, settings }: SavedOptions): Promise<Found> {
+async function findOne({ client, folder, names }: SavedCommand, { logger, settings }: SavedOptions): Promise<Found> {
   const [name = ''] = names;
   const all = await savedSessions(settings.stateDir, logger);
-  const named = all.filter(({ session }) => session === name);
-  const here = resolve(folder ?? '.');
-  const found =
-    named.find((one) => one.folder === here) ?? (folder === undefined && named.length === 1 ? named[0] : undefined);
+  const named = all.filter(
+    (one) =>
+      one.session === name &&
+      (client === undefined || one.client === client) &&
+      (folder === undefined || one.folder === resolve(folder)),
+  );
+  const here = named.filter((one) => one.folder === resolve('.'));
+  const [found, ...others] = here.length > 0 ? here : named;
   if (found === undefined) {
-    throw noSession(name, named);
+    throw noSession(name);
+  }
+  if (others.length > 0) {
+    const which = (here.length > 0 ? here : named).map((one) => `${one.client} in ${one.folder}`);
+    throw new BridgeError('USAGE_INVALID', `there are several saved sessions '${name}': of ${which.join('; ')}`, {
+      hint: 'Choose one with --client and --folder.',
+    });
   }
   return found;
 }
 
-function noSession(name: string, elsewhere: readonly SavedSession[]): BridgeError {
-  if (elsewhere.length === 0) {
-    return new BridgeError('USAGE_INVALID', `there is no saved session '${name}'`, {
-      hint: `Run: ${COMMAND} sessions list`,
-    });
-  }
-  const folders = elsewhere.map(({ folder }) => folder).join(', ');
-  return new BridgeError('USAGE_INVALID', `there is no saved session '${name}' in this folder`, {
-    hint: `Add --folder with one of: ${folders}`,
+function noSession(name: string): BridgeError {
+  return new BridgeError('USAGE_INVALID', `there is no saved session '${name}'`, {
+    hint: `Run: ${COMMAND} sessions list`,
   });
 }
 

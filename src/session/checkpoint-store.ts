@@ -32,14 +32,27 @@ const KEY_SUFFIX = '.key';
 const MAX_KEY_BYTES = 4_096;
 /** In the folder of one bridge. */
 const OWNER_FILE = 'bridge.claim';
-/** In a folder of sessions that last: the project that they belong to, because the name of the folder is a hash. */
-const PROJECT_FILE = 'project';
-const MAX_PATH_BYTES = 65_536;
+/** In a folder of sessions that last: whose they are, because the name of the folder is a hash. */
+const USER_FILE = 'user.json';
+const MAX_USER_BYTES = 65_536;
 const MARK = Buffer.from('mcpcp001');
 const HASH_BYTES = 32;
 const FOOTER_BYTES = 4 + HASH_BYTES + MARK.length;
 const MAX_FACTS_BYTES = 1024 * 1024;
 const READ_BYTES = 1024 * 1024;
+
+const UserSchema = z.object({
+  /** Absolute path of the project folder. */
+  folder: z.string(),
+  /** The name that the client gives itself, or `COMMAND_LINE`. */
+  client: z.string(),
+});
+
+/** Whose the sessions are that last. */
+export type SessionUser = z.infer<typeof UserSchema>;
+
+/** The client of sessions that commands use. */
+export const COMMAND_LINE = 'command-line';
 
 const FactsSchema = z.object({
   session: z.string(),
@@ -77,20 +90,20 @@ export class CheckpointStore {
   readonly #folder: string;
   readonly #logger: Logger;
   readonly #isOwn: boolean;
-  readonly #project: string | undefined;
+  readonly #user: SessionUser | undefined;
 
   #owned: Promise<void> | undefined;
 
-  /** `folder` is created with the first checkpoint. `isOwn`: it belongs to this process, and ends with it; else to `project`. */
+  /** `folder` is created with the first checkpoint. `isOwn`: it belongs to this process, and ends with it; else to `user`. */
   constructor(
     folder: string,
     logger: Logger,
-    { isOwn, project }: { readonly isOwn: boolean; readonly project?: string },
+    { isOwn, user }: { readonly isOwn: boolean; readonly user?: SessionUser },
   ) {
     this.#folder = folder;
     this.#logger = logger;
     this.#isOwn = isOwn;
-    this.#project = project;
+    this.#user = user;
   }
 
   async begin(session: string): Promise<CheckpointWriter> {
@@ -217,8 +230,8 @@ export class CheckpointStore {
   /** Reserves a session for this process. The answer names the process that has it, if there is one. */
   async claim(session: string): Promise<Claim | { readonly pid: number }> {
     await ensureDirectory(this.#folder);
-    if (this.#project !== undefined) {
-      await writeAtomically(join(this.#folder, PROJECT_FILE), [this.#project], { isDurable: false });
+    if (this.#user !== undefined) {
+      await writeAtomically(join(this.#folder, USER_FILE), [JSON.stringify(this.#user)], { isDurable: false });
     }
     const path = this.#pathOf(session);
     const claim = await claimSession(`${path}${CLAIM_SUFFIX}`);
@@ -272,28 +285,30 @@ export class CheckpointStore {
   }
 }
 
-/** The checkpoints of sessions that last, one store for each project. */
-export async function projectStores(
+/** The checkpoints of sessions that last, one store for each user. */
+export async function lastingStores(
   folder: string,
   logger: Logger,
-): Promise<readonly { readonly project: string; readonly store: CheckpointStore }[]> {
-  const names = await readdir(folder).catch(() => []);
-  const found = await Promise.all(
-    names.map(async (name) => {
-      const path = join(folder, name);
-      const project = await readBounded(join(path, PROJECT_FILE), MAX_PATH_BYTES).catch(() => undefined);
-      return project && { project: project.toString('utf8'), path };
-    }),
-  );
-  return found
-    .filter((one) => one !== undefined)
-    .map(({ project, path }) => ({ project, store: new CheckpointStore(path, logger, { isOwn: false, project }) }));
+): Promise<readonly { readonly user: SessionUser; readonly store: CheckpointStore }[]> {
+  const names = await readdir(folder).catch((): string[] => []);
+  const users = await Promise.all(names.map((name) => readUser(join(folder, name, USER_FILE))));
+  return users
+    .filter((user) => user !== undefined)
+    .map((user) => ({ user, store: lastingStore(folder, user, logger) }));
 }
 
-/** The store of a project. */
-export function projectStore(folder: string, project: string, logger: Logger): CheckpointStore {
-  const name = createHash('sha256').update(project).digest('hex').slice(0, 32);
-  return new CheckpointStore(join(folder, name), logger, { isOwn: false, project });
+/** The store of a user. */
+export function lastingStore(folder: string, user: SessionUser, logger: Logger): CheckpointStore {
+  const name = createHash('sha256').update(`${user.client}\n${user.folder}`).digest('hex').slice(0, 32);
+  return new CheckpointStore(join(folder, name), logger, { isOwn: false, user });
+}
+
+async function readUser(path: string): Promise<SessionUser | undefined> {
+  try {
+    return UserSchema.parse(JSON.parse((await readBounded(path, MAX_USER_BYTES)).toString('utf8')));
+  } catch {
+    return undefined;
+  }
 }
 
 /** A checkpoint in any file. Rejects if it is damaged. */

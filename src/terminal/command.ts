@@ -43,8 +43,8 @@ export interface CommandContext {
 }
 
 export interface BridgeOptions {
-  /** Whether a client is served: the state of its session `default` is left to the next bridge of the folder. */
-  readonly isServing?: boolean | undefined;
+  /** The name of the client; undefined for a command. Sessions that last belong to it, and it finds the last state of `default`. */
+  readonly client?: string | undefined;
   /** Calls of tools that are not marked read-only get a stand-in. */
   readonly isDryRun?: boolean | undefined;
 }

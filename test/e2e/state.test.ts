@@ -181,6 +181,21 @@ e = Ends()`;
       }
     });
 
+    it.each([{}, { protocolVersion: '2026-07-28' } as const])('belongs to the client, with %j', async (options) => {
+      const env = { MCP_BRIDGE_STATE_DIR: join(bridge.folder, `clients-${Object.keys(options).length}`) };
+      const inClient = async (clientName: string, code: string): Promise<unknown> => {
+        const one = await startBridge({ engine, env, clientName, ...options });
+        try {
+          return (await one.runPython(code, { session: 'mine' })).structured['result'];
+        } finally {
+          await one.close();
+        }
+      };
+      await inClient('editor', 'rows = [1]');
+      expect(await inClient('chat', '"rows" in globals()')).toBe('False');
+      expect(await inClient('editor', 'rows')).toBe('[1]');
+    });
+
     it('of `default` is left to the next bridge, which says so once', async () => {
       const start = () =>
         startBridge({ engine, env: { MCP_BRIDGE_STATE_DIR: bridge.folder, MCP_BRIDGE_LOG_LEVEL: 'DEBUG' } });

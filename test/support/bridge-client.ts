@@ -63,6 +63,8 @@ export interface BridgeOptions {
   readonly onMessage?: (message: JSONRPCMessage) => void;
   /** The only protocol version that the client accepts; 2025-11-25 by default. */
   readonly protocolVersion?: '2026-07-28';
+  /** The name that the client gives itself; `e2e` by default. */
+  readonly clientName?: string;
 }
 
 /** Starts the bridge and connects. */
@@ -80,7 +82,7 @@ export async function startBridge(options: BridgeOptions): Promise<BridgeClient>
   transport.stderr?.on('data', (chunk: Buffer) => onLog?.(chunk.toString('utf8')));
   const pin = options.protocolVersion;
   const client = new Client(
-    { name: 'e2e', version: '1' },
+    { name: options.clientName ?? 'e2e', version: '1' },
     pin === undefined ? {} : { versionNegotiation: { mode: { pin } } },
   );
   await client.connect(transport);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { silentLogger } from '../../../src/base/log.ts';
 import { createContext } from '../../../src/bridge/context.ts';
-import { projectStore } from '../../../src/session/checkpoint-store.ts';
+import { lastingStore } from '../../../src/session/checkpoint-store.ts';
 import { manageSaved, type SavedCommand, savedSessions } from '../../../src/session-list/saved.ts';
 
 const FACTS = {
@@ -30,13 +30,13 @@ beforeEach(() => {
   onTestFinished(() => rmSync(root, { recursive: true, force: true }));
 });
 
-function storeOf(project = folder) {
-  return projectStore(join(root, 'checkpoints'), project, silentLogger);
+function storeOf(project = folder, client = 'editor') {
+  return lastingStore(join(root, 'checkpoints'), { folder: project, client }, silentLogger);
 }
 
 /** Saves a session as a bridge does, and lets go of it. */
-async function save(session: string, { content = 'opaque', project = folder } = {}): Promise<void> {
-  const store = storeOf(project);
+async function save(session: string, { content = 'opaque', project = folder, client = 'editor' } = {}): Promise<void> {
+  const store = storeOf(project, client);
   const claim = await store.claim(session);
   const writer = await store.begin(session);
   await writer.write(Buffer.from(content));
@@ -51,7 +51,7 @@ async function run(action: SavedCommand['action'], names: readonly string[], mor
     out += text;
   };
   await manageSaved(
-    { command: 'sessions', action, names, folder, isJson: false, ...more },
+    { command: 'sessions', action, names, folder, client: 'editor', isJson: false, ...more },
     { logger, settings, writeOut },
   );
   return out;
@@ -71,7 +71,7 @@ it('shows facts, named checkpoints and who has it, with control characters escap
   onTestFinished(() => ('release' in claim ? claim.release() : undefined));
   expect(await run('show', ['work'])).toBe(`work: 2 variables and 1 file after cell 3, 6 bytes
   saved 2026-11-24T12:04:00.000Z on podman, Python 3.14.0
-  folder ${folder}
+  client editor, folder ${folder}
   servers memory
   in use by bridge ${process.pid}
   not saved: conn (TypeError: \\x1b[2J)
@@ -89,14 +89,14 @@ it('shows facts, named checkpoints and who has it, with control characters escap
 
 it('exports to a new file that only the user can read, and imports under another name or in another folder', async () => {
   await save('work');
-  expect(await run('export', ['work'], { file })).toBe(`Exported session work of ${folder}.\n`);
+  expect(await run('export', ['work'], { file })).toBe(`Exported session work of editor in ${folder}.\n`);
   expect(statSync(file).mode & 0o777).toBe(0o600);
   await expect(run('export', ['work'], { file })).rejects.toMatchObject({ message: expect.stringContaining('EEXIST') });
   await run('import', ['copy'], { file });
   expect(await contentOf('copy')).toBe('opaque');
   const other = join(root, 'other');
   expect(JSON.parse(await run('import', [], { file, folder: other, isJson: true }))).toEqual([
-    { session: 'work', folder: other },
+    { session: 'work', folder: other, client: 'editor' },
   ]);
   const all = await savedSessions(root, silentLogger);
   expect(new Set(all.map(({ session, folder: project }) => `${session} ${project}`))).toEqual(
@@ -125,7 +125,7 @@ it('deletes a session with its named checkpoints, and nothing else', async () =>
   await save('work');
   await save('works');
   await storeOf().copy('work', 'work\nbefore');
-  expect(await run('delete', ['work'])).toBe(`Deleted session work of ${folder}.\n`);
+  expect(await run('delete', ['work'])).toBe(`Deleted session work of editor in ${folder}.\n`);
   expect(await contentOf('work')).toBeUndefined();
   expect(await storeOf().list('work\n')).toEqual([]);
   expect(await contentOf('works')).toBe('opaque');
@@ -141,13 +141,28 @@ it.each(['delete', 'import'] as const)('refuses to %s a session that a bridge ha
   });
 });
 
-it('finds a session of another folder if it is the only one with its name', async () => {
+it('finds a session of another folder or client if it is the only one with its name', async () => {
+  const anywhere = { folder: undefined, client: undefined };
   await save('work', { project: '/one' });
-  expect(await run('show', ['work'], { folder: undefined })).toContain('folder /one');
-  await save('work', { project: '/two' });
-  await expect(run('show', ['work'], { folder: undefined })).rejects.toMatchObject({
-    message: "there is no saved session 'work' in this folder",
-    hint: expect.stringMatching(/^Add --folder with one of: \/(?:one, \/two|two, \/one)$/),
+  expect(await run('show', ['work'], anywhere)).toContain('client editor, folder /one');
+  await save('work', { project: '/one', client: 'chat' });
+  await expect(run('show', ['work'], anywhere)).rejects.toMatchObject({
+    message: expect.stringMatching(
+      /^there are several saved sessions 'work': of (?:editor|chat) in \/one; (?:editor|chat) in \/one$/,
+    ),
+    hint: 'Choose one with --client and --folder.',
   });
-  await expect(run('show', ['nope'])).rejects.toMatchObject({ message: "there is no saved session 'nope'" });
+  expect(await run('show', ['work'], { ...anywhere, client: 'chat' })).toContain('client chat, folder /one');
+  await expect(run('show', ['work'], { client: 'other', folder: undefined })).rejects.toMatchObject({
+    message: "there is no saved session 'work'",
+    hint: 'Run: mcp-server-code-execution-mode sessions list',
+  });
+});
+
+it('imports for the command line, unless a client is named', async () => {
+  await save('work');
+  await run('export', ['work'], { file });
+  await run('import', [], { file, client: undefined });
+  const all = await savedSessions(root, silentLogger);
+  expect(new Set(all.map(({ client }) => client))).toEqual(new Set(['editor', 'command-line']));
 });
