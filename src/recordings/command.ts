@@ -29,5 +29,8 @@ function define(program: Program, settle: Settle<RecordCommand>): void {
     .action((path: string | undefined, { json }: { json?: true }) =>
       settle({ command: 'record', action: 'show', path, isJson: json === true }),
     );
-  addNotes(show, '--json prints one object per line for each cell, with its calls as recorded.');
+  addNotes(
+    show,
+    '--json prints one object per line for each cell, with its calls as recorded, then one for each call of a background job.',
+  );
 }

@@ -26,6 +26,8 @@ export interface Replay {
   readonly head: LineOfType<'recording'>;
   readonly servers: readonly LineOfType<'server'>[];
   readonly cells: readonly ReplayedCell[];
+  /** Calls of background jobs, which belong to no cell. */
+  readonly jobCalls: readonly LineOfType<'call'>[];
   /** Rejects with the recorded error, or with `CALL_NOT_RECORDED`. */
   answer(server: string, tool: string, given: JsonObject): Promise<unknown>;
   /** Recorded calls that no call was answered from. */
@@ -73,6 +75,7 @@ export async function readRecording(path: string): Promise<Replay> {
     head,
     servers: [...servers.values()],
     cells: [...cells.values()].map((each) => ({ ended: undefined, ...each, calls: inOrder(each.calls) })),
+    jobCalls: inOrder(calls.filter((call) => !cells.has(keyOf(call)))),
     answer: async (server, tool, given) => answers.take(server, tool, given),
     unusedCalls: () => answers.unused,
   };

@@ -29,15 +29,20 @@ export async function showRecording(
   { settings, writeOut }: RecordOptions,
 ): Promise<number> {
   const file = path ?? (await newest(settings.record));
-  const { cells, head } = await readRecording(file);
+  const { cells, head, jobCalls } = await readRecording(file);
   if (isJson) {
     cells.forEach((cell) => writeOut(`${stringifyExact(cell)}\n`));
+    jobCalls.forEach((call) => writeOut(`${stringifyExact(call)}\n`));
     return 0;
   }
   writeOut(
     `${escapeControls(file)}: ${counted(cells.length, 'cell')}, recorded from ${head.at} by version ${head.bridge}\n`,
   );
   cells.forEach((cell) => writeOut(renderRecordedCell(cell)));
+  if (jobCalls.length > 0) {
+    writeOut('\nBackground jobs:\n');
+    jobCalls.forEach((call) => writeOut(`${escapeControls(describeCallLine(call))}\n`));
+  }
   return 0;
 }
 
@@ -76,10 +81,14 @@ function renderRecordedCell({ cell, calls, ended }: ReplayedCell): string {
     '',
     `${cell.at}  cell ${cell.session}/${cell.generation}/${cell.cell}: ${outcome}${servers}`,
     ...indented('  | ', cell.code),
-    ...calls.map((call) => `  call ${call.number}: ${renderRecordedCall(call)}`),
+    ...calls.map(describeCallLine),
     ...output.filter((text) => text !== '').flatMap((text) => indented('  > ', shortened(text))),
   ];
   return lines.map((line) => `${escapeControls(line)}\n`).join('');
+}
+
+function describeCallLine(call: LineOfType<'call'>): string {
+  return `  call ${call.number}: ${renderRecordedCall(call)}`;
 }
 
 function renderRecordedCall(call: LineOfType<'call'>): string {

@@ -7,9 +7,11 @@ import { NO_OUTPUT } from '../../../src/base/cell.ts';
 import { BridgeError } from '../../../src/base/errors.ts';
 import { MAX_RECORDED_RESULT_BYTES } from '../../../src/base/limits.ts';
 import { silentLogger } from '../../../src/base/log.ts';
+import { createContext } from '../../../src/bridge/context.ts';
 import { failed, succeeded, type ToolCall } from '../../../src/calls/contract.ts';
 import { parseExact } from '../../../src/protocol/exact-json.ts';
 import { Recording, readRecording } from '../../../src/recordings/index.ts';
+import { showRecording } from '../../../src/recordings/run.ts';
 import { createSecretMask } from '../../../src/secrets/index.ts';
 
 const SECRET = 'sk-canary-0123456789';
@@ -132,6 +134,34 @@ it('leaves out a result that is too large, and says so when it is asked for', as
   await expect(answer('files', 'read', {})).rejects.toMatchObject({
     code: 'CALL_NOT_RECORDED',
     message: expect.stringMatching(/^the result of files\.read is not in the recording: it had 16,777,\d{3} bytes$/),
+  });
+});
+
+it('shows calls of background jobs after the cells', async () => {
+  const recording = startRecording();
+  recording.cellStarted(RUN, { code: 'x', servers: [], timeoutMs: 1_000, session: 'default' });
+  const call = callOf({ path: 'a' });
+  await recording.gate({ ...call, context: { ...call.context, cell: 0, job: 'watch' } }, async () => succeeded('it'));
+  await recording.close();
+  const [name = ''] = readdirSync(folder);
+  const { settings } = createContext({ MCP_BRIDGE_STATE_DIR: folder, MCP_BRIDGE_RECORD: folder });
+  let out = '';
+  const writeOut = (text: string): void => {
+    out += text;
+  };
+  await showRecording({ command: 'record', action: 'show', path: undefined, isJson: false }, { settings, writeOut });
+  expect(out).toMatch(new RegExp(`${name}: 1 cell, recorded from`));
+  expect(out).toMatch(
+    /cell default\/1\/1: no end recorded\n {2}\| x\n\nBackground jobs:\n {2}call 1: files\.read\(path="a"\) → "it" \(\d+ ms, job watch\)\n$/,
+  );
+  await expect(
+    showRecording(
+      { command: 'record', action: 'show', path: undefined, isJson: false },
+      { settings: { ...settings, record: undefined }, writeOut },
+    ),
+  ).rejects.toMatchObject({
+    code: 'USAGE_INVALID',
+    message: 'no recording is named, and MCP_BRIDGE_RECORD is not set',
   });
 });
 
