@@ -83,6 +83,9 @@ function endOf(outcome: CallOutcome): Pick<EndedCall, 'errorCode' | 'isRefused' 
       isRefused: NOT_SENT.has(code) || (code === 'POLICY_LIMIT' && data['was_made'] === false),
     };
   }
+  if (outcome.isDryRun === true) {
+    return { errorCode: undefined, isRefused: false, resultBytes: undefined };
+  }
   const { result } = outcome;
   const hasFailed = isObject(result) && result['isError'] === true;
   const errorCode = hasFailed ? 'TOOL_FAILED' : undefined;

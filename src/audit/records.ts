@@ -115,7 +115,10 @@ export const CallSchema = z
       .describe(
         'What the person allowed, now or earlier: this call, or every call to this tool in the cell or session.',
       ),
-    dry_run: z.literal(true).optional().describe('The call was not sent: a stand-in took the place of the answer.'),
+    dry_run: z
+      .literal(true)
+      .optional()
+      .describe('The call was not sent: a stand-in took the place of the answer, and `outcome` is `ok`.'),
     outcome: z.enum(['ok', 'error']).describe('Whether the tool succeeded.'),
     error_code: errorCode.optional(),
     duration_ms: z.number().nonnegative().describe('Time until the outcome, including the wait for approval.'),

@@ -130,6 +130,10 @@ export class StatisticsBuilder {
   }
 
   #addCall(call: RecordOf<'call'>): void {
+    // It was neither made nor refused.
+    if (call.dry_run === true) {
+      return;
+    }
     const tool = this.#toolOf(call.server, call.tool);
     tool.calls += 1;
     tool.failed += call.outcome === 'error' ? 1 : 0;

@@ -106,7 +106,7 @@ async function createParts(settings: Settings, logger: Logger, { client, isDryRu
   const checkpoints = new CheckpointStore(join(stateDir, CHECKPOINTS, options.instanceId), logger, { isOwn: true });
   const sessions = new Sessions({
     engine,
-    checkpoints: replay === undefined ? keeperOptions(settings, checkpoints, { logger, client }) : undefined,
+    checkpoints: replay === undefined ? keeperOptions(settings, checkpoints, { logger, client, isDryRun }) : undefined,
     ...(await sessionSettings(settings, logger)),
     handleCall: createHostCalls({ pool: servers.pool, directory: servers.known, logger, autoload, calls, methods }),
     recorder: records.recorder,
@@ -184,11 +184,11 @@ function recordBoth(trail: AuditTrail | undefined, recording: Recording | undefi
   };
 }
 
-interface KeeperParts extends Pick<BridgeOptions, 'client'> {
+interface KeeperParts extends Pick<BridgeOptions, 'client' | 'isDryRun'> {
   readonly logger: Logger;
 }
 
-function keeperOptions(settings: Settings, store: CheckpointStore, { client, logger }: KeeperParts) {
+function keeperOptions(settings: Settings, store: CheckpointStore, { client, isDryRun, logger }: KeeperParts) {
   const { checkpoint: mode } = settings;
   return mode === 'off'
     ? undefined
@@ -201,6 +201,7 @@ function keeperOptions(settings: Settings, store: CheckpointStore, { client, log
           logger,
         ),
         mode,
+        isTrial: isDryRun === true,
         leavesDefault: client !== undefined,
         memoryBytes: Math.floor(limitsOf(settings).memoryBytes * COPY_SHARE),
       };

@@ -114,7 +114,12 @@ export interface Approvals {
 
 /** Whether the server gets the call: in a dry run, it gets only calls of tools that it marks as read-only. */
 export function isSent({ isDryRun, tool }: ToolCall): boolean {
-  return isDryRun !== true || tool.isMethod === true || tool.annotations?.['readOnlyHint'] === true;
+  return isDryRun !== true || isReadOnly(tool);
+}
+
+/** Whether it only reads, according to its server. Methods for resources and prompts do. */
+export function isReadOnly({ annotations, isMethod }: Pick<CalledTool, 'annotations' | 'isMethod'>): boolean {
+  return isMethod === true || annotations?.['readOnlyHint'] === true;
 }
 
 export function succeeded(result: unknown): CallOutcome {

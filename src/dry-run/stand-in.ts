@@ -1,11 +1,14 @@
 /** Results of calls that were not sent: as the output schema of the tool says, if it has one. */
 import { isObject, type JsonObject } from '../base/is-object.ts';
 import type { CalledTool } from '../calls/contract.ts';
+import { stringifyExact } from '../protocol/exact-json.ts';
 
 /** Deeper values are null: a schema can refer to itself. Chosen. */
 const MAX_DEPTH = 8;
 /** Items and properties in one stand-in. Chosen: a schema can describe more than fits anywhere. */
 const MAX_VALUES = 1_000;
+/** What one stand-in copies from the schema, in characters of JSON. Chosen. */
+const MAX_COPIED_CHARS = 65_536;
 
 /** A `CallToolResult`. */
 export function standInFor(server: string, tool: CalledTool): JsonObject {
@@ -13,13 +16,16 @@ export function standInFor(server: string, tool: CalledTool): JsonObject {
   if (outputSchema === undefined) {
     return { content: [{ type: 'text', text: `dry run: ${server}.${tool.name} was not called` }] };
   }
-  const structuredContent = new StandIn(outputSchema).of(outputSchema, 0);
-  return { content: [{ type: 'text', text: JSON.stringify(structuredContent) }], structuredContent };
+  const made = new StandIn(outputSchema).of(outputSchema, 0);
+  const content = [{ type: 'text', text: stringifyExact(made) }];
+  // MCP: structured content is an object.
+  return isObject(made) ? { content, structuredContent: made } : { content };
 }
 
 class StandIn {
   readonly #root: unknown;
   #values = 0;
+  #copiedChars = 0;
 
   constructor(root: unknown) {
     this.#root = root;
@@ -34,18 +40,29 @@ class StandIn {
     }
     const stated = statedValue(schema);
     if (stated !== undefined) {
-      return stated;
+      return this.#copy(stated);
     }
-    const { allOf, anyOf, oneOf } = schema;
-    const some = [anyOf, oneOf].find((list) => Array.isArray(list) && list.length > 0);
-    if (Array.isArray(some)) {
-      return this.of(some[0], depth + 1);
+    return typeOf(schema) === undefined ? this.#ofParts(schema, depth) : this.#ofType(schema, depth);
+  }
+
+  /** A value that the schema states. */
+  #copy(value: unknown): unknown {
+    this.#copiedChars += stringifyExact(value).length;
+    return this.#copiedChars > MAX_COPIED_CHARS ? null : value;
+  }
+
+  /** A value of a schema without a type of its own. */
+  #ofParts({ allOf, anyOf, oneOf }: JsonObject, depth: number): unknown {
+    const choices = [anyOf, oneOf].find((list) => Array.isArray(list) && list.length > 0);
+    if (Array.isArray(choices)) {
+      const chosen: unknown = choices.find((choice) => !isNull(this.#resolve(choice)));
+      return this.of(chosen ?? choices[0], depth + 1);
     }
-    if (Array.isArray(allOf) && schema['type'] === undefined) {
-      const parts = allOf.map((part) => this.of(part, depth + 1));
-      return parts.every(isObject) ? Object.assign({}, ...parts) : parts[0];
+    if (!Array.isArray(allOf)) {
+      return null;
     }
-    return this.#ofType(schema, depth);
+    const parts = allOf.slice(0, MAX_VALUES).map((part) => this.of(part, depth + 1));
+    return parts.every(isObject) ? Object.assign({}, ...parts) : parts[0];
   }
 
   #ofType(schema: JsonObject, depth: number): unknown {
@@ -68,9 +85,11 @@ class StandIn {
     }
   }
 
-  #object({ properties }: JsonObject, depth: number): JsonObject {
+  #object({ allOf, properties }: JsonObject, depth: number): JsonObject {
     const entries = isObject(properties) ? Object.entries(properties) : [];
-    return Object.fromEntries(entries.slice(0, MAX_VALUES).map(([name, schema]) => [name, this.of(schema, depth + 1)]));
+    const own = entries.slice(0, MAX_VALUES).map(([name, schema]) => [name, this.of(schema, depth + 1)]);
+    const parts = Array.isArray(allOf) ? allOf.slice(0, MAX_VALUES).map((part) => this.of(part, depth + 1)) : [];
+    return Object.assign({}, ...parts.filter(isObject), Object.fromEntries(own));
   }
 
   /** Follows references within the schema. */
@@ -104,9 +123,17 @@ function statedValue(schema: JsonObject): unknown {
   return Array.isArray(values) ? values[0] : undefined;
 }
 
+function isNull(schema: unknown): boolean {
+  return isObject(schema) && (schema['type'] === 'null' || schema['const'] === null);
+}
+
+/** The first type other than null, if there is one. */
 function typeOf({ items, properties, type }: JsonObject): unknown {
+  if (Array.isArray(type)) {
+    return type.find((one) => one !== 'null') ?? type[0];
+  }
   if (type !== undefined) {
-    return Array.isArray(type) ? type[0] : type;
+    return type;
   }
   if (properties !== undefined) {
     return 'object';

@@ -29,6 +29,8 @@ export interface KeeperOptions {
   /** When checkpoints are taken: also after cells, or only when the sandbox is about to be ended. */
   readonly mode: 'auto' | 'idle';
   readonly memoryBytes: number;
+  /** Whether sessions that last are only copied: nothing that happens to them is kept. */
+  readonly isTrial: boolean;
   /** Whether the last state of the session `default` is left to the next bridge. */
   readonly leavesDefault: boolean;
   readonly logger: Logger;
@@ -229,27 +231,27 @@ export class Keeper {
 
   /** Looks for what an earlier bridge has left of this session. */
   async #attach(): Promise<StoredCheckpoint | undefined> {
-    const { lasting, leavesDefault, logger, store } = this.#options;
+    const { isTrial, lasting, leavesDefault, logger, store } = this.#options;
     if (this.#session === DEFAULT_SESSION) {
       this.#previous = leavesDefault ? await lasting.facts(DEFAULT_SESSION) : undefined;
       return undefined;
     }
-    let claim: Claim | { readonly pid: number };
+    let claim: Claim | { readonly pid: number } | undefined;
     try {
-      claim = await lasting.claim(this.#session);
+      claim = isTrial ? undefined : await lasting.claim(this.#session);
     } catch (error) {
       logger.warning(`session ${this.#session} cannot last: ${messageOf(error)}`);
       return undefined;
     }
-    if ('pid' in claim) {
+    if (claim !== undefined && 'pid' in claim) {
       this.#heldBy = claim.pid;
     } else {
       this.#claim = claim;
     }
-    this.#store = 'pid' in claim ? store : lasting;
+    this.#store = this.#claim === undefined ? store : lasting;
     const stored = await lasting.open(this.#session);
     // A copy has no checkpoint of its own yet.
-    this.#saved = 'pid' in claim ? undefined : stored?.facts;
+    this.#saved = this.#claim === undefined ? undefined : stored?.facts;
     return stored;
   }
 

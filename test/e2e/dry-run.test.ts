@@ -44,6 +44,15 @@ describe.runIf(engine !== undefined)('a dry run', () => {
     const { stdout: audit } = await run('audit', 'show');
     expect(audit).toMatch(/memory\.create_entities\(.*\) {2}not sent: dry run/);
     expect(audit).toMatch(/memory\.read_graph\(.*\) {2}ok/);
+    expect((await run('audit', 'stats')).stdout).not.toContain('create_entities');
+  });
+
+  it('leaves a session that lasts as it was', async () => {
+    const session = ['--session', 'work', '--server', 'memory'];
+    await run('exec', ...session, '-c', 'x = "real"');
+    const { stdout } = await run('exec', '--dry-run', ...session, '-c', 'print(x); x = "pretended"');
+    expect(stdout).toBe('real\n');
+    expect((await run('exec', ...session, '-c', 'x')).stdout).toBe("'real'\n");
   });
 
   it('asks no one about a call that is not sent', async () => {

@@ -2,7 +2,7 @@
 import { EFFECTS, type Effect } from '../../calls/contract.ts';
 import type { Policies } from './policies.ts';
 import type { PolicyServer, PolicyTool } from './policy-call.ts';
-import { type CompiledRule, verdictOf } from './rules.ts';
+import { type CompiledRule, ruleFor, verdictOf } from './rules.ts';
 import { mismatch } from './selectors.ts';
 
 export type Outcome = 'decides' | 'may decide' | 'passed over' | 'not reached';
@@ -65,7 +65,8 @@ function trace(
   given: Readonly<Record<string, unknown>> | undefined,
 ): TracedRule[] {
   let isDecided = false;
-  return rules.map((rule): TracedRule => {
+  return rules.map((written): TracedRule => {
+    const rule = ruleFor(written, tool);
     const { place, effect } = rule;
     if (isDecided) {
       return { place, effect, outcome: 'not reached', why: null };

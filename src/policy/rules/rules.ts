@@ -3,7 +3,7 @@
  * checked, both outcomes are followed and the stricter decision wins, so doubt never makes a policy more permissive than it reads.
  */
 
-import { type Decision, EFFECTS, type Effect } from '../../calls/contract.ts';
+import { type Decision, EFFECTS, type Effect, isReadOnly } from '../../calls/contract.ts';
 import { judgeCondition } from './conditions.ts';
 import type { PolicyCall, PolicyServer, PolicyTool } from './policy-call.ts';
 import { type Condition, type Policy, type PolicyPlace, placed, type Rule } from './schema.ts';
@@ -18,23 +18,38 @@ export interface CompiledRule extends Selector {
   /** The `reason` that the user wrote. */
   readonly reason: string | undefined;
   readonly decision: Decision;
+  /** What a rule for dry runs says about tools that only read, which are called: as strict as a rule that allows them. */
+  readonly forReading?: CompiledRule | undefined;
 }
 
 /** The rules of `policy`, then its preset or default, which matches every call. */
 export function compileRules(policy: Policy, place: PolicyPlace): CompiledRule[] {
   const isForAll = place.path === '';
   const written = policy.rules.map((rule, index) => {
-    const isQualified = rule.effect === 'allow' && rule.server === undefined && isForAll;
-    return { ...compile(rule, placed(place, `rules[${index}]`)), isQualified };
+    const compiled = compile(rule, placed(place, `rules[${index}]`));
+    const isQualified = rule.server === undefined && isForAll;
+    const { forReading } = compiled;
+    return {
+      ...compiled,
+      isQualified: isQualified && rule.effect === 'allow',
+      forReading: forReading && { ...forReading, isQualified },
+    };
   });
   return [...written, ...fallback(policy, place)];
 }
 
 /** The rules that can decide a call to the tool: those that match it, up to the first without conditions. */
 export function rulesFor(rules: readonly CompiledRule[], server: PolicyServer, tool: PolicyTool): CompiledRule[] {
-  const matching = rules.filter((rule) => mismatch(rule, server, tool) === undefined);
+  const matching = rules
+    .map((rule) => ruleFor(rule, tool))
+    .filter((rule) => mismatch(rule, server, tool) === undefined);
   const last = matching.findIndex(({ conditions }) => conditions.length === 0);
   return last < 0 ? matching : matching.slice(0, last + 1);
+}
+
+/** The rule as it applies to a tool. */
+export function ruleFor(rule: CompiledRule, tool: PolicyTool): CompiledRule {
+  return rule.forReading !== undefined && isReadOnly(tool) ? rule.forReading : rule;
 }
 
 /** Whether the rules deny every call to the server, whatever its tools are. */
@@ -91,7 +106,15 @@ function compile(rule: Rule, place: string): CompiledRule {
   const { effect, server, tool, annotations, reason } = rule;
   const conditions = Object.entries(rule.arguments ?? {});
   const decision = { effect, reason: clauseOf(effect, place, reason) };
-  return { effect, server, tool, annotations, conditions, place, reason, decision };
+  const compiled = { effect, server, tool, annotations, conditions, place, reason, decision };
+  return effect === 'dry-run'
+    ? { ...compiled, forReading: { ...compiled, ...readingAllowed(place, reason) } }
+    : compiled;
+}
+
+function readingAllowed(place: string, reason: string | undefined): Pick<CompiledRule, 'effect' | 'decision'> {
+  const clause = `${clauseOf('allow', place, reason)}, because its server marks it as read-only`;
+  return { effect: 'allow', decision: { effect: 'allow', reason: clause } };
 }
 
 function fallback(policy: Policy, place: PolicyPlace): CompiledRule[] {

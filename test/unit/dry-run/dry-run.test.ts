@@ -10,6 +10,7 @@ import {
 } from '../../../src/calls/contract.ts';
 import { DryRun, markDryRun } from '../../../src/dry-run/index.ts';
 import { standInFor } from '../../../src/dry-run/stand-in.ts';
+import { parseExact } from '../../../src/protocol/exact-json.ts';
 
 const WRITE: CalledTool = { name: 'write', alias: 'write', inputSchema: {} };
 const READ: CalledTool = { ...WRITE, name: 'read', annotations: { readOnlyHint: true } };
@@ -133,6 +134,24 @@ it.each([
     { allOf: [{ properties: { a: { type: 'string' } } }, { properties: { b: { type: 'boolean' } } }] },
     { a: '', b: false },
   ],
+  [
+    { type: 'object', properties: { id: { type: 'integer' } }, anyOf: [{ required: ['id'] }, { required: ['name'] }] },
+    { id: 0 },
+  ],
+  [
+    {
+      properties: {
+        a: { anyOf: [{ type: 'null' }, { type: 'integer' }] },
+        b: { type: ['null', 'string'] },
+        c: { type: 'null' },
+      },
+    },
+    { a: 0, b: '', c: null },
+  ],
+  [
+    { type: 'object', allOf: [{ properties: { a: { type: 'string' } } }], properties: { b: { type: 'boolean' } } },
+    { a: '', b: false },
+  ],
 ])('makes the result of %j', (outputSchema, structuredContent) => {
   const text = JSON.stringify(structuredContent);
   expect(standInFor('files', { ...WRITE, outputSchema })).toEqual({
@@ -148,4 +167,21 @@ it('ends with a schema that refers to itself, or has more than fits', () => {
     JSON.stringify(standInFor('files', { ...WRITE, outputSchema: outputSchema ?? {} })).length;
   expect(size(tree)).toBeLessThan(100_000);
   expect(size({ type: 'object', properties: { wide } })).toBeLessThan(100_000);
+});
+
+it('has structured content only if it is an object', () => {
+  const outputSchema = { type: 'array', minItems: 1, items: { type: 'string' } };
+  expect(standInFor('files', { ...WRITE, outputSchema })).toEqual({ content: [{ type: 'text', text: '[""]' }] });
+});
+
+it('copies numbers that JavaScript cannot hold as they are', () => {
+  const outputSchema = parseExact('{"type": "object", "properties": {"id": {"default": 12345678901234567890}}}');
+  const { content } = standInFor('files', { ...WRITE, outputSchema: outputSchema as Record<string, unknown> });
+  expect(content).toEqual([{ type: 'text', text: '{"id":12345678901234567890}' }]);
+});
+
+it('copies a limited part of the schema', () => {
+  const items = { default: 'x'.repeat(50_000) };
+  const outputSchema = { type: 'object', properties: { many: { type: 'array', minItems: 1_000, items } } };
+  expect(JSON.stringify(standInFor('files', { ...WRITE, outputSchema })).length).toBeLessThan(200_000);
 });

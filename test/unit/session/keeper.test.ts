@@ -18,6 +18,7 @@ it('takes a limited number of names, and names those that there are', async () =
     mode: 'auto',
     memoryBytes: 1,
     logger: silentLogger,
+    isTrial: false,
     leavesDefault: false,
     isBusy: () => false,
   });

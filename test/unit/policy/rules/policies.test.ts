@@ -45,6 +45,33 @@ describe('rules', () => {
     expect(decide('stat')).toEqual({ effect: 'ask', reason: `rules[2] of ${FILE} asks for approval` });
   });
 
+  it('a dry run is for tools that may change something; others are called', () => {
+    const decide = decideBy({ rules: [{ effect: 'dry-run', reason: 'trying it out' }] });
+    expect(decide('write')).toEqual({
+      effect: 'dry-run',
+      reason: `rules[0] of ${FILE} makes it a dry run (trying it out)`,
+    });
+    expect(decide('read', {}, { readOnlyHint: true })).toEqual({
+      effect: 'allow',
+      reason: `rules[0] of ${FILE} allows it (trying it out), because its server marks it as read-only`,
+    });
+    expect(effectBy({ default: 'dry-run' })('read', {}, { readOnlyHint: true })).toBe('allow');
+  });
+
+  it('a dry run in an entry makes nothing of policy.json more permissive', () => {
+    const entry = { default: 'dry-run' };
+    const reads = { readOnlyHint: true };
+    expect(effectBy({ default: 'ask' }, entry)('read', {}, reads)).toBe('ask');
+    expect(effectBy({ default: 'deny' }, entry)('read', {}, reads)).toBe('deny');
+    expect(effectBy({ default: 'ask' }, entry)('write')).toBe('dry-run');
+    expect(effectBy({ default: 'deny' }, entry)('write')).toBe('deny');
+  });
+
+  it('a dry run by `server.tool` does not allow a tool that has this as its name', () => {
+    const policy = { default: 'deny', rules: [{ effect: 'dry-run', tool: 'mail.*' }] };
+    expect(effectBy(policy)('mail.read', {}, { readOnlyHint: true })).toBe('deny');
+  });
+
   it('without a matching rule, `default` decides, or the call is allowed', () => {
     expect(effectBy({})('x')).toBe('allow');
     expect(effectBy({ default: 'deny' })('x')).toBe('deny');
