@@ -143,7 +143,9 @@ for (const engine of engines) {
       await bridge.client.close();
       await expect.poll(() => [bridge.pid, ...below].filter(isAlive), { timeout: 10_000 }).toEqual([]);
       expect(await sandboxesOfBridge(engine, bridge.pid)).toEqual([]);
-      expect(files()).toEqual([...kept, 'audit', 'servers.json']);
+      expect(files()).toEqual([...kept, 'audit', 'checkpoints', 'servers.json']);
+      // A state without variables and files is not left to the next bridge.
+      expect(readdirSync(join(bridge.folder, 'checkpoints'))).toEqual([]);
       expect(readdirSync(temporary)).toEqual([]);
       await bridge.close();
       rmSync(temporary, { recursive: true });

@@ -138,9 +138,11 @@ for (const engine of engines) {
     it('gives sessions what was added, without asking the index or a person', async () => {
       const before = index.requests.length;
       await use(async (bridge) => {
-        expect((await bridge.runPython('import tiny_pkg\ntiny_pkg.version')).text).toBe("'1.0'");
+        expect((await bridge.runPython('import tiny_pkg\ntiny_pkg.version')).structured['result']).toBe("'1.0'");
         // Of both additions, in a session that has one of them.
-        expect((await bridge.runPython('import other_pkg, needs_tiny\nneeds_tiny.version')).text).toBe("'1.0'");
+        expect((await bridge.runPython('import other_pkg, needs_tiny\nneeds_tiny.version')).structured['result']).toBe(
+          "'1.0'",
+        );
         const { text: refused } = await bridge.runPython('await runtime.install("tiny-pkg>=2")');
         expect(refused).toContain('not in the list of common packages');
       });
@@ -156,7 +158,7 @@ for (const engine of engines) {
         const { sets } = await json('list');
         expect(sets.map(({ isInUse }: { isInUse: boolean }) => isInUse)).toContain(true);
         expect((await packages('prune', '--all')).exitCode).toBe(0);
-        expect((await bridge.runPython('import other_pkg\nother_pkg.version')).text).toBe("'1.0'");
+        expect((await bridge.runPython('import other_pkg\nother_pkg.version')).structured['result']).toBe("'1.0'");
         expect((await json('list')).sets).toMatchObject([{ isInUse: true }]);
       });
       expect(await packages('remove', 'other-pkg')).toMatchObject({ exitCode: 0 });
@@ -196,7 +198,7 @@ for (const engine of engines) {
       expect(await json('prune', '--older-than', '1h')).toMatchObject({ removed: [], bytes: 0 });
       // The least recently used one serves a session now, and is the last to go.
       await use(async (bridge) => {
-        expect((await bridge.runPython('import needs_tiny\nneeds_tiny.version')).text).toBe("'1.0'");
+        expect((await bridge.runPython('import needs_tiny\nneeds_tiny.version')).structured['result']).toBe("'1.0'");
       });
       const [used] = (await json('list')).sets;
       expect(used.id).toBe(before[2]?.id);
@@ -216,7 +218,7 @@ for (const engine of engines) {
       expect(old.removed).toMatchObject([{ packages: [{ name: 'other-pkg' }] }]);
       // The same request gets the same files again.
       await use(async (bridge) => {
-        expect((await bridge.runPython('import other_pkg\nother_pkg.version')).text).toBe("'1.0'");
+        expect((await bridge.runPython('import other_pkg\nother_pkg.version')).structured['result']).toBe("'1.0'");
       });
     });
 

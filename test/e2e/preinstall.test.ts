@@ -124,7 +124,7 @@ for (const engine of engines) {
       try {
         await bridge.untilLogged(READY);
         expect(await sandboxesOf(engine, bridge)).toBe('');
-        expect((await bridge.runPython('import needs_tiny\nneeds_tiny.version')).text).toBe("'1.0'");
+        expect((await bridge.runPython('import needs_tiny\nneeds_tiny.version')).structured['result']).toBe("'1.0'");
         expect(index.requests.slice(before)).toEqual([]);
       } finally {
         await bridge.close();
@@ -141,7 +141,7 @@ for (const engine of engines) {
         expect(text).toContain(`${FAILED} could not be installed: the index has no wheel of no-such-package`);
         expect(text).toContain('Check the name and the version.');
         expect(index.requests.slice(before)).toEqual([]);
-        expect((await bridge.runPython('import needs_tiny\nneeds_tiny.version')).text).toBe("'1.0'");
+        expect((await bridge.runPython('import needs_tiny\nneeds_tiny.version')).structured['result']).toBe("'1.0'");
         expect(bridge.log().split(FAILED)).toHaveLength(2);
       } finally {
         await bridge.close();
