@@ -5,10 +5,12 @@ import { hostname } from 'node:os';
 import { z } from 'zod';
 import { currentOwner, isOwnerGone } from '../base/owner.ts';
 import { withFileLock } from '../state/file-lock.ts';
-import { OWNER_ONLY_FILE, readBounded, TEMPORARY_SUFFIX } from '../state/state-files.ts';
+import { OWNER_ONLY_FILE, openRegularFile, TEMPORARY_SUFFIX } from '../state/state-files.ts';
 
 const ClaimSchema = z.object({ host: z.string(), pid: z.int(), started: z.string(), machine: z.string() });
 const MAX_CLAIM_BYTES = 4_096;
+/** What opening a symbolic link without following it fails with. */
+const LINK_REFUSED = 'ELOOP';
 
 export interface Claim {
   release(): Promise<void>;
@@ -36,7 +38,7 @@ async function takeClaim(temporary: string, path: string): Promise<Claim | { rea
       // A claim that stays is that of a process that is gone.
       return { release: () => rm(path, { force: true }).catch(() => undefined) };
     } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) {
+      if (codeOf(error) !== 'EEXIST') {
         throw error;
       }
     }
@@ -56,8 +58,12 @@ async function removeStale(path: string): Promise<{ readonly pid: number } | und
   try {
     text = await readClaim(path);
   } catch (error) {
-    if (isMissing(error)) {
+    if (codeOf(error) === 'ENOENT') {
       return undefined;
+    }
+    if (codeOf(error) !== undefined && codeOf(error) !== LINK_REFUSED) {
+      // Who has it is unknown, as when too many files are open.
+      throw error;
     }
     text = '';
   }
@@ -73,8 +79,15 @@ export async function readHolder(path: string): Promise<{ readonly pid: number }
   return readClaim(path).then(holderOf, () => undefined);
 }
 
+/** A second link is no reason to refuse the file: a new claim has one until its temporary file is removed. */
 async function readClaim(path: string): Promise<string> {
-  return (await readBounded(path, MAX_CLAIM_BYTES)).toString('utf8');
+  const file = await openRegularFile(path);
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(MAX_CLAIM_BYTES), 0, MAX_CLAIM_BYTES, 0);
+    return buffer.toString('utf8', 0, bytesRead);
+  } finally {
+    await file.close();
+  }
 }
 
 function holderOf(text: string): { readonly pid: number } | undefined {
@@ -88,8 +101,9 @@ function holderOf(text: string): { readonly pid: number } | undefined {
   }
 }
 
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+/** Of the operating system; undefined for errors of our own, such as that the file is not a regular one. */
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
 }
 
 function bootOf(host: string): string | undefined {

@@ -1,11 +1,13 @@
 /** Which bridge has a session: one at a time, also if the last one was killed. */
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { linkSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { currentOwner } from '../../../src/base/owner.ts';
 import { claimSession, readHolder } from '../../../src/session/session-claim.ts';
+import { ROOT } from '../../support/bridge-client.ts';
 
 let folder: string;
 let path: string;
@@ -43,4 +45,40 @@ it.each([
     await Promise.all(taken.map((claim) => claim.release()));
   }
   expect(readdirSync(folder)).toEqual([]);
+});
+
+// Another bridge took a claim that was being written for a broken one, and both had the session.
+it('counts while its temporary file is still there', async () => {
+  await claimSession(path);
+  linkSync(path, `${path}.tmp`);
+  expect(await readHolder(path)).toEqual({ pid: process.pid });
+  expect(await claimSession(path)).toEqual({ pid: process.pid });
+});
+
+/** Another process. Sends it a line; resolves with its answer. */
+function startClaiming(): (line: string) => Promise<string> {
+  const words = [
+    '--import',
+    join(ROOT, 'scripts/typescript-loader.mjs'),
+    join(ROOT, 'test/fixtures/claiming-process.ts'),
+  ];
+  const child = spawn(process.execPath, words, { stdio: ['pipe', 'pipe', 'inherit'] });
+  onTestFinished(() => void child.kill());
+  const answers = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  return async (line) => {
+    child.stdin.write(`${line}\n`);
+    return String((await answers.next()).value);
+  };
+}
+
+it('is held by exactly one of many processes', async () => {
+  const processes = Array.from({ length: 5 }, startClaiming);
+  const all = async (line: string) => Promise.all(processes.map((ask) => ask(line)));
+  // Once each has answered, all are ready to claim at the same instant.
+  await all('release');
+  for (let round = 0; round < 10; round += 1) {
+    leaveStale();
+    expect((await all(path)).filter((answer) => answer === 'held')).toHaveLength(1);
+    await all('release');
+  }
 });
