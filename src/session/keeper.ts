@@ -60,6 +60,7 @@ export class Keeper {
   #isAttached = false;
   /** What an earlier bridge has left of the session `default`. */
   #previous: CheckpointFacts | undefined;
+  #forgetting: Promise<void> | undefined;
   #saved: CheckpointFacts | undefined;
   /** Since when a cell has run that no checkpoint holds, in ms of `performance.now()`. */
   #unsavedSince: number | undefined;
@@ -211,7 +212,22 @@ export class Keeper {
   }
 
   /** The session starts over: no checkpoint of it remains, except those that it has named. */
-  async forget(): Promise<void> {
+  forget(): Promise<void> {
+    // A bridge that ends meanwhile waits for it.
+    this.#forgetting = Promise.all([this.#forgetSaved(), this.#forgetPrevious()]).then(() => undefined);
+    return this.#forgetting;
+  }
+
+  /** Otherwise the next bridge would offer what this one has loaded and given up. */
+  async #forgetPrevious(): Promise<void> {
+    const { lasting, leavesDefault } = this.#options;
+    if (this.#session === DEFAULT_SESSION && leavesDefault) {
+      this.#previous = undefined;
+      await lasting.remove(DEFAULT_SESSION);
+    }
+  }
+
+  async #forgetSaved(): Promise<void> {
     clearTimeout(this.#timer);
     this.#epoch += 1;
     this.#saved = undefined;
@@ -258,12 +274,13 @@ export class Keeper {
   /** The bridge ends. A session that lasts is saved if that does not take long; any other is forgotten. */
   async close(kernel: Kernel | undefined): Promise<void> {
     clearTimeout(this.#timer);
+    await this.#forgetting;
     if (this.#claim === undefined) {
       if (this.#session === DEFAULT_SESSION && this.#options.leavesDefault) {
         await this.#saveInTime(kernel);
         await this.#leaveBehind();
       }
-      await this.forget();
+      await this.#forgetSaved();
       return;
     }
     await this.#saveInTime(kernel);

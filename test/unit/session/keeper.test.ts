@@ -42,3 +42,32 @@ it('takes a limited number of names, and names those that there are', async () =
   await keeper.check('restore', 'n3');
   await keeper.check('checkpoint', undefined);
 });
+
+// The next bridge offered it again, although the agent had loaded it and then started over.
+it('forgets what an earlier bridge left of `default` when the session starts over, and only then', async () => {
+  const root = mkdtempSync(join(folder, 'left-'));
+  const lasting = new CheckpointStore(join(root, 'lasting'), silentLogger, { isOwn: false });
+  const facts = { session: 'default', cell: 1, savedAt: '2026-11-23T12:04:00Z', python: '3.14.0', engine: 'podman' };
+  const writer = await lasting.begin('default');
+  await writer.commit({ ...facts, variables: 1, files: 0, lost: [], servers: [] });
+  const open = async (name: string): Promise<Keeper> => {
+    const keeper = new Keeper('default', {
+      store: new CheckpointStore(join(root, name), silentLogger, { isOwn: true }),
+      lasting,
+      mode: 'auto',
+      memoryBytes: 1,
+      logger: silentLogger,
+      isTrial: false,
+      leavesDefault: true,
+      isBusy: () => false,
+    });
+    await keeper.open();
+    return keeper;
+  };
+  await (await open('first')).close(undefined);
+  const second = await open('second');
+  expect(second.previous).toMatchObject({ variables: 1 });
+  void second.forget();
+  await second.close(undefined);
+  expect((await open('third')).previous).toBeUndefined();
+});
