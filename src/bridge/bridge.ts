@@ -194,12 +194,14 @@ function keeperOptions(settings: Settings, store: CheckpointStore, { client, isD
     ? undefined
     : {
         store,
-        // The folder in which the client started the bridge is usually that of a project.
-        lasting: lastingStore(
-          join(settings.stateDir, CHECKPOINTS),
-          { folder: process.cwd(), client: client ?? COMMAND_LINE },
-          logger,
-        ),
+        // The folder in which the client started the bridge is usually that of a project. MCP_BRIDGE_PREINSTALL may need the
+        // bridge before the client has said its name.
+        lasting: () =>
+          lastingStore(
+            join(settings.stateDir, CHECKPOINTS),
+            { folder: process.cwd(), client: client?.() ?? COMMAND_LINE },
+            logger,
+          ),
         mode,
         isTrial: isDryRun === true,
         leavesDefault: client !== undefined,

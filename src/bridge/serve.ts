@@ -24,7 +24,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   const { settings, logger } = options;
   const lifecycle = watchProcess(logger);
   let client = UNNAMED_CLIENT;
-  const bridge = new LazyBridge(() => options.createBridge({ client }));
+  const bridge = new LazyBridge(() => options.createBridge({ client: () => client }));
   const observer = logStartFailures(settings.stateDir, logger);
   const transport = new StdioServerTransport(options.input, options.output, () => {
     lifecycle.end({ reason: 'the client closed the connection', exitCode: 0 });

@@ -48,9 +48,14 @@ export interface SessionOptions
   readonly savedTools: () => Promise<readonly { readonly name: string; readonly source: string }[]>;
   readonly recorder?: SessionRecorder | undefined;
   /** Undefined if no checkpoints are taken. */
-  readonly checkpoints?: Omit<KeeperOptions, 'logger' | 'isBusy'> | undefined;
+  readonly checkpoints?: CheckpointOptions | undefined;
   /** Called when a sandbox of the session has ended. Must not throw. */
   readonly onSandboxEnd?: ((session: string) => void) | undefined;
+}
+
+interface CheckpointOptions extends Omit<KeeperOptions, 'lasting' | 'logger' | 'isBusy'> {
+  /** The store of sessions that last. Called with the first cell of a session. */
+  readonly lasting: () => KeeperOptions['lasting'];
 }
 
 type Names = NonNullable<CellOutcome['names']>;
@@ -104,7 +109,12 @@ export class Session {
     this.#options = options;
     this.#keeper =
       options.checkpoints &&
-      new Keeper(name, { ...options.checkpoints, logger: options.logger, isBusy: () => this.isBusy });
+      new Keeper(name, {
+        ...options.checkpoints,
+        lasting: options.checkpoints.lasting(),
+        logger: options.logger,
+        isBusy: () => this.isBusy,
+      });
   }
 
   /** Whether a cell runs or waits, or a sandbox starts. */
@@ -185,6 +195,7 @@ export class Session {
     const engine = this.#takeEngineReport(kernel);
     const loss = this.#loss;
     const restored = this.#restored;
+    const isPreviousReported = this.#isPreviousReported;
     const notices = [...this.#takeStateNotice(), ...standInNotices(engine)];
     const { names, ...outcome } = await this.#runRecorded(kernel, run, request);
     this.#names = names ?? this.#names;
@@ -196,6 +207,7 @@ export class Session {
     const isSeen = outcome.status !== 'cancelled';
     if (!isSeen) {
       this.#reportAgain(loss, restored);
+      this.#isPreviousReported = isPreviousReported;
     }
     return {
       ...outcome,

@@ -43,8 +43,11 @@ export interface CommandContext {
 }
 
 export interface BridgeOptions {
-  /** The name of the client; undefined for a command. Sessions that last belong to it, and it finds the last state of `default`. */
-  readonly client?: string | undefined;
+  /**
+   * The name of the client, which may be known only when its first cell arrives; undefined for a command. Sessions that last belong
+   * to it, and it finds the last state of `default`.
+   */
+  readonly client?: (() => string) | undefined;
   /** Calls of tools that are not marked read-only get a stand-in. */
   readonly isDryRun?: boolean | undefined;
 }

@@ -1,6 +1,11 @@
 /** All sessions of a bridge: side by side, in limited number, and ended together. */
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createDeferred } from '../../../src/base/deferred.ts';
+import { silentLogger } from '../../../src/base/log.ts';
+import { CheckpointStore } from '../../../src/session/checkpoint-store.ts';
 import { type BegunCell, openSessions, settle } from '../../support/fake-session.ts';
 
 vi.mock('../../../src/base/limits.ts', async (original) => ({
@@ -119,5 +124,34 @@ describe('a bridge that shuts down', () => {
     const { run, sessions } = openSessions();
     await sessions.close();
     await expect(run()).rejects.toMatchObject({ code: 'CELL_CANCELLED' });
+  });
+});
+
+describe('what an earlier bridge left of `default`', () => {
+  // With MCP_BRIDGE_PREINSTALL, the bridge is made before the client has said its name, and was that of no client.
+  it('is looked for with the first cell, and said again if no one has seen the answer', async () => {
+    vi.useRealTimers();
+    const root = mkdtempSync(join(tmpdir(), 'left-'));
+    onTestFinished(() => rmSync(root, { recursive: true }));
+    const lasting = vi.fn<() => CheckpointStore>(
+      () => new CheckpointStore(join(root, 'lasting'), silentLogger, { isOwn: false }),
+    );
+    const facts = { session: 'default', cell: 1, savedAt: '2026-11-23T12:04:00Z', python: '3.14.0', engine: 'podman' };
+    const writer = await lasting().begin('default');
+    await writer.commit({ ...facts, variables: 1, files: 0, lost: [], servers: [] });
+    lasting.mockClear();
+    const store = new CheckpointStore(join(root, 'own'), silentLogger, { isOwn: true });
+    const { begin } = openSessions({
+      checkpoints: { store, lasting, mode: 'idle', memoryBytes: 1, isTrial: false, leavesDefault: true },
+    });
+    expect(lasting).not.toHaveBeenCalled();
+    const client = new AbortController();
+    const unseen = await begin({ signal: client.signal });
+    expect(lasting).toHaveBeenCalledOnce();
+    client.abort();
+    expect((await unseen.end({ outcome: 'interrupted' })).status).toBe('cancelled');
+    const notice = expect.stringMatching(/^An earlier bridge left a state of this session: 1 variable and 0 files/);
+    expect((await (await begin()).end()).notices).toEqual([notice]);
+    expect((await (await begin()).end()).notices).toEqual([]);
   });
 });
