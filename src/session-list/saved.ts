@@ -1,10 +1,12 @@
 /** `sessions show|export|import|delete`: the sessions that later bridges continue. Nothing reads what is in a checkpoint. */
+import { realpath } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { BridgeError, messageOf } from '../base/errors.ts';
 import { MAX_CHECKPOINT_BYTES, MAX_CHECKPOINT_PART_BYTES } from '../base/limits.ts';
 import { escapeControls, type Logger } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
 import { counted } from '../base/units.ts';
+import { SESSION_NAME_PATTERN } from '../server/arguments.ts';
 import {
   CHECKPOINTS,
   type CheckpointFacts,
@@ -93,6 +95,8 @@ export async function manageSaved(command: SavedCommand, options: SavedOptions):
   return 0;
 }
 
+/** Of an invalid name in a message. */
+const SHOWN_NAME_CHARS = 80;
 const DONE = { export: 'Exported', import: 'Imported', delete: 'Deleted' } as const;
 
 type Done = Pick<SavedSession, 'session' | 'folder' | 'client'>;
@@ -155,14 +159,33 @@ async function importSession(
     });
   });
   try {
-    const session = names[0] ?? stored.facts.session;
-    const user = { folder: resolve(folder), client };
+    const session = checkedName(names[0] ?? stored.facts.session, file);
+    const user = { folder: await projectFolder(folder), client };
     const store = lastingStore(join(settings.stateDir, CHECKPOINTS), user, logger);
     await whileClaimed(store, session, () => copyInto(store, session, stored));
     return { session, ...user };
   } finally {
     await stored.close();
   }
+}
+
+/** No client could name any other. */
+function checkedName(session: string, file: string): string {
+  if (!SESSION_NAME_PATTERN.test(session)) {
+    throw new BridgeError(
+      'USAGE_INVALID',
+      `cannot import '${file}' as session '${session.slice(0, SHOWN_NAME_CHARS)}'`,
+      {
+        hint: "Give it a name with --name: 1 to 64 letters, digits, '_', '.' or '-'.",
+      },
+    );
+  }
+  return session;
+}
+
+/** Without links, as a bridge that runs there sees it. A folder that is gone has none. */
+async function projectFolder(path: string): Promise<string> {
+  return realpath(path).catch(() => resolve(path));
 }
 
 async function copyInto(store: CheckpointStore, session: string, stored: StoredCheckpoint): Promise<void> {
@@ -184,7 +207,7 @@ async function copyInto(store: CheckpointStore, session: string, stored: StoredC
 }
 
 async function deleteSessions(command: SavedCommand, options: SavedOptions): Promise<Done[]> {
-  const found = await Promise.all(command.names.map((name) => findOne({ ...command, names: [name] }, options)));
+  const found = await Promise.all(command.names.map((name) => findStored(name, command, options)));
   for (const { session, store } of found) {
     await whileClaimed(store, session, () => store.removeAll(session));
   }
@@ -199,7 +222,7 @@ async function whileClaimed(store: CheckpointStore, session: string, action: () 
       'USAGE_INVALID',
       `session '${session}' is in use by bridge ${claim.pid}, which would save it again`,
       {
-        hint: 'Run runtime.reset() in the session, or end that bridge first.',
+        hint: 'End that bridge first, for example by closing its client.',
       },
     );
   }
@@ -210,14 +233,38 @@ async function whileClaimed(store: CheckpointStore, session: string, action: () 
   }
 }
 
-async function findOne({ client, folder, names }: SavedCommand, { logger, settings }: SavedOptions): Promise<Found> {
-  const [name = ''] = names;
+async function findOne(command: SavedCommand, { logger, settings }: SavedOptions): Promise<Found> {
+  const [name = ''] = command.names;
   const all = await savedSessions(settings.stateDir, logger);
+  return chooseOne(
+    all.filter(({ session }) => session === name),
+    name,
+    command,
+  );
+}
+
+interface Stored extends Done {
+  readonly store: CheckpointStore;
+}
+
+/** Also if only its named checkpoints are left, or what is there is damaged. */
+async function findStored(name: string, command: SavedCommand, { logger, settings }: SavedOptions): Promise<Stored> {
+  const stores = await lastingStores(join(settings.stateDir, CHECKPOINTS), logger);
+  const found = await Promise.all(
+    stores.map(async ({ user, store }) => ((await store.has(name)) ? [{ session: name, ...user, store }] : [])),
+  );
+  return chooseOne(found.flat(), name, command);
+}
+
+/** The one of the current folder, or the only one. */
+async function chooseOne<One extends Done>(
+  all: readonly One[],
+  name: string,
+  { client, folder }: Pick<SavedCommand, 'client' | 'folder'>,
+): Promise<One> {
+  const wanted = folder === undefined ? undefined : [resolve(folder), await projectFolder(folder)];
   const named = all.filter(
-    (one) =>
-      one.session === name &&
-      (client === undefined || one.client === client) &&
-      (folder === undefined || one.folder === resolve(folder)),
+    (one) => (client === undefined || one.client === client) && (wanted === undefined || wanted.includes(one.folder)),
   );
   const here = named.filter((one) => one.folder === resolve('.'));
   const [found, ...others] = here.length > 0 ? here : named;
@@ -225,7 +272,7 @@ async function findOne({ client, folder, names }: SavedCommand, { logger, settin
     throw noSession(name);
   }
   if (others.length > 0) {
-    const which = (here.length > 0 ? here : named).map((one) => `${one.client} in ${one.folder}`);
+    const which = [found, ...others].map((one) => `${one.client} in ${one.folder}`);
     throw new BridgeError('USAGE_INVALID', `there are several saved sessions '${name}': of ${which.join('; ')}`, {
       hint: 'Choose one with --client and --folder.',
     });

@@ -170,9 +170,18 @@ export class CheckpointStore {
   /** The newest checkpoint of each session, in no order. Damaged ones are left out. */
   async sessions(): Promise<readonly { readonly facts: CheckpointFacts; readonly bytes: number }[]> {
     const names = await readdir(this.#folder).catch((): string[] => []);
-    const own = names.filter((name) => name.endsWith(SUFFIX) && !names.includes(`${name}${KEY_SUFFIX}`));
-    const found = await Promise.all(own.map((name) => readFactsOf(join(this.#folder, name))));
-    return found.filter((one) => one !== undefined);
+    const paths = names.filter((name) => name.endsWith(SUFFIX)).map((name) => join(this.#folder, name));
+    const found = await Promise.all(paths.map(async (path) => ({ path, read: await readFactsOf(path) })));
+    // The file of a named checkpoint has the hash of another key than its session.
+    return found.flatMap(({ path, read }) =>
+      read !== undefined && path === this.#pathOf(read.facts.session) ? [read] : [],
+    );
+  }
+
+  /** Whether anything of a session is stored: a checkpoint, even if it is damaged, or one that it has named. */
+  async has(session: string): Promise<boolean> {
+    const found = await lstat(this.#pathOf(session)).catch(() => undefined);
+    return found !== undefined || (await this.#keys(`${session}\n`)).length > 0;
   }
 
   /** What is known about the checkpoint of a session; undefined if there is none. */
@@ -182,8 +191,10 @@ export class CheckpointStore {
 
   /** Copies a checkpoint under a name, over another one if there is one. */
   async copy(from: string, to: string): Promise<void> {
-    await this.copyFrom(this, from, to);
+    await this.#prepare();
+    // First: without its key, a checkpoint belongs to no session, and `removeAll` would leave it.
     await writeFile(`${this.#pathOf(to)}${KEY_SUFFIX}`, to, { mode: OWNER_ONLY_FILE });
+    await this.copyFrom(this, from, to);
   }
 
   /** Copies a checkpoint of another store, over another one if there is one. */

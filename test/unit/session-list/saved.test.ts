@@ -1,5 +1,14 @@
 /** Saved sessions on the command line: listed, shown, copied out and in, and deleted. */
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
@@ -165,4 +174,57 @@ it('imports for the command line, unless a client is named', async () => {
   await run('import', [], { file, client: undefined });
   const all = await savedSessions(root, silentLogger);
   expect(new Set(all.map(({ client }) => client))).toEqual(new Set(['editor', 'command-line']));
+});
+
+/** Files of all stores that end like this. */
+function storedFiles(end: string): string[] {
+  const checkpoints = join(root, 'checkpoints');
+  return readdirSync(checkpoints, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith(end))
+    .map((name) => join(checkpoints, name));
+}
+
+// `delete` said that there was none, and the next bridge restored them.
+it('deletes what is left of a session: a damaged checkpoint, or only named ones', async () => {
+  await save('work');
+  storedFiles('.checkpoint').forEach((path) => writeFileSync(path, 'cut'));
+  expect(await run('delete', ['work'])).toMatch(/^Deleted session work /);
+  expect(storedFiles('.checkpoint')).toEqual([]);
+  await save('work');
+  await storeOf().copy('work', 'work\nbefore');
+  await storeOf().remove('work');
+  expect(await run('delete', ['work'])).toMatch(/^Deleted session work /);
+  expect(await storeOf().list('work\n')).toEqual([]);
+});
+
+// It was listed as a second session of that name, and no option could choose between the two.
+it('does not take a named checkpoint without its key for a session', async () => {
+  await save('work');
+  await storeOf().copy('work', 'work\nbefore');
+  storedFiles('.key').forEach((path) => rmSync(path));
+  expect((await savedSessions(root, silentLogger)).map(({ session }) => session)).toEqual(['work']);
+  expect(await run('show', ['work'])).toContain('after cell 3');
+});
+
+// The bridge knows the folder by its own path, so it never found what was imported.
+it('imports for the folder to which a link leads', async () => {
+  await save('work');
+  await run('export', ['work'], { file });
+  const link = join(root, 'link');
+  const target = join(root, 'target');
+  mkdirSync(target);
+  symlinkSync(target, link);
+  await run('import', ['copy'], { file, folder: link });
+  expect(await contentOf('copy', target)).toBe('opaque');
+  expect(await run('show', ['copy'], { folder: link })).toContain(`folder ${target}`);
+});
+
+// A newline in it made it the key of a named checkpoint of another session, which was replaced.
+it.each(['work\nbefore', '', 'a b', 'x'.repeat(65)])('does not import under the name %j', async (name) => {
+  await save('work');
+  await run('export', ['work'], { file });
+  await expect(run('import', [name], { file })).rejects.toMatchObject({
+    code: 'USAGE_INVALID',
+    hint: "Give it a name with --name: 1 to 64 letters, digits, '_', '.' or '-'.",
+  });
 });
