@@ -122,7 +122,7 @@ async function createParts(settings: Settings, logger: Logger, { client, isDryRu
 /** The servers that code may call, and how calls reach them. */
 async function createServers(settings: Settings, logger: Logger, replay: Replay | undefined) {
   if (replay !== undefined) {
-    const servers: ServersToCall = createReplayedServers(replay, logger);
+    const servers: ServersToCall = createReplayedServers(replay, settings.stateDir, logger);
     // Whatever the gates decided is in the recording.
     return { servers, makeCalls: () => createCallPipeline() };
   }

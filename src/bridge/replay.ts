@@ -14,6 +14,5 @@ export async function openReplay(path: string, settings: Settings, logger: Logge
       return { code, servers, session, timeoutSeconds, isSame: (answer) => endedAsRecorded(recorded, answer) };
     }),
     createBridge: () => createBridge(settings, logger, { replay }),
-    unusedCalls: () => replay.unusedCalls(),
   };
 }

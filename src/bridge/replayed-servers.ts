@@ -5,6 +5,7 @@ import type { Logger } from '../base/log.ts';
 import type { ServerMetadata } from '../catalog/known.ts';
 import { type CallableServer, createServerDirectory } from '../directory/server-directory.ts';
 import type { MetadataSource } from '../directory/server-metadata.ts';
+import { createCurrentPolicies } from '../policy/index.ts';
 import type { Replay } from '../recordings/index.ts';
 import type { SurfaceAnswer } from '../upstream/pool.ts';
 import { type BridgeServers, toReferences } from './build-servers.ts';
@@ -14,7 +15,8 @@ export interface ServersToCall extends Pick<BridgeServers, 'known' | 'policies' 
   readonly pool: Pick<BridgeServers['pool'], 'callTool' | 'surface' | 'states' | 'offerElicitation' | 'close'>;
 }
 
-export function createReplayedServers(replay: Replay, logger: Logger): ServersToCall {
+/** What `policy.json` says about packages and saved functions applies; whatever was decided about calls is in the recording. */
+export function createReplayedServers(replay: Replay, stateDir: string, logger: Logger): ServersToCall {
   const metadata = new Map(replay.servers.map((server) => [server.name, server.metadata]));
   const callable = new Map(
     replay.servers.map(({ name, description, cwd }): [string, CallableServer] => [name, { name, description, cwd }]),
@@ -31,12 +33,15 @@ export function createReplayedServers(replay: Replay, logger: Logger): ServersTo
       offerElicitation: () => undefined,
       close: async () => undefined,
     },
-    policies: () => undefined,
+    policies: createCurrentPolicies({ stateDir, definitions: () => NO_DEFINITIONS, logger }),
     secrets: () => [],
     refresh: () => references,
     issues: () => [],
   };
 }
+
+/** The same map each time. */
+const NO_DEFINITIONS = new Map<string, never>();
 
 function sourceOf(recorded: ReadonlyMap<string, ServerMetadata | undefined>): MetadataSource {
   return {

@@ -30,8 +30,6 @@ export interface Replay {
   readonly jobCalls: readonly LineOfType<'call'>[];
   /** Rejects with the recorded error, or with `CALL_NOT_RECORDED`. */
   answer(server: string, tool: string, given: JsonObject): Promise<unknown>;
-  /** Recorded calls that no call was answered from. */
-  unusedCalls(): number;
 }
 
 /** Rejects with `USAGE_INVALID` if the file is not a recording. */
@@ -77,7 +75,6 @@ export async function readRecording(path: string): Promise<Replay> {
     cells: [...cells.values()].map((each) => ({ ended: undefined, ...each, calls: inOrder(each.calls) })),
     jobCalls: inOrder(calls.filter((call) => !cells.has(keyOf(call)))),
     answer: async (server, tool, given) => answers.take(server, tool, given),
-    unusedCalls: () => answers.unused,
   };
 }
 
@@ -162,11 +159,9 @@ class RecordedAnswers {
   readonly #calls: readonly RecordedCall[];
   /** By server, tool and arguments: the calls that are left, and how many there were. */
   readonly #same = new Map<string, { left: RecordedCall[]; count: number }>();
-  unused: number;
 
   constructor(calls: readonly RecordedCall[]) {
     this.#calls = calls;
-    this.unused = calls.length;
     for (const call of calls) {
       const key = callKey(call.server, call.tool, call.arguments);
       const same = this.#same.get(key) ?? { left: [], count: 0 };
@@ -182,7 +177,6 @@ class RecordedAnswers {
     if (call === undefined) {
       throw same === undefined ? this.#unknown(server, tool, given) : tooOften(server, tool, same.count);
     }
-    this.unused -= 1;
     if (call.left_out_bytes !== undefined) {
       throw notRecorded(
         `the result of ${server}.${tool} is not in the recording: it had ${counted(call.left_out_bytes, 'byte')}`,

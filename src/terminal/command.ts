@@ -65,8 +65,6 @@ export interface OpenedReplay {
   }[];
   /** Creates a bridge whose calls are answered from the recording. */
   createBridge(): Promise<Bridge>;
-  /** Recorded calls from which no call was answered so far. */
-  unusedCalls(): number;
 }
 
 /** The streams, the terminal and the environment of a command. */

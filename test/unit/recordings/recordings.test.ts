@@ -85,9 +85,8 @@ it('masks secrets everywhere, and answers a call that names one masked', async (
 
 it('answers the same call in the order in which it was recorded, whatever the order of its arguments', async () => {
   const file = await record([{ a: 1, b: 2 }, 'first'], [{ b: 2, a: 1 }, 'second']);
-  const { answer, unusedCalls } = await readRecording(file);
+  const { answer } = await readRecording(file);
   expect(await answer('files', 'read', { b: 2, a: 1 })).toBe('first');
-  expect(unusedCalls()).toBe(1);
   expect(await answer('files', 'read', { a: 1, b: 2 })).toBe('second');
   await expect(answer('files', 'read', { a: 1, b: 2 })).rejects.toMatchObject({
     code: 'CALL_NOT_RECORDED',
