@@ -1,7 +1,8 @@
 /**
  * Seven layers, one project each (`vitest run --project unit`). Two files of a layer run in parallel, even if they start
  * containers, because they mostly wait; MCP_BRIDGE_TEST_WORKERS sets another number. Files of attacks run one after the other,
- * because they measure how fast the bridge is under attack. Failing tests are not retried.
+ * because they measure how fast the bridge is under attack. Failing tests are not retried, except floods and faults: they have
+ * limits on time, which a busy machine can exceed once. They are run once more.
  */
 import { defineConfig } from 'vitest/config';
 

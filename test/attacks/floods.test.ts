@@ -53,7 +53,7 @@ function attack(engine: TestEngine): void {
   });
   afterAll(() => bridge.close());
 
-  it.each(RUN_HERE)('$title', async (flood) => {
+  it.each(RUN_HERE)('$title', { retry: 1 }, async (flood) => {
     const { growthMib, slowestMs, answer } = await runFlood(bridge, flood, before);
     expect(FLOOD_ENDS).toContain(answer['summary']);
     expect(growthMib).toBeLessThan(MAX_GROWTH_BYTES / MIB);

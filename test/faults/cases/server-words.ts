@@ -57,7 +57,7 @@ export const SERVER_WORD_CASES: readonly FaultCase[] = [
         'print(await mcp_schemas.ref_bomb(value={}), await mcp_schemas.regex_bomb(value="a" * 30 + "!"))',
         'print(await mcp_echo.echo(text="alive"))',
       ];
-      const answer = await run(code.join('\n'), { servers: [...many, 'echo'], timeout: 60 });
+      const answer = await run(code.join('\n'), { servers: [...many, 'echo'], timeout: 110 });
       expect(answer.stdout).toContain("'flood': 10000, 'heavy': 1, 'endless': 1000, 'circle': 1} ref_bomb");
       expect(answer.stdout).toMatch(/\nalive$/);
       expect(answer.text).toContain('server flood: only the first 10,000 tools were kept');
@@ -163,7 +163,7 @@ export const SERVER_WORD_CASES: readonly FaultCase[] = [
         'print(len(dir(mcp_storm)))',
         'print([await mcp_echo.echo(text=str(n)) for n in range(20)] == [str(n) for n in range(20)])',
       ];
-      const { stdout } = await run(code.join('\n'), { servers: ['changing', 'storm', 'echo'], timeout: 60 });
+      const { stdout } = await run(code.join('\n'), { servers: ['changing', 'storm', 'echo'], timeout: 110 });
       expect(stdout).toBe('announced True\n3000\nTrue');
     },
   },

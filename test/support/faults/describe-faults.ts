@@ -58,12 +58,13 @@ function describeOn(engine: TestEngine, name: string, cases: readonly FaultCase[
     beforeAll(async () => {
       place = shared ? await openPlace(options()) : undefined;
     });
+    const named = cases.map((fault) => [`${fault.id} ${fault.title}`, fault] as const);
     // For a run that is interrupted; otherwise the last test closes it.
     afterAll(async () => {
       await place?.arena.close();
     });
 
-    it.for(cases.map((fault) => [`${fault.id} ${fault.title}`, fault] as const))('%s', async ([, fault], { task }) => {
+    it.for(named)('%s', { retry: 1 }, async ([, fault], { task }) => {
       // If an earlier case brought the bridge down, that is a failure of that case, not of this one.
       if (place !== undefined && !isAlive(place.arena.bridge.pid)) {
         await place.arena.close();
