@@ -151,6 +151,7 @@ export function describeCalls({ run, harness, engine, tools, itNeeds }: Subject)
     const everyPipe = 'import os\nfor d in range(3, 64):\n    try: os.write(d, DATA)\n    except OSError: pass\n';
 
     it('that are invalid are dropped', async () => {
+      await run('1', { session: 'hostile' }); // The timeout of the next cell does not include the start.
       const code = `DATA = b'null\\n[]\\n{"type":"nope"}\\n{"a":\\n\\xff\\xfe\\n' + b'[' * 100000 + b'\\n' + b'x' * 100\n${everyPipe}5`;
       // The last piece has no line end, so it damages the next frame. The session may end, the host must not.
       const answer = await run(code, { session: 'hostile', timeoutMs: 1_500 });
@@ -196,6 +197,7 @@ export function describeCalls({ run, harness, engine, tools, itNeeds }: Subject)
     });
 
     it('that close every descriptor cost the session at most', async () => {
+      await run('1', { session: 'closer' }); // The one second of the next cell does not include the start.
       const answer = await run('import os\nfor d in range(64):\n    try: os.close(d)\n    except OSError: pass', {
         session: 'closer',
         timeoutMs: 1_000,

@@ -161,11 +161,11 @@ print(len(held) > 500, started > 50)`);
         names.map((name) =>
           run(`import os, sys\nprint("before", flush=True)\n${ENDINGS[name]?.[0]}`, {
             session: `end-${name}`,
-            timeout: 20,
+            timeout: 60,
           }),
         ),
       );
-      const next = await Promise.all(names.map((name) => run('print(1 + 1)', { session: `end-${name}`, timeout: 30 })));
+      const next = await Promise.all(names.map((name) => run('print(1 + 1)', { session: `end-${name}`, timeout: 60 })));
       names.forEach((name, index) => {
         const told = { name, stdout: answers[index]?.stdout, error: answers[index]?.error };
         expect(told).toEqual({ name, stdout: 'before', error: expect.stringMatching(ENDINGS[name]?.[1] ?? /^$/) });
@@ -179,7 +179,7 @@ print(len(held) > 500, started > 50)`);
       const broken = await run('import builtins\nbuiltins.len = None', { session: 'end-exit', timeout: 2 });
       expect(broken.status).toMatch(/timeout|error|success/);
       await run('print(1)', { session: 'end-exit', timeout: 2 });
-      expect((await run('print(1 + 1)', { session: 'end-exit', timeout: 30 })).stdout).toBe('2');
+      expect((await run('print(1 + 1)', { session: 'end-exit', timeout: 60 })).stdout).toBe('2');
     },
   },
 ];

@@ -178,7 +178,8 @@ print(ask("save_tool", name="linked", source="def linked(): return 'overwritten'
     id: 'K08',
     title:
       'an image with an entry point, a volume, a health check, `USER root`, a working directory and labels that are flags',
-    expected: 'none has an effect: the kernel runs as nobody, unprivileged; the image’s variables stay',
+    expected:
+      'none has an effect, except that Docker mounts the volume: the kernel runs as nobody, unprivileged; the image’s variables stay',
     containers: true,
     async run({ arena: { engine } }) {
       const image = 'localhost/bridge-faults-hostile:latest';
@@ -217,7 +218,9 @@ print(ask("save_tool", name="linked", source="def linked(): return 'overwritten'
       expect(await own.close()).toEqual([]);
       await engine.run('rmi', '--force', image);
       const none = '0'.repeat(16);
-      expect(text).toBe(`65534 /workspace False\n['CapEff:\\t${none}', 'CapBnd:\\t${none}', 'NoNewPrivs:\\t1']`);
+      // Docker cannot ignore the volumes of an image: it mounts them, and removes them with the container.
+      const mounted = engine.name === 'docker' ? 'True' : 'False';
+      expect(text).toBe(`65534 /workspace ${mounted}\n['CapEff:\\t${none}', 'CapBnd:\\t${none}', 'NoNewPrivs:\\t1']`);
     },
   },
   {
