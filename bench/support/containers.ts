@@ -1,5 +1,7 @@
 /** The floors: containers without the bridge, started with the same flags. */
 import { once } from 'node:events';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
 import type { Sandbox } from '../../src/engines/engine.ts';
 import type { BenchContext } from '../context.ts';
 
@@ -9,16 +11,28 @@ const ECHO_PROGRAM =
 /** A frame of about the size the bridge sends for `x=1`. */
 const LINE = '{"type":"execute","cell":1,"code":"x=1","servers":[]}\n';
 
+/** Files on the host that a container reads as its input, or writes as its output. */
+interface Files {
+  readonly input?: string;
+  readonly output?: string;
+}
+
 /** Runs `python3 -c program` to its end, as `podman run --rm` does. Rejects if it fails. */
-export async function runToEnd(context: BenchContext, image: string, program: string): Promise<void> {
+export async function runToEnd(
+  context: BenchContext,
+  image: string,
+  program: string,
+  { input, output }: Files = {},
+): Promise<void> {
   const sandbox = await start(context, image, program);
   let noise = '';
-  sandbox.stdin.end();
-  sandbox.stdout.resume();
+  const fed = input === undefined ? sandbox.stdin.end() : pipeline(createReadStream(input), sandbox.stdin);
+  const written = output === undefined ? sandbox.stdout.resume() : pipeline(sandbox.stdout, createWriteStream(output));
   sandbox.stderr.on('data', (chunk: Buffer) => {
     noise += chunk.toString('utf8');
   });
   const { exitCode } = await sandbox.exited;
+  await Promise.all([fed, written]);
   if (exitCode !== 0) {
     throw new Error(`a bare container ended with ${exitCode}: ${noise.trim()}`);
   }

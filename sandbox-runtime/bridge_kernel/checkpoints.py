@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import _signal as signal  # As in the supervisor: the public module is slow to import.
 import asyncio
-import binascii
 import collections
 import gc
 import json
@@ -44,13 +43,14 @@ if TYPE_CHECKING:
 
 
 _FORMAT = 1
-# In base64 this is 960 KiB, within the longest line that the host sends.
-_PART_BYTES = 720 << 10
+# The same as MAX_CHECKPOINT_PART_BYTES of the host.
+_PART_BYTES = 1 << 20
 # Parts on their way without an acknowledgement. Chosen.
 _MAX_UNTAKEN = 4
 # A copy that takes longer is given up: code of the user may wait forever for a thread that only the original has.
 _COPY_SECONDS = 60
 _NICE = 10
+_F_SETPIPE_SZ = 1031
 # Longer than the host waits for a checkpoint.
 _TAKE_SECONDS = 100
 _MAX_REPORTED = 100
@@ -130,6 +130,7 @@ class Checkpoints:
         # Before the copy is made, because Python seeds its generator again in a copy.
         states = _module_states()
         read_end, write_end = os.pipe()
+        _enlarge(write_end)
         try:
             pid = _fork()
         except OSError as error:
@@ -279,7 +280,7 @@ class Checkpoints:
     def give(self, frame: Frame) -> None:
         """The host sends a part that was asked for. Runs where frames are read."""
         if self._source is not None:
-            self._source.give(str(frame["data"]))
+            self._source.give(frame["data"])
 
     async def _apply(self, facts: dict[str, Any]) -> None:
         if os.path.isdir(facts["folder"]):
@@ -345,12 +346,11 @@ class _HostOutput:
         if self._bytes > self.max_bytes:
             raise _TooLargeError
         self._taken.wait_for(self._sent - _MAX_UNTAKEN + 1)
-        text = binascii.b2a_base64(data, newline=False).decode("ascii")
-        frame: Frame = {"type": "checkpoint_part", "checkpoint": self._number, "data": text}
+        frame: Frame = {"type": "checkpoint_part", "checkpoint": self._number, "bytes": len(data)}
         if self._is_restarted:
             frame["restart"] = True
             self._is_restarted = False
-        self._channel.send(frame)
+        self._channel.send_with_bytes(frame, data)
         self._sent += 1
 
     def restart(self) -> None:
@@ -426,7 +426,7 @@ class _Source:
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._event = threading.Event()
-        self._parts: collections.deque[str] = collections.deque()
+        self._parts: collections.deque[bytes] = collections.deque()
         self._part = memoryview(b"")
         # Where the part at hand ends, and the next one to ask for begins.
         self._end = 0
@@ -435,7 +435,7 @@ class _Source:
         self._skipped = 0
         self._is_over = False
 
-    def give(self, data: str) -> None:
+    def give(self, data: Any) -> None:
         """Takes a part; an empty one is the end. Runs where frames are read."""
         self._parts.append(data)
         self._event.set()
@@ -492,7 +492,7 @@ class _Source:
             if self._skipped:
                 self._parts.popleft()
                 self._skipped -= 1
-        data = binascii.a2b_base64(self._parts.popleft())
+        data = self._parts.popleft()
         self._awaited -= 1
         if not data:
             raise EOFError("the checkpoint ends early")
@@ -507,6 +507,15 @@ class _Source:
             self._channel.send({"type": "want_checkpoint", "offset": self._asked, "size": _PART_BYTES})
             self._asked += _PART_BYTES
             self._awaited += 1
+
+
+def _enlarge(pipe: int) -> None:
+    import fcntl
+
+    try:
+        fcntl.fcntl(pipe, _F_SETPIPE_SZ, _PART_BYTES)
+    except OSError:
+        pass  # The user's pipe memory quota is used up; the default size is slower but works.
 
 
 def _fork() -> int:

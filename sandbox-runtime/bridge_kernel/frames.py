@@ -1,6 +1,7 @@
 """Encodes and decodes frames. Mirrors `src/protocol/frames.ts`; a test compares it with the generated JSON Schema.
 
-A frame is one line of JSON. Escaping to ASCII keeps other line separators and lone surrogates out of the bytes.
+A frame is one line of JSON. Escaping to ASCII keeps other line separators and lone surrogates out of the bytes. A part
+of a checkpoint follows its frame as bytes, with a line feed at the end.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ HOST_FRAMES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "call_progress": (frozenset({"call", "progress"}), frozenset({"total", "message"})),
     "save_checkpoint": (frozenset({"checkpoint", "max_bytes", "memory_bytes", "may_block"}), frozenset()),
     "checkpoint_taken": (frozenset({"checkpoint"}), frozenset()),
-    "checkpoint_data": (frozenset({"data"}), frozenset()),
+    "checkpoint_data": (frozenset({"bytes"}), frozenset()),
 }  # fmt: skip
 
 SANDBOX_FRAMES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
@@ -45,7 +46,7 @@ SANDBOX_FRAMES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "cancel_call": (frozenset({"call"}), frozenset()),
     "display": (frozenset({"cell", "mime_type"}), frozenset({"base64", "text"})),
     "progress": (frozenset({"done"}), frozenset({"total", "message"})),
-    "checkpoint_part": (frozenset({"checkpoint", "data"}), frozenset({"restart"})),
+    "checkpoint_part": (frozenset({"checkpoint", "bytes"}), frozenset({"restart"})),
     "checkpoint_end": (frozenset({"checkpoint", "ok"}), frozenset({"variables", "files", "lost", "omitted", "reason"})),
     "want_checkpoint": (frozenset({"offset", "size"}), frozenset()),
     "restored": (frozenset({"variables", "files", "lost", "omitted"}), frozenset()),

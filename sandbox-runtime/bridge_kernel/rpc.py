@@ -24,6 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
+    from typing import Any
 
     # A future and its result.
     Answer = tuple[asyncio.Future[object], object, MCPError | None]
@@ -68,6 +69,8 @@ class Channel:
         self._unread = bytearray()
         # How much of `_unread` is known to contain no newline.
         self._searched = 0
+        # A frame whose bytes have not arrived yet, and their number.
+        self._incomplete: tuple[Frame, int] | None = None
         # Frames received so far, including the newest.
         self.received = 0
         self._on_frame: Callable[[Frame], None] = _ignore
@@ -94,6 +97,10 @@ class Channel:
         """Writes a whole frame, from any thread. Raises like `encode_frame`, and MCPError if the frame is too long."""
         self._send_line(self._encode(frame))
 
+    def send_with_bytes(self, frame: Frame, data: Any) -> None:
+        """Writes a frame and the bytes that it announces."""
+        self._send_line(self._encode(frame), data, b"\n")
+
     def _encode(self, frame: Frame) -> bytes:
         line = encode_frame(frame)
         if self.max_line_bytes and len(line) > self.max_line_bytes:
@@ -104,19 +111,19 @@ class Channel:
             )
         return line
 
-    def _send_line(self, line: bytes) -> None:
+    def _send_line(self, *pieces: Any) -> None:
         if self.is_forked():
             raise MCPError("a forked process cannot use the session's connection to the host", "CALL_REFUSED")
         if threading.current_thread() is not threading.main_thread():
-            self._write(line)
+            self._write(*pieces)
             return
-        self._hold_interrupts(self._write, line)
+        self._hold_interrupts(self._write, *pieces)
 
-    def _hold_interrupts(self, action: Callable[[bytes], None], data: bytes) -> None:
+    def _hold_interrupts(self, action: Callable[..., None], *arguments: Any) -> None:
         """Runs an action of the main thread to its end; an interrupt that arrives meanwhile takes effect after it."""
         self.main_is_busy = True
         try:
-            action(data)
+            action(*arguments)
         finally:
             self.main_is_busy = False
             held, self.interrupt_held = self.interrupt_held, None
@@ -132,11 +139,12 @@ class Channel:
         """Whether this process is a child that the user's code forked."""
         return os.getpid() != self._owner
 
-    def _write(self, line: bytes) -> None:
+    def _write(self, *pieces: Any) -> None:
         with self._write_lock:
-            view = memoryview(line)
-            while view:
-                view = view[os.write(self._write_descriptor, view) :]
+            for piece in pieces:
+                view = memoryview(piece)
+                while view:
+                    view = view[os.write(self._write_descriptor, view) :]
 
     def read_frame(self) -> Frame | None:
         """Reads the next frame in the caller's thread, before `start`. None if the host is gone."""
@@ -161,14 +169,25 @@ class Channel:
         """Handles the frames completed by `data`."""
         buffer = self._unread
         buffer += data
-        end = buffer.rfind(b"\n", self._searched) + 1
-        lines = bytes(memoryview(buffer)[:end]).split(b"\n") if end else []
-        del buffer[:end]
-        self._searched = len(buffer)
-        for line in lines:
-            if line:
-                self._receive(line)
+        while end := self._end_of_next():
+            piece = bytes(memoryview(buffer)[: end - 1])
+            del buffer[:end]
+            self._searched = 0
+            if self._incomplete is not None:
+                (frame, _), self._incomplete = self._incomplete, None
+                self._on_frame({**frame, "data": piece})
+            elif piece:
+                self._receive(piece)
         self._wake_loops()
+
+    def _end_of_next(self) -> int:
+        """Where the next line, or the bytes that follow one, end in what is unread; 0 if they are not complete."""
+        if self._incomplete is not None:
+            end = self._incomplete[1] + 1
+            return end if end <= len(self._unread) else 0
+        end = self._unread.find(b"\n", self._searched) + 1
+        self._searched = len(self._unread)
+        return end
 
     def _receive(self, line: bytes) -> None:
         if line.startswith(_FRAME_START):
@@ -187,6 +206,8 @@ class Channel:
             reported = self._pending.get(_number(frame["call"]))
             if reported is not None and reported.report is not None:
                 reported.report(frame)
+        elif frame["type"] == "checkpoint_data":
+            self._incomplete = (frame, _number(frame["bytes"]))
         else:
             self._on_frame(frame)
 

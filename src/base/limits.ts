@@ -88,7 +88,7 @@ export const MAX_NAMED_CHECKPOINTS = 20;
 /** How long the end of the bridge waits for the last checkpoints. Chosen: clients kill a bridge that takes longer. */
 export const LAST_CHECKPOINT_MS = 1_500;
 /** The largest part of it that a sandbox may ask for at once. The kernel asks for 720 KiB. */
-export const MAX_CHECKPOINT_PART_BYTES = 720 * KIB;
+export const MAX_CHECKPOINT_PART_BYTES = MIB;
 /** How long a session must have been quiet before a checkpoint is taken. Chosen: an agent's next cell takes longer. */
 export const QUIET_BEFORE_CHECKPOINT_MS = 300;
 /** How long cells may follow each other at once before a checkpoint is taken in between. Chosen. */

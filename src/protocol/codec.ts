@@ -25,6 +25,8 @@ const SMALL_PIECE_BYTES = 4096;
 export interface LineSplitter {
   /** Adds the next bytes and calls `onLine` for each line that they complete. */
   push(chunk: Buffer): void;
+  /** Call it from `onLine`: `count` bytes and a line feed follow the line, whatever they contain. Passes on the bytes. */
+  takeBytes(count: number, onBytes: (bytes: Buffer) => void): void;
   /** Bytes of a line that is not complete yet. */
   readonly pendingBytes: number;
 }
@@ -40,6 +42,7 @@ export function createLineSplitter(
 ): LineSplitter {
   const pieces = createPieces();
   let discarded = 0;
+  let announced: { readonly count: number; readonly onBytes: (bytes: Buffer) => void } | undefined;
 
   function limitOf(piece: Buffer): number {
     return typeof maxLineBytes === 'number' ? maxLineBytes : maxLineBytes(pieces.first() ?? piece);
@@ -72,17 +75,38 @@ export function createLineSplitter(
     }
   }
 
+  /** Returns how much of the chunk belongs to the bytes that were announced. */
+  function takeAnnounced({ count, onBytes }: NonNullable<typeof announced>, chunk: Buffer): number {
+    const taken = Math.min(count + 1 - pieces.bytes, chunk.length);
+    pieces.add(chunk.subarray(0, taken));
+    if (pieces.bytes > count) {
+      announced = undefined;
+      onBytes(pieces.takeAll().subarray(0, count));
+    }
+    return taken;
+  }
+
   return {
     push(chunk) {
       let start = 0;
-      for (let end = chunk.indexOf(NEWLINE, start); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
-        endLine(chunk.subarray(start, end));
-        start = end + 1;
+      while (start < chunk.length) {
+        const end = announced === undefined ? chunk.indexOf(NEWLINE, start) : -1;
+        if (announced !== undefined) {
+          start += takeAnnounced(announced, chunk.subarray(start));
+        } else if (end === -1) {
+          take(chunk.subarray(start));
+          return;
+        } else {
+          endLine(chunk.subarray(start, end));
+          start = end + 1;
+        }
       }
-      take(chunk.subarray(start));
+    },
+    takeBytes(count, onBytes) {
+      announced = { count, onBytes };
     },
     get pendingBytes() {
-      return pieces.bytes;
+      return announced === undefined ? pieces.bytes : 0;
     },
   };
 }

@@ -1,10 +1,10 @@
 /**
  * The definition of the frames between the host and the kernel in the sandbox. `npm run gen` writes `frames.schema.json`, which
  * a test compares with the Python mirror, and the field tables of `docs/internals/protocol.md`. A frame is one line of JSON in
- * UTF-8; its keys are snake_case on both sides.
+ * UTF-8; its keys are snake_case on both sides. Only the parts of checkpoints are bytes, which follow their frame.
  */
 import { z } from 'zod';
-import { MAX_REPORTED_NAMES } from '../base/limits.ts';
+import { MAX_CHECKPOINT_PART_BYTES, MAX_REPORTED_NAMES } from '../base/limits.ts';
 
 /** Incremented whenever a frame changes its meaning. Each side refuses any other version. */
 export const PROTOCOL_VERSION = 1;
@@ -16,6 +16,9 @@ const call = z
   .describe('Number of the call in its session, chosen by the sandbox and never reused.');
 
 const checkpoint = z.int().nonnegative().describe('Number of the checkpoint in its sandbox.');
+
+/** Not base64 in the frame itself, which takes several times as long (`docs/internals/decisions/041-checkpoints.md`). */
+const partBytes = z.int().nonnegative().max(MAX_CHECKPOINT_PART_BYTES);
 
 /** A failure as it is sent: with the code, message and hint of the host's `BridgeError`. */
 export const FrameErrorSchema = z
@@ -151,9 +154,11 @@ export const CheckpointTakenFrameSchema = z
 export const CheckpointDataFrameSchema = z
   .strictObject({
     type: z.literal('checkpoint_data'),
-    data: z.string().describe('Base64; empty at the end of the checkpoint.'),
+    bytes: partBytes.describe('Number of bytes that follow the frame; 0 at the end of the checkpoint.'),
   })
-  .describe('The answer to `want_checkpoint`, in the order of the requests.');
+  .describe(
+    'The answer to `want_checkpoint`, in the order of the requests. Its bytes and a line feed follow the frame.',
+  );
 
 /** The frames that the host sends. */
 export const HostFrameSchema = z.discriminatedUnion('type', [
@@ -349,10 +354,10 @@ export const CheckpointPartFrameSchema = z
   .strictObject({
     type: z.literal('checkpoint_part'),
     checkpoint,
-    data: z.string().describe('Base64 of the next piece.'),
+    bytes: partBytes.describe('Number of bytes that follow the frame.'),
     restart: z.boolean().optional().describe('Whether it is the first piece again; drop the earlier ones.'),
   })
-  .describe('A piece of the checkpoint that the host has asked for.');
+  .describe('A piece of the checkpoint that the host has asked for. Its bytes and a line feed follow the frame.');
 
 export const CheckpointEndFrameSchema = z
   .strictObject({

@@ -114,12 +114,11 @@ export class CheckpointTraffic {
   }
 
   /** Returns whether the frame was expected. */
-  receivePart({ checkpoint, data, restart }: CheckpointPartFrame): boolean {
+  receivePart({ checkpoint, restart }: CheckpointPartFrame, part: Buffer): boolean {
     const save = this.#save;
     if (save?.checkpoint !== checkpoint) {
       return false;
     }
-    const part = Buffer.from(data, 'base64');
     save.bytes = (restart === true ? 0 : save.bytes) + part.length;
     save.waiting += 1;
     if (save.bytes > MAX_CHECKPOINT_BYTES || save.waiting > MAX_WAITING_PARTS) {
@@ -172,7 +171,7 @@ export class CheckpointTraffic {
       // A file that cannot be read ends here, which the sandbox reports as a checkpoint that ends early.
       const part = await source.read(offset, size).catch(() => Buffer.alloc(0));
       this.#requests -= 1;
-      this.#outbox.send({ type: 'checkpoint_data', data: part.toString('base64') });
+      this.#outbox.sendWithBytes({ type: 'checkpoint_data', bytes: part.length }, part);
     });
     return true;
   }

@@ -8,7 +8,7 @@ import { noteGarbage } from '../base/garbage.ts';
 import { MAX_FRAMES_PER_CELL, MAX_SANDBOX_LINE_BYTES } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import type { Sandbox, SandboxExit, SandboxLimits } from '../engines/engine.ts';
-import { createLineSplitter, decodeFrame } from '../protocol/codec.ts';
+import { createLineSplitter, decodeFrame, type LineSplitter } from '../protocol/codec.ts';
 import {
   type DisplayFrame,
   type ExecuteFrame,
@@ -92,6 +92,7 @@ export class KernelConnection {
   readonly #options: ConnectionOptions;
   readonly #dispatcher: Dispatcher;
   readonly #supervisor: SupervisorWatch;
+  readonly #lines: LineSplitter;
   readonly #ready = createDeferred<ReadyFrame | FailedStart>();
   readonly #ended = createDeferred<KernelEnd>();
   #end: KernelEnd | undefined;
@@ -120,7 +121,7 @@ export class KernelConnection {
     );
     this.#pack = new PackCollector(options.packs, options.packKey);
     this.#supervisor = watchSupervisor(sandbox.stderr, (report) => this.#receiveReport(report));
-    const lines = createLineSplitter(
+    this.#lines = createLineSplitter(
       MAX_SANDBOX_LINE_BYTES,
       (line) => this.#receive(line),
       (bytes) => {
@@ -130,8 +131,8 @@ export class KernelConnection {
     );
     readFairly(
       sandbox.stdout,
-      (piece) => lines.push(piece),
-      () => lines.pendingBytes > LARGE_LINE_BYTES,
+      (piece) => this.#lines.push(piece),
+      () => this.#lines.pendingBytes > LARGE_LINE_BYTES,
     );
     this.#limitStart();
     this.gone = sandbox.exited.then((exit) => {
@@ -242,7 +243,13 @@ export class KernelConnection {
         this.#dispatcher.endJob(frame.name);
         return true;
       case 'checkpoint_part':
-        return this.checkpoints.receivePart(frame);
+        // Even if no one asked for the part: its bytes are no frames.
+        this.#lines.takeBytes(frame.bytes, (bytes) => {
+          if (!this.checkpoints.receivePart(frame, bytes)) {
+            this.#violation(`a frame of type ${frame.type} that is not expected now`);
+          }
+        });
+        return true;
       case 'checkpoint_end':
         return this.checkpoints.receiveEnd(frame);
       case 'want_checkpoint':

@@ -22,6 +22,8 @@ const ITEM_BYTES = 400;
 /** Places of sent items that are kept before they are removed together. Chosen. */
 const MAX_SENT_ITEMS = 4_096;
 
+const LINE_FEED = Buffer.from('\n');
+
 interface Item {
   readonly chunks: Iterator<string | Buffer>;
   /** Counted as unsent until it is sent. */
@@ -62,12 +64,31 @@ export class Outbox {
 
   /** Queues one frame. */
   send(frame: HostFrame): void {
-    if (this.#unsentFrameBytes > MAX_UNSENT_FRAME_BYTES) {
-      this.#events.onOverflow?.(this.#unsentFrameBytes);
-      return;
+    if (!this.#isOverfull()) {
+      const line = encodeFrame(frame);
+      this.#queue(once(line), bytesOf(line), false);
     }
-    const line = encodeFrame(frame);
-    this.#queue(once(line), bytesOf(line), false);
+  }
+
+  /** Queues one frame and the bytes that it announces, which nothing comes between. */
+  sendWithBytes(frame: HostFrame, bytes: Buffer): void {
+    if (!this.#isOverfull()) {
+      const line = encodeFrame(frame);
+      this.#queue(this.#withBytes(line, bytes), bytesOf(line) + bytes.length, false);
+    }
+  }
+
+  #isOverfull(): boolean {
+    const isOverfull = this.#unsentFrameBytes > MAX_UNSENT_FRAME_BYTES;
+    if (isOverfull) {
+      this.#events.onOverflow?.(this.#unsentFrameBytes);
+    }
+    return isOverfull;
+  }
+
+  *#withBytes(line: string, bytes: Buffer): Generator<Buffer> {
+    this.#sentFrames += 1;
+    yield Buffer.concat([Buffer.from(line), bytes, LINE_FEED]);
   }
 
   /** Queues an interrupt before all other frames, with the number of frames sent before it. */
@@ -116,7 +137,7 @@ export class Outbox {
 
   /** Sends the writes of one turn in one system call, because the engine's processes forward each write separately. */
   #write(chunk: string | Buffer): boolean {
-    // A string is one frame; the boot blob is a buffer.
+    // A string is one frame. The boot blob is none, and `#withBytes` counts its own.
     this.#sentFrames += typeof chunk === 'string' ? 1 : 0;
     if (this.#pipe.writableCorked === 0) {
       this.#pipe.cork();

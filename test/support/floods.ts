@@ -242,7 +242,7 @@ function frames(amount: Amount): Flood[] {
     ['display', 'of 3 MiB in base64', `type="display", cell=CELL, mime_type="image/png", base64="A" * (4 * MIB)`],
     ['progress', 'of 7 MiB', `type="progress", done=1, total=2, message=LARGE`],
     ['job_ended', 'with 7 MiB', 'type="job_ended", name=LARGE'],
-    ['checkpoint_part', 'of 7 MiB', 'type="checkpoint_part", data=LARGE'],
+    ['checkpoint_part', 'with 7 MiB', 'type="checkpoint_part", checkpoint=9, bytes=1, more=LARGE'],
     ['checkpoint_end', 'with 7 MiB', 'type="checkpoint_end", ok=False, reason=LARGE'],
     ['want_checkpoint', 'with 7 MiB', 'type="want_checkpoint", offset=0, size=1, more=LARGE'],
     ['restored', 'with 7 MiB', 'type="restored", variables=1, files=1, lost=LARGE, omitted=0'],

@@ -133,6 +133,25 @@ describe('createLineSplitter', () => {
     splitter.push(Buffer.alloc(8, 'x'));
     expect(splitter.pendingBytes).toBe(0);
   });
+
+  it.each([1, 2, 3, 5, 100])('passes on bytes that follow a line, read %i at a time', (size) => {
+    const seen: string[] = [];
+    const splitter = createLineSplitter(
+      10,
+      (line) => {
+        seen.push(`line ${line.toString()}`);
+        if (/^\d/.test(line.toString())) {
+          splitter.takeBytes(Number(line.toString()), (bytes) => seen.push(`bytes ${bytes.toString()}`));
+        }
+      },
+      unexpected,
+    );
+    const all = Buffer.from('a\n12\n\n7\nlonger..\n\n0\n\nb\n');
+    for (let start = 0; start < all.length; start += size) {
+      splitter.push(all.subarray(start, start + size));
+    }
+    expect(seen).toEqual(['line a', 'line 12', 'bytes \n7\nlonger..\n', 'line 0', 'bytes ', 'line b']);
+  });
 });
 
 describe('isDeeperThan', () => {

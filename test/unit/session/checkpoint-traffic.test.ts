@@ -11,7 +11,7 @@ function open() {
     sent += data.toString('utf8');
   });
   const frames = () => sent.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as { type: string }]));
-  return { traffic: new CheckpointTraffic(new Outbox(pipe)), frames, pipe };
+  return { traffic: new CheckpointTraffic(new Outbox(pipe)), frames, sent: () => sent, pipe };
 }
 
 /** Collects what is written; `fails` rejects each write. */
@@ -31,12 +31,11 @@ function collect(fails?: Error) {
   return { sink, text: () => Buffer.concat(parts).toString('utf8') };
 }
 
-const part = (text: string, more: object = {}) => ({
-  type: 'checkpoint_part' as const,
-  checkpoint: 1,
-  data: Buffer.from(text).toString('base64'),
-  ...more,
-});
+/** The arguments of `receivePart`. */
+const part = (text: string, more: object = {}) => {
+  const frame = { type: 'checkpoint_part' as const, checkpoint: 1, bytes: Buffer.byteLength(text), ...more };
+  return [frame, Buffer.from(text)] as const;
+};
 const end = { type: 'checkpoint_end' as const, checkpoint: 1, ok: true, variables: 2, files: 1, lost: [], omitted: 0 };
 
 describe('saving', () => {
@@ -44,8 +43,8 @@ describe('saving', () => {
     const { traffic, frames } = open();
     const { sink, text } = collect();
     const saving = traffic.save({ memoryBytes: 1_000, mayBlock: false }, sink);
-    traffic.receivePart(part('one '));
-    traffic.receivePart(part('two'));
+    traffic.receivePart(...part('one '));
+    traffic.receivePart(...part('two'));
     expect(traffic.receiveEnd(end)).toBe(true);
     expect(await saving).toEqual({ ok: true, variables: 2, files: 1, lost: [] });
     expect(text()).toBe('one two');
@@ -58,8 +57,8 @@ describe('saving', () => {
     const { traffic } = open();
     const { sink, text } = collect();
     const saving = traffic.save({ memoryBytes: 1_000, mayBlock: false }, sink);
-    traffic.receivePart(part('wrong'));
-    traffic.receivePart(part('right', { restart: true }));
+    traffic.receivePart(...part('wrong'));
+    traffic.receivePart(...part('right', { restart: true }));
     traffic.receiveEnd(end);
     await saving;
     expect(text()).toBe('right');
@@ -90,7 +89,7 @@ describe('saving', () => {
       { memoryBytes: 1_000, mayBlock: false },
       collect(new Error('ENOSPC: no space left on device')).sink,
     );
-    traffic.receivePart(part('one'));
+    traffic.receivePart(...part('one'));
     traffic.receiveEnd(end);
     expect(await saving).toEqual({ ok: false, reason: 'ENOSPC: no space left on device' });
   });
@@ -104,14 +103,14 @@ describe('saving', () => {
 
   it('refuses parts that no one asked for, come too fast, or are too many', async () => {
     const { traffic } = open();
-    expect(traffic.receivePart(part('x'))).toBe(false);
+    expect(traffic.receivePart(...part('x'))).toBe(false);
     expect(traffic.receiveEnd(end)).toBe(false);
     const saving = traffic.save(
       { memoryBytes: 1_000, mayBlock: false },
       { restart: async () => undefined, write: () => new Promise(() => undefined) },
     );
-    expect(traffic.receivePart(part('of an earlier one', { checkpoint: 0 }))).toBe(false);
-    const taken = Array.from({ length: 9 }, () => traffic.receivePart(part('x')));
+    expect(traffic.receivePart(...part('of an earlier one', { checkpoint: 0 }))).toBe(false);
+    const taken = Array.from({ length: 9 }, () => traffic.receivePart(...part('x')));
     expect(taken).toEqual([...Array.from({ length: 8 }, () => true), false]);
     expect(await saving).toEqual({ ok: false, reason: 'it is larger than the limit' });
     expect(MAX_CHECKPOINT_BYTES).toBe(256 * 1024 * 1024);
@@ -124,15 +123,12 @@ describe('restoring', () => {
   };
 
   it('sends the parts that are asked for, in order, and then what was restored is known', async () => {
-    const { traffic, frames } = open();
+    const { traffic, sent } = open();
     traffic.offer(source);
     expect(traffic.receiveRequest({ type: 'want_checkpoint', offset: 0, size: 4 })).toBe(true);
     expect(traffic.receiveRequest({ type: 'want_checkpoint', offset: 8, size: 4 })).toBe(true);
-    await expect
-      .poll(() =>
-        frames().map((frame) => ('data' in frame ? Buffer.from(String(frame.data), 'base64').toString() : '')),
-      )
-      .toEqual(['0123', '89']);
+    const frame = (bytes: number) => `{"type":"checkpoint_data","bytes":${bytes}}`;
+    await expect.poll(sent).toBe(`${frame(4)}\n0123\n${frame(2)}\n89\n`);
     expect(traffic.receiveRestored({ type: 'restored', variables: 1, files: 0, lost: [], omitted: 0 })).toBe(true);
     expect(traffic.takeRestored()).toEqual({ variables: 1, files: 0, lost: [] });
     expect(traffic.receiveRequest({ type: 'want_checkpoint', offset: 0, size: 4 })).toBe(false);
@@ -144,7 +140,7 @@ describe('restoring', () => {
     expect(want(4)).toBe(false);
     expect(traffic.receiveRestored({ type: 'restored', variables: 1, files: 0, lost: [], omitted: 0 })).toBe(false);
     traffic.offer(source);
-    expect(want(1024 * 1024)).toBe(false);
+    expect(want(2 * 1024 * 1024)).toBe(false);
     expect([want(4), want(4), want(4), want(4), want(4)]).toEqual([true, true, true, true, false]);
   });
 });
