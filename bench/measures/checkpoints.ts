@@ -2,7 +2,7 @@
  * Checkpoints: what they cost cells, and saving and restoring 100 MB compared with a bare container that writes so much to a file
  * on the host, or reads it from there, through the same pipe.
  */
-import { writeFile } from 'node:fs/promises';
+import { readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { residentBytes } from '../../test/support/faults/probe.ts';
 import type { BenchContext } from '../context.ts';
@@ -57,12 +57,12 @@ function measureTrips(context: BenchContext): Promise<Row> {
 
 function measureLarge(context: BenchContext): Promise<Row[]> {
   return withFolder((folder) =>
-    withBridge(context, {}, async (bridge) => {
+    withBridge(context, { stateFolder: folder }, async (bridge) => {
       const { name: image } = context.images.usual;
       const file = join(folder, 'raw');
       await writeFile(file, Buffer.alloc(LARGE_MB * 1_000_000, 7));
       const grown: number[] = [];
-      let count = 0;
+      let [count, bytes] = [0, 0];
       const restores: number[] = [];
       const samples = await interleave(context.repeats(LARGE_ROUNDS), {
         bare: () => timed(() => runToEnd(context, image, 'pass')),
@@ -75,6 +75,7 @@ function measureLarge(context: BenchContext): Promise<Row[]> {
           const before = residentBytes(bridge.pid);
           const time = await timed(() => bridge.run('runtime.checkpoint()', { session }));
           grown.push((residentBytes(bridge.pid) - before) / MIB);
+          bytes = await largestCheckpoint(folder);
           restores.push(await restore(bridge, session));
           return time;
         },
@@ -101,6 +102,13 @@ function measureLarge(context: BenchContext): Promise<Row[]> {
         row('saving', median(samples.save), median(samples.write)),
         row('restoring', median(restores), median(samples.read)),
         {
+          figure: 'size of its checkpoint',
+          engine,
+          measured: { value: bytes / 1e6, unit: 'MB' },
+          floor: { value: LARGE_MB, unit: 'MB', what: 'the bytes of its largest value' },
+          goals: [],
+        },
+        {
           figure: `growth of the bridge while it saves ${LARGE_MB} MB`,
           engine,
           measured: growth,
@@ -109,6 +117,12 @@ function measureLarge(context: BenchContext): Promise<Row[]> {
       ];
     }),
   );
+}
+
+async function largestCheckpoint(folder: string): Promise<number> {
+  const names = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.checkpoint'));
+  const sizes = await Promise.all(names.map(async (name) => (await stat(join(folder, name))).size));
+  return Math.max(...sizes);
 }
 
 /** The time of the first cell after the sandbox has died. */

@@ -47,6 +47,8 @@ _FORMAT = 1
 _PART_BYTES = 1 << 20
 # Parts on their way without an acknowledgement. Chosen.
 _MAX_UNTAKEN = 4
+# Parts that the host was asked for and has not sent. It allows four.
+_MAX_AWAITED = 3
 # A copy that takes longer is given up: code of the user may wait forever for a thread that only the original has.
 _COPY_SECONDS = 60
 _NICE = 10
@@ -421,7 +423,7 @@ class _Buffer:
 
 
 class _Source:
-    """Reads the host's checkpoint in parts, one ahead of what is needed."""
+    """Reads the host's checkpoint in parts, some ahead of what is needed."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
@@ -502,8 +504,8 @@ class _Source:
             self._ask()
 
     def _ask(self) -> None:
-        # One part at hand and one on its way: the host reads while this process decodes.
-        while self._awaited < 2:
+        # Some are on their way while this process decodes, because a pipe of a container is slow.
+        while self._awaited < _MAX_AWAITED:
             self._channel.send({"type": "want_checkpoint", "offset": self._asked, "size": _PART_BYTES})
             self._asked += _PART_BYTES
             self._awaited += 1

@@ -181,7 +181,7 @@ class Channel:
         self._wake_loops()
 
     def _end_of_next(self) -> int:
-        """Where the next line, or the bytes that follow one, end in what is unread; 0 if they are not complete."""
+        """Where the next line, or the bytes that follow one, end among the unread bytes; 0 if they are not complete."""
         if self._incomplete is not None:
             end = self._incomplete[1] + 1
             return end if end <= len(self._unread) else 0

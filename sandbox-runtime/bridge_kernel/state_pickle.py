@@ -12,6 +12,7 @@ from __future__ import annotations
 import _collections_abc
 import abc
 import collections
+import contextlib
 import functools
 import importlib
 import io
@@ -23,7 +24,7 @@ from bridge_kernel.references import NotKeptError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Generator, Iterable
     from typing import Any, Protocol
 
     from bridge_kernel.references import References
@@ -89,6 +90,8 @@ class _Pickler(cloudpickle.Pickler):
         # Not `isinstance(obj, type)`, which is true for `list[int]` in Python 3.10.
         if issubclass(kind, type):
             return _reduce_class(obj)
+        if kind.__name__ == "ndarray" and kind.__module__ == "numpy" and (view := _array_view(obj)) is not None:
+            return view
         reference = self._references.reference_to(obj)
         if reference is not None:
             return _referred, reference
@@ -135,11 +138,49 @@ def _make_class(metaclass: Any, name: str, bases: Any, members: dict[str, Any], 
         members = {**members, "__orig_bases__": bases}
     base = abc.ABCMeta if issubclass(metaclass, abc.ABCMeta) else type
     try:
-        made = base.__new__(metaclass, name, resolved, members)
+        with _without_subclass_hooks(resolved):
+            made = base.__new__(metaclass, name, resolved, members)
     except TypeError:
         # A metaclass in C has a layout of its own.
         made = types.new_class(name, bases, {"metaclass": metaclass}, lambda namespace: namespace.update(members))
     return cloudpickle._lookup_class_or_track(tracker, made)  # noqa: SLF001
+
+
+@contextlib.contextmanager
+def _without_subclass_hooks(bases: tuple[type, ...]) -> Generator[None]:
+    """Keeps `__init_subclass__` of classes that cells defined from running again."""
+    hook = "__init_subclass__"
+    classes = {each: None for base in bases for each in base.__mro__ if each.__module__ == "__main__"}
+    hooks = {each: each.__dict__[hook] for each in classes if hook in each.__dict__}
+    for each in hooks:
+        setattr(each, hook, classmethod(_no_hook))
+    try:
+        yield
+    finally:
+        for each, own in hooks.items():
+            setattr(each, hook, own)
+
+
+def _no_hook(_cls: type, **_options: object) -> None:
+    """Stands in for an `__init_subclass__` that has run."""
+
+
+def _array_view(array: Any) -> Any:
+    """A NumPy array that shows the memory of another one, which must still do so."""
+    whole = array.base
+    if type(whole) is not type(array) or array.dtype.hasobject or not whole.flags.forc:
+        return None
+    offset = array.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
+    return _shown_array, (type(array), whole, offset, array.shape, array.strides, array.dtype, array.flags.writeable)
+
+
+def _shown_array(
+    kind: Any, whole: Any, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any, writeable: bool
+) -> Any:
+    # Only arrays in the order of C can be a buffer.
+    array = kind(shape, dtype, whole if whole.flags.c_contiguous else whole.T, offset, strides)
+    array.flags.writeable = writeable
+    return array
 
 
 def _reduce_cell(cell: types.CellType) -> Any:

@@ -1,6 +1,6 @@
 /** Reads the audit log line by line, whatever its size, and reports what could not be read. */
 import { messageOf } from '../base/errors.ts';
-import { createLineSplitter, type LineSplitter } from '../protocol/codec.ts';
+import { LineSplitter } from '../protocol/codec.ts';
 import { openRegularFile } from '../state/state-files.ts';
 import { dayOf, listAuditFiles } from './files.ts';
 import { type AuditRecord, AuditRecordSchema } from './records.ts';
@@ -113,7 +113,7 @@ class LineSource {
 
   constructor(path: string, onOversize: () => void) {
     this.#path = path;
-    this.#splitter = createLineSplitter(MAX_LINE_BYTES, (line) => this.#lines.push(line), onOversize);
+    this.#splitter = new LineSplitter(MAX_LINE_BYTES, (line) => this.#lines.push(line), onOversize);
   }
 
   /** Whether the data read so far ends in the middle of a line. */

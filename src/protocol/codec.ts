@@ -22,93 +22,98 @@ const SHORTEST_FRAME = '{}';
 /** Smaller pieces are copied together. Node needs about 300 bytes for each buffer (measured). */
 const SMALL_PIECE_BYTES = 4096;
 
-export interface LineSplitter {
-  /** Adds the next bytes and calls `onLine` for each line that they complete. */
-  push(chunk: Buffer): void;
-  /** Call it from `onLine`: `count` bytes and a line feed follow the line, whatever they contain. Passes on the bytes. */
-  takeBytes(count: number, onBytes: (bytes: Buffer) => void): void;
-  /** Bytes of a line that is not complete yet. */
-  readonly pendingBytes: number;
-}
-
 /**
  * Splits a byte stream into lines of at most `maxLineBytes`, which may be a function of the first bytes of each line. A longer
  * line is discarded up to its end without being stored, and reported once with `onOversize`.
  */
-export function createLineSplitter(
-  maxLineBytes: number | ((firstBytes: Buffer) => number),
-  onLine: (line: Buffer) => void,
-  onOversize: (bytes: number) => void,
-): LineSplitter {
-  const pieces = createPieces();
-  let discarded = 0;
-  let announced: { readonly count: number; readonly onBytes: (bytes: Buffer) => void } | undefined;
+export class LineSplitter {
+  readonly #maxLineBytes: number | ((firstBytes: Buffer) => number);
+  readonly #onLine: (line: Buffer) => void;
+  readonly #onOversize: (bytes: number) => void;
+  readonly #pieces = createPieces();
+  #discarded = 0;
+  #announced: { readonly count: number; readonly onBytes: (bytes: Buffer) => void } | undefined;
 
-  function limitOf(piece: Buffer): number {
-    return typeof maxLineBytes === 'number' ? maxLineBytes : maxLineBytes(pieces.first() ?? piece);
+  constructor(
+    maxLineBytes: number | ((firstBytes: Buffer) => number),
+    onLine: (line: Buffer) => void,
+    onOversize: (bytes: number) => void,
+  ) {
+    this.#maxLineBytes = maxLineBytes;
+    this.#onLine = onLine;
+    this.#onOversize = onOversize;
   }
 
-  function take(piece: Buffer): void {
-    if (discarded > 0) {
-      discarded += piece.length;
-    } else if (pieces.bytes + piece.length > limitOf(piece)) {
-      discarded = pieces.bytes + piece.length;
-      pieces.takeAll();
-    } else if (piece.length > 0) {
-      pieces.add(piece);
+  /** Bytes of a line that is not complete yet. */
+  get pendingBytes(): number {
+    return this.#announced === undefined ? this.#pieces.bytes : 0;
+  }
+
+  /** Adds the next bytes and calls `onLine` for each line that they complete. */
+  push(chunk: Buffer): void {
+    for (let start = 0; start < chunk.length; ) {
+      if (this.#announced !== undefined) {
+        start += this.#takeAnnounced(this.#announced, chunk.subarray(start));
+        continue;
+      }
+      const end = chunk.indexOf(NEWLINE, start);
+      if (end === -1) {
+        this.#take(chunk.subarray(start));
+        return;
+      }
+      this.#endLine(chunk.subarray(start, end));
+      start = end + 1;
     }
   }
 
-  function endLine(last: Buffer): void {
-    // A line that arrived in one piece is not copied.
-    if (discarded === 0 && pieces.bytes === 0 && last.length <= limitOf(last)) {
-      onLine(last);
-      return;
-    }
-    take(last);
-    const bytes = discarded;
-    discarded = 0;
-    if (bytes > 0) {
-      onOversize(bytes);
-    } else {
-      onLine(pieces.takeAll());
-    }
+  /** Call it from `onLine`: `count` bytes and a line feed follow the line, whatever they contain. Passes on the bytes. */
+  takeBytes(count: number, onBytes: (bytes: Buffer) => void): void {
+    this.#announced = { count, onBytes };
   }
 
   /** Returns how much of the chunk belongs to the bytes that were announced. */
-  function takeAnnounced({ count, onBytes }: NonNullable<typeof announced>, chunk: Buffer): number {
-    const taken = Math.min(count + 1 - pieces.bytes, chunk.length);
-    pieces.add(chunk.subarray(0, taken));
-    if (pieces.bytes > count) {
-      announced = undefined;
-      onBytes(pieces.takeAll().subarray(0, count));
+  #takeAnnounced({ count, onBytes }: { count: number; onBytes: (bytes: Buffer) => void }, chunk: Buffer): number {
+    const taken = Math.min(count + 1 - this.#pieces.bytes, chunk.length);
+    this.#pieces.add(chunk.subarray(0, taken));
+    if (this.#pieces.bytes > count) {
+      this.#announced = undefined;
+      onBytes(this.#pieces.takeAll().subarray(0, count));
     }
     return taken;
   }
 
-  return {
-    push(chunk) {
-      let start = 0;
-      while (start < chunk.length) {
-        const end = announced === undefined ? chunk.indexOf(NEWLINE, start) : -1;
-        if (announced !== undefined) {
-          start += takeAnnounced(announced, chunk.subarray(start));
-        } else if (end === -1) {
-          take(chunk.subarray(start));
-          return;
-        } else {
-          endLine(chunk.subarray(start, end));
-          start = end + 1;
-        }
-      }
-    },
-    takeBytes(count, onBytes) {
-      announced = { count, onBytes };
-    },
-    get pendingBytes() {
-      return announced === undefined ? pieces.bytes : 0;
-    },
-  };
+  #limitOf(piece: Buffer): number {
+    const limit = this.#maxLineBytes;
+    return typeof limit === 'number' ? limit : limit(this.#pieces.first() ?? piece);
+  }
+
+  #take(piece: Buffer): void {
+    const bytes = this.#pieces.bytes + piece.length;
+    if (this.#discarded > 0) {
+      this.#discarded += piece.length;
+    } else if (bytes > this.#limitOf(piece)) {
+      this.#discarded = bytes;
+      this.#pieces.takeAll();
+    } else if (piece.length > 0) {
+      this.#pieces.add(piece);
+    }
+  }
+
+  #endLine(last: Buffer): void {
+    // A line that arrived in one piece is not copied.
+    if (this.#discarded === 0 && this.#pieces.bytes === 0 && last.length <= this.#limitOf(last)) {
+      this.#onLine(last);
+      return;
+    }
+    this.#take(last);
+    const bytes = this.#discarded;
+    this.#discarded = 0;
+    if (bytes > 0) {
+      this.#onOversize(bytes);
+    } else {
+      this.#onLine(this.#pieces.takeAll());
+    }
+  }
 }
 
 export interface Pieces {

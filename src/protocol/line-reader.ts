@@ -2,7 +2,7 @@
  * Reads JSON-RPC messages as lines of limited length. Keeps the first and last bytes of a line that is too long, because they
  * usually contain its id: Python programs write the id first, TypeScript programs last.
  */
-import { createLineSplitter, type LineSplitter } from './codec.ts';
+import { LineSplitter } from './codec.ts';
 
 const NEWLINE = 0x0a;
 const BRACE = 0x7b;
@@ -44,7 +44,7 @@ export class LineReader {
   #isInLine = false;
 
   constructor(maxLineBytes: number, handlers: LineHandlers) {
-    this.#splitter = createLineSplitter(
+    this.#splitter = new LineSplitter(
       (firstBytes) => (isNoise(firstBytes) ? Math.min(MAX_NOISE_BYTES, maxLineBytes) : maxLineBytes),
       (line) => handlers.onLine(line),
       (bytes) => handlers.onOversize({ bytes, ...this.#lookAtEdges() }),

@@ -285,7 +285,9 @@ export class CheckpointStore {
       // What another bridge is writing now is not old.
       const isTooMuch = bytes > limits.maxBytes && !path.endsWith(TEMPORARY_SUFFIX);
       if ((isOld || isTooMuch) && !mine.has(path)) {
-        await rm(path, { force: true }).catch((error: unknown) => this.#warn(error));
+        await Promise.all([rm(path, { force: true }), rm(`${path}${KEY_SUFFIX}`, { force: true })]).catch(
+          (error: unknown) => this.#warn(error),
+        );
       }
     }
   }

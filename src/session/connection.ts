@@ -8,7 +8,7 @@ import { noteGarbage } from '../base/garbage.ts';
 import { MAX_FRAMES_PER_CELL, MAX_SANDBOX_LINE_BYTES } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import type { Sandbox, SandboxExit, SandboxLimits } from '../engines/engine.ts';
-import { createLineSplitter, decodeFrame, type LineSplitter } from '../protocol/codec.ts';
+import { decodeFrame, LineSplitter } from '../protocol/codec.ts';
 import {
   type DisplayFrame,
   type ExecuteFrame,
@@ -121,7 +121,7 @@ export class KernelConnection {
     );
     this.#pack = new PackCollector(options.packs, options.packKey);
     this.#supervisor = watchSupervisor(sandbox.stderr, (report) => this.#receiveReport(report));
-    this.#lines = createLineSplitter(
+    this.#lines = new LineSplitter(
       MAX_SANDBOX_LINE_BYTES,
       (line) => this.#receive(line),
       (bytes) => {
@@ -244,8 +244,8 @@ export class KernelConnection {
         return true;
       case 'checkpoint_part':
         // Even if no one asked for the part: its bytes are no frames.
-        this.#lines.takeBytes(frame.bytes, (bytes) => {
-          if (!this.checkpoints.receivePart(frame, bytes)) {
+        this.#lines.takeBytes(frame.bytes, (part) => {
+          if (!this.checkpoints.receivePart(frame, part)) {
             this.#violation(`a frame of type ${frame.type} that is not expected now`);
           }
         });

@@ -3,7 +3,7 @@
  */
 import type { Readable } from 'node:stream';
 import { KEPT_STDERR_BYTES } from '../base/limits.ts';
-import { createLineSplitter } from '../protocol/codec.ts';
+import { LineSplitter } from '../protocol/codec.ts';
 import { type SupervisorReport, SupervisorReportSchema } from '../protocol/frames.ts';
 
 const REPORT_PREFIX = '{"report":';
@@ -24,7 +24,7 @@ export function watchSupervisor(stderr: Readable, onReport: (report: SupervisorR
   function keep(text: string): void {
     tail = `${tail}${text}\n`.slice(-KEPT_STDERR_BYTES);
   }
-  const lines = createLineSplitter(
+  const lines = new LineSplitter(
     MAX_LINE_BYTES,
     (line) => {
       const text = line.toString('utf8');

@@ -1,7 +1,7 @@
 /** The golden frames against the host's codec. `test/python/test_frames.py` checks the kernel's codec with the same files. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { createLineSplitter, decodeFrame, encodeFrame } from '../../src/protocol/codec.ts';
+import { decodeFrame, encodeFrame, LineSplitter } from '../../src/protocol/codec.ts';
 import { HostFrameSchema, SandboxFrameSchema } from '../../src/protocol/frames.ts';
 
 const FOLDER = new URL('../fixtures/frames/', import.meta.url);
@@ -79,7 +79,7 @@ describe('streams', () => {
   it.each(streams)('splits $name', ({ fixture }) => {
     const lines: string[] = [];
     const oversize: number[] = [];
-    const splitter = createLineSplitter(
+    const splitter = new LineSplitter(
       fixture.max_line_bytes,
       (line) => lines.push(line.toString('base64')),
       (bytes) => oversize.push(bytes),

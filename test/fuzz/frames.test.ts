@@ -7,7 +7,7 @@ import * as fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import type { z } from 'zod';
 import { KEPT_STDERR_BYTES, MAX_JSON_DEPTH } from '../../src/base/limits.ts';
-import { createLineSplitter, decodeFrame, encodeFrame } from '../../src/protocol/codec.ts';
+import { decodeFrame, encodeFrame, LineSplitter } from '../../src/protocol/codec.ts';
 import { parseExact, stringifyExact } from '../../src/protocol/exact-json.ts';
 import {
   HostFrameSchema,
@@ -92,7 +92,7 @@ describe('lines', () => {
     const expected = splitPlainly(all);
     const lines: Buffer[] = [];
     const oversize: number[] = [];
-    const splitter = createLineSplitter(
+    const splitter = new LineSplitter(
       MAX_LINE_BYTES,
       (line) => lines.push(Buffer.from(line)),
       (length) => oversize.push(length),
@@ -238,7 +238,7 @@ function asLine(line: Buffer): Buffer[] {
 function decodeAll(chunks: readonly Buffer[]): { frames: z.output<typeof SandboxFrameSchema>[]; reasons: string[] } {
   const frames: z.output<typeof SandboxFrameSchema>[] = [];
   const reasons: string[] = [];
-  const splitter = createLineSplitter(
+  const splitter = new LineSplitter(
     1 << 20,
     (line) => {
       const decoded = decodeFrame(SandboxFrameSchema, line);

@@ -7,7 +7,7 @@ import {
   MAX_LINE_MEMBERS,
   MAX_LINE_VALUES,
 } from '../../../src/base/limits.ts';
-import { createLineSplitter, decodeFrame, encodeFrame, isDeeperThan } from '../../../src/protocol/codec.ts';
+import { decodeFrame, encodeFrame, isDeeperThan, LineSplitter } from '../../../src/protocol/codec.ts';
 
 const AnySchema = z.unknown();
 
@@ -104,18 +104,18 @@ describe('decodeFrame', () => {
   });
 });
 
-describe('createLineSplitter', () => {
+describe('LineSplitter', () => {
   it('does not copy a line that came in one piece', () => {
     const chunk = Buffer.from('abc\n');
     const lines: Buffer[] = [];
-    createLineSplitter(10, (line) => lines.push(line), unexpected).push(chunk);
+    new LineSplitter(10, (line) => lines.push(line), unexpected).push(chunk);
     expect(lines[0]?.buffer).toBe(chunk.buffer);
   });
 
   // With one buffer each, two million single bytes took 900 MB.
   it('copies small pieces together', () => {
     const lines: string[] = [];
-    const splitter = createLineSplitter(10_000, (line) => lines.push(line.toString()), unexpected);
+    const splitter = new LineSplitter(10_000, (line) => lines.push(line.toString()), unexpected);
     const read = Buffer.alloc(3);
     for (const piece of ['abc', 'def', '\n..']) {
       read.write(piece);
@@ -125,7 +125,7 @@ describe('createLineSplitter', () => {
   });
 
   it('stores nothing of a line that is too long', () => {
-    const splitter = createLineSplitter(10, unexpected, unexpected);
+    const splitter = new LineSplitter(10, unexpected, unexpected);
     splitter.push(Buffer.alloc(8, 'x'));
     expect(splitter.pendingBytes).toBe(8);
     splitter.push(Buffer.alloc(8, 'x'));
@@ -136,7 +136,7 @@ describe('createLineSplitter', () => {
 
   it.each([1, 2, 3, 5, 100])('passes on bytes that follow a line, read %i at a time', (size) => {
     const seen: string[] = [];
-    const splitter = createLineSplitter(
+    const splitter = new LineSplitter(
       10,
       (line) => {
         seen.push(`line ${line.toString()}`);

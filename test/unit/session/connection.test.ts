@@ -258,6 +258,24 @@ describe('calls that run when their cell ends', () => {
   });
 });
 
+describe('the bytes of a checkpoint that no one asked for', () => {
+  it('are dropped with their frame, even if they look like frames', async () => {
+    const all = await connected();
+    const { end, events } = execute(all);
+    const result = '{"type":"result","cell":1,"outcome":"exit"}';
+    all.sandbox.sendBytes(`{"type":"checkpoint_part","checkpoint":7,"bytes":${result.length + 1}}\n\n${result}`);
+    await settle();
+    expect(all.log).toEqual([]);
+    all.sandbox.sendBytes('\n');
+    await settle();
+    expect(all.log).toEqual([expect.stringContaining('a frame of type checkpoint_part that is not expected now')]);
+    expect(events).toEqual([]);
+    all.sandbox.endCell(1);
+    await end;
+    expect(events).toEqual(['ok']);
+  });
+});
+
 describe('a line that is not a frame', () => {
   it.each([
     ['of an unknown type', '{"type":"execve"}'],
@@ -265,6 +283,7 @@ describe('a line that is not a frame', () => {
     ['that is not UTF-8', Buffer.from([0x22, 0xff, 0x22])],
     ['with an extra key', '{"type":"result","cell":1,"outcome":"ok","code":"CELL_DEADLINE"}'],
     ['that is too long', `{"type":"output","cell":1,"stream":"stdout","text":"${'x'.repeat(4_096)}"}`],
+    ['that announces too many bytes', '{"type":"checkpoint_part","checkpoint":1,"bytes":1048577}'],
     ['of the host', '{"type":"interrupt","cell":1,"reason":"deadline","sent_before":0}'],
   ])('%s is dropped, and the cell goes on', async (_, line) => {
     const all = await connected();
