@@ -7,7 +7,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { copyFile, type FileHandle, lstat, readdir, rm, writeFile } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { messageOf } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
@@ -32,6 +32,9 @@ const KEY_SUFFIX = '.key';
 const MAX_KEY_BYTES = 4_096;
 /** In the folder of one bridge. */
 const OWNER_FILE = 'bridge.claim';
+/** There, too: the folder that gets its `default` if that bridge is killed. */
+const HEIR_FILE = 'heir';
+const MAX_HEIR_BYTES = 256;
 /** In a folder of sessions that last: whose they are, because the name of the folder is a hash. */
 const USER_FILE = 'user.json';
 const MAX_USER_BYTES = 65_536;
@@ -229,6 +232,46 @@ export class CheckpointStore {
     return keys.map((key) => key.toString('utf8')).filter((key) => key.startsWith(prefix));
   }
 
+  /** Says which store gets a session of this process if it is killed. */
+  async leaveTo(heir: CheckpointStore): Promise<void> {
+    await this.#prepare();
+    await writeAtomically(join(this.#folder, HEIR_FILE), [basename(heir.#folder)], { isDurable: false });
+  }
+
+  /** Takes over a session of bridges that were killed, if theirs is newer, and removes what else they had. Never rejects. */
+  async inherit(session: string): Promise<void> {
+    const parent = dirname(this.#folder);
+    for (const name of await readdir(parent).catch((): string[] => [])) {
+      const dead = join(parent, name);
+      if (
+        (await readHeir(dead)) === basename(this.#folder) &&
+        (await readHolder(join(dead, OWNER_FILE))) === undefined
+      ) {
+        const store = new CheckpointStore(dead, this.#logger, { isOwn: false });
+        // Another bridge may do the same; then one of them finds nothing.
+        await this.#takeOver(store, session).then(
+          () => store.clear(),
+          () => undefined,
+        );
+      }
+    }
+  }
+
+  async #takeOver(store: CheckpointStore, session: string): Promise<void> {
+    const [left, mine] = [await store.facts(session), await this.facts(session)];
+    if (left !== undefined && left.variables + left.files > 0 && left.savedAt > (mine?.savedAt ?? '')) {
+      const claim = await this.claim(session);
+      if ('pid' in claim) {
+        throw new Error(`process ${claim.pid} has the session`);
+      }
+      try {
+        await this.copyFrom(store, session, session);
+      } finally {
+        await claim.release();
+      }
+    }
+  }
+
   /** Removes every checkpoint. */
   async clear(): Promise<void> {
     await rm(this.#folder, { recursive: true, force: true }).catch((error: unknown) => this.#warn(error));
@@ -316,6 +359,14 @@ export function lastingStore(folder: string, user: SessionUser, logger: Logger):
   return new CheckpointStore(join(folder, name), logger, { isOwn: false, user });
 }
 
+/** The name of the folder that gets `default` of a bridge that was killed. */
+async function readHeir(folder: string): Promise<string | undefined> {
+  return readBounded(join(folder, HEIR_FILE), MAX_HEIR_BYTES).then(
+    (bytes) => bytes.toString('utf8'),
+    () => undefined,
+  );
+}
+
 async function readUser(path: string): Promise<SessionUser | undefined> {
   try {
     return UserSchema.parse(JSON.parse((await readBounded(path, MAX_USER_BYTES)).toString('utf8')));
@@ -365,9 +416,11 @@ export async function sweepCheckpoints(folder: string, logger: Logger, maxAgeMs:
       () => false,
     );
     const store = new CheckpointStore(join(folder, name), logger, { isOwn: false });
-    if (!isOwned) {
+    const isLeft = (await readHeir(join(folder, name))) !== undefined;
+    if (!isOwned || isLeft) {
       await store.prune(new Set(), { maxBytes: Number.POSITIVE_INFINITY, maxAgeMs });
-    } else if ((await readHolder(owner)) === undefined) {
+    }
+    if (isOwned && !(isLeft && (await store.sessions()).length > 0) && (await readHolder(owner)) === undefined) {
       await store.clear();
     }
   }

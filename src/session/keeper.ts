@@ -64,6 +64,7 @@ export class Keeper {
   #saved: CheckpointFacts | undefined;
   /** Since when a cell has run that no checkpoint holds, in ms of `performance.now()`. */
   #unsavedSince: number | undefined;
+  #hasHeir = false;
   #cell = 0;
   #servers: readonly string[] = [];
   #saving: Promise<void> | undefined;
@@ -249,7 +250,10 @@ export class Keeper {
   async #attach(): Promise<StoredCheckpoint | undefined> {
     const { isTrial, lasting, leavesDefault, logger, store } = this.#options;
     if (this.#session === DEFAULT_SESSION) {
-      this.#previous = leavesDefault ? await lasting.facts(DEFAULT_SESSION) : undefined;
+      if (leavesDefault) {
+        await lasting.inherit(DEFAULT_SESSION);
+        this.#previous = await lasting.facts(DEFAULT_SESSION);
+      }
       return undefined;
     }
     let claim: Claim | { readonly pid: number } | undefined;
@@ -331,6 +335,15 @@ export class Keeper {
     this.#unsavedSince = undefined;
   }
 
+  /** A bridge that is killed cannot leave `default` to the next one itself. */
+  async #nameHeir(): Promise<void> {
+    const { lasting, leavesDefault, store } = this.#options;
+    if (this.#session === DEFAULT_SESSION && leavesDefault && !this.#hasHeir) {
+      this.#hasHeir = true;
+      await store.leaveTo(lasting);
+    }
+  }
+
   #save(kernel: Kernel, options = { mayBlock: false }): Promise<void> {
     // The request goes out before anything is awaited: the next cell must not run before it.
     const saving = this.#saveNow(kernel, options).finally(() => {
@@ -371,6 +384,7 @@ export class Keeper {
         return;
       }
       this.#saved = saved;
+      await this.#nameHeir();
       if (store === this.#options.lasting) {
         await store.prune(new Set([this.#session]), {
           maxBytes: MAX_CHECKPOINTS_BYTES,

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRandom } from '../soak/random.ts';
-import { amount } from '../support/attacks.ts';
+import { amount, isQuickRun } from '../support/attacks.ts';
 import { type BridgeClient, startBridge } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
 import type { TestEngine } from '../support/engines.ts';
@@ -17,7 +17,7 @@ import { pause } from '../support/pause.ts';
 import { descendantsOf, isAlive } from '../support/processes.ts';
 
 const SEED = Number(process.env['MCP_BRIDGE_TEST_KILL_SEED'] ?? randomInt(1, 2 ** 31));
-const KILLS = amount(8, 200);
+const KILLS = isQuickRun ? 3 : amount(8, 200);
 const SESSION = 'counts';
 /** A checkpoint is begun 0.3 s after a cell, and is small. */
 const MAX_PAUSE_MS = 700;

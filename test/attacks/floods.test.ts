@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CALL_METHODS, SandboxFrameSchema } from '../../src/protocol/frames.ts';
-import { amount, enginesForBridge, isLongRun } from '../support/attacks.ts';
+import { amount, enginesForBridge, isLongRun, isQuickRun } from '../support/attacks.ts';
 import { slowestBeside } from '../support/beside.ts';
 import { type BridgeClient, fixtureServer, startBridge } from '../support/bridge-client.ts';
 import type { TestEngine } from '../support/engines.ts';
@@ -18,9 +18,7 @@ const FLOOD_SECONDS = 100;
 /** The bridge reads a long flood so slowly that its cell reaches the deadline. */
 const FLOOD_ENDS = ['Success', ...(isLongRun ? [`Timeout after ${FLOOD_SECONDS} s`] : [])];
 const FLOODS = createFloods(amount);
-/** As with faults: another part of the same CI run has all of them. */
-const isQuick = process.env['MCP_BRIDGE_TEST_FAULTS'] === 'quick';
-const RUN_HERE = isQuick ? FLOODS.filter((_, index) => index % 3 === 0) : FLOODS;
+const RUN_HERE = isQuickRun ? FLOODS.filter((_, index) => index % 6 === 0) : FLOODS;
 
 it('covers every method and every frame of a sandbox', () => {
   const frames = SandboxFrameSchema.options.map(({ shape }) => shape.type.value).filter((type) => type !== 'call');

@@ -196,7 +196,7 @@ e = Ends()`;
       expect(await inClient('editor', 'rows')).toBe('[1]');
     });
 
-    it('of `default` is left to the next bridge, which says so once', async () => {
+    it('of `default` is left to the next bridge, which says so once, even if it was killed', async () => {
       const start = () =>
         startBridge({ engine, env: { MCP_BRIDGE_STATE_DIR: bridge.folder, MCP_BRIDGE_LOG_LEVEL: 'DEBUG' } });
       const inBridge = async (use: (one: BridgeClient) => Promise<void>): Promise<void> => {
@@ -231,6 +231,13 @@ e = Ends()`;
       await inBridge(async (one) => {
         await one.runPython('runtime.restore("previous")');
         expect((await one.runPython('rows')).structured['result']).toBe('[1, 2, 3]');
+        await one.runPython('rows.append(4)\nruntime.checkpoint()');
+        process.kill(one.pid, 'SIGKILL');
+      });
+      await inBridge(async (one) => {
+        expect((await one.runPython('1')).text).toContain('An earlier bridge left a state of this session: 1 variable');
+        await one.runPython('runtime.restore("previous")');
+        expect((await one.runPython('rows')).structured['result']).toBe('[1, 2, 3, 4]');
       });
     });
   });

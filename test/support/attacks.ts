@@ -9,6 +9,9 @@ import type { TestEngine } from './engines.ts';
 /** `npm run attacks` runs every attack in full. `npm test` runs a short form: the same attacks, smaller or fewer times. */
 export const isLongRun = process.env['MCP_BRIDGE_TEST_ATTACKS'] === 'long';
 
+/** As with faults: another part of the same CI run has all attacks of a short run. */
+export const isQuickRun = process.env['MCP_BRIDGE_TEST_FAULTS'] === 'quick';
+
 /** The number for this run: of a short one, or of a long one. */
 export function amount(short: number, long: number): number {
   return isLongRun ? long : short;

@@ -159,6 +159,49 @@ describe('what a killed bridge leaves', () => {
   });
 });
 
+describe('the session that a killed bridge leaves to the next one', () => {
+  const dead = (name: string) => join(root, String(count), name);
+  async function leave(name: string, savedAt: string, data: string, isAlive = false) {
+    const own = new CheckpointStore(dead(name), silentLogger, { isOwn: true });
+    await own.leaveTo(store);
+    const writer = await own.begin('default');
+    await writer.write(Buffer.from(data));
+    await writer.commit({ ...FACTS, session: 'default', savedAt });
+    if (!isAlive) {
+      const owner = JSON.parse(readFileSync(join(dead(name), 'bridge.claim'), 'utf8')) as object;
+      writeFileSync(join(dead(name), 'bridge.claim'), JSON.stringify({ ...owner, started: '1' }));
+    }
+  }
+
+  it('is the newest; a living bridge keeps its own, and others keep theirs until they are too old', async () => {
+    await leave('older', '2026-01-01T00:00:00.000Z', 'older');
+    await leave('newer', '2026-01-02T00:00:00.000Z', 'newer');
+    await leave('alive', '2026-01-03T00:00:00.000Z', 'alive', true);
+    await sweepCheckpoints(join(root, String(count)), silentLogger, 60_000);
+    expect(existsSync(dead('newer'))).toBe(true);
+    await store.inherit('default');
+    expect(await content('default')).toEqual(Buffer.from('newer'));
+    expect([existsSync(dead('older')), existsSync(dead('newer')), existsSync(dead('alive'))]).toEqual([
+      false,
+      false,
+      true,
+    ]);
+
+    await leave('late', '2026-01-01T12:00:00.000Z', 'late');
+    await new CheckpointStore(join(root, String(count), 'another'), silentLogger, { isOwn: false }).inherit('default');
+    expect(existsSync(dead('late'))).toBe(true);
+    await sweepCheckpoints(join(root, String(count)), silentLogger, -1);
+    expect(existsSync(dead('late'))).toBe(false);
+  });
+
+  it('is not taken over while another bridge has it', async () => {
+    await leave('dead', '2026-01-01T00:00:00.000Z', 'left');
+    await store.claim('default');
+    await store.inherit('default');
+    expect([await content('default'), existsSync(dead('dead'))]).toEqual([undefined, true]);
+  });
+});
+
 describe('a claim', () => {
   it('is held by one, and free again afterwards', async () => {
     const claim = await store.claim('report');
