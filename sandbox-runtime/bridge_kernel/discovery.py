@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from bridge_kernel.packages import Packages
     from bridge_kernel.progress import ProgressSender
     from bridge_kernel.servers import Registry
+    from bridge_kernel.shell import Shell
 
 _DETAILS = ("summary", "full")
 _MAX_LIMIT = 20
@@ -53,6 +54,7 @@ _HELPERS = (
     "call_tool_raw",
     "capability_summary",
     "install",
+    "sh",
     "save_tool",
     "save_artifact",
     "load_artifact",
@@ -71,7 +73,7 @@ _HELPERS = (
 )
 ASYNC_HELPERS = frozenset({
     "list_servers", "find_servers", "list_tools", "query_tool_docs", "search_tool_docs", "call_tool", "call_tool_raw",
-    "install",
+    "install", "sh",
 })  # fmt: skip
 """The helpers that must be awaited."""
 _CLASSES = (
@@ -257,6 +259,13 @@ class Runtime(ModuleType):
             return await open_packages().install([], list(requirements))
 
         return self._pending("install", run)
+
+    @property
+    def sh(self) -> Shell:
+        """Runs command lines."""
+        from bridge_kernel.shell import Shell
+
+        return Shell()
 
     def save_tool(self, func: Callable[..., object] | str) -> str:
         """Saves a function, given as an object or by name, for later sessions; returns a confirmation."""

@@ -25,7 +25,7 @@ _INVISIBLE = str.maketrans({"\ufeff": None, "\u200b": None, "\u2060": None, "\u0
 _PIP = re.compile(r"(\s*)[!%]{0,2}\s*(?:python3? -m |uv )?(?:pip3?|conda|mamba) install\s+([^|&;$`#]+?)\s*(?:#.*)?")
 _PIP_COMMAND = re.compile(r"\s*[!%]{0,2}\s*(?:python3? -m |uv )?(?:pip3?|conda|mamba)\s+\w+")
 _PIP_FLAGS = frozenset({"-q", "-qq", "-qqq", "--quiet", "-U", "-y", "--upgrade", "--user", "--no-cache-dir"})
-_SHELL = re.compile(r"\s*(?:[\w, ]+=\s*)?!\s*(.*?)\s*")
+_SHELL = re.compile(r"(\s*)(?:(\w+)\s*=\s*)?!(?!=)\s*(.+?)\s*")
 _MAGIC = re.compile(r"\s*(?:[\w, ]+=\s*)?(%%?[a-zA-Z_]\w*).*")
 _JAVASCRIPT = re.compile(r"\s*(?:export\s+)?(?:const|let|var|function|async\s+function)\s+[\w${\[].*")
 
@@ -92,6 +92,11 @@ def _repaired_line(line: str) -> str:
     pip = _PIP.fullmatch(line)
     if pip is not None:
         return _installation(pip[1], pip[2]) or line
+    shell = _SHELL.fullmatch(line)
+    if shell is not None and not unavailable.is_embedded and not _PIP_COMMAND.match(line):
+        indent, target, command = shell.groups()
+        run = f"await runtime.sh({command!r})"
+        return f"{indent}({run}).show()" if target is None else f"{indent}{target} = {run}"
     return line.translate(_INVISIBLE)
 
 
@@ -113,10 +118,8 @@ def _hint(line: str) -> str | None:
     if _PIP_COMMAND.match(line):
         return "pip cannot be used here: write, for example, await runtime.install('pandas>=2', 'openpyxl')"
     shell = _SHELL.fullmatch(line)
-    if shell is not None:
-        if unavailable.is_embedded:
-            return "'!' runs no shell command, and the embedded sandbox has no shell: use os, pathlib and shutil"
-        return f"'!' runs no shell command here; write: import subprocess; subprocess.run({shell[1]!r}, shell=True)"
+    if shell is not None and unavailable.is_embedded:
+        return "'!' runs no shell command, and the embedded sandbox has no shell: use os, pathlib and shutil"
     magic = _MAGIC.fullmatch(line)
     if magic is not None:
         return f"there are no IPython magics such as {magic[1]} here: write it in Python"
