@@ -142,6 +142,8 @@ class Kernel:
     def _on_frame(self, frame: Frame) -> None:
         """Handles a frame. Runs wherever frames are read, which may be another thread."""
         if frame["type"] == "execute":
+            if self._checkpoints is not None:
+                self._checkpoints.give_way()
             self.loop.loop.call_soon_threadsafe(self._start_cell, frame)
         elif frame["type"] == "save_checkpoint":
             self.loop.call_soon(lambda: self._open_checkpoints().save(frame))

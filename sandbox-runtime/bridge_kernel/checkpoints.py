@@ -75,6 +75,10 @@ class _TooLargeError(Exception):
     pass
 
 
+class _CellWaitsError(Exception):
+    pass
+
+
 class SessionParts:
     """What a checkpoint is made of. `start` is what the interpreter had from its start: path, environment, folder."""
 
@@ -102,6 +106,7 @@ class Checkpoints:
         self._suspects: set[str] = set()
         self._taken = _Counter(channel)
         self._number = 0
+        self._gives_way: _HostOutput | None = None
         self._source: _Source | None = None
 
     # Saving
@@ -112,6 +117,7 @@ class Checkpoints:
         # A new counter each time: who still waits for an earlier one must not take the answers of this one.
         self._number, self._taken = _integer(frame["checkpoint"]), _Counter(self._channel)
         output = _HostOutput(self._channel, self._number, self._taken, maximum)
+        self._gives_way = None if frame["may_block"] is True or self._session.may_fork else output
         try:
             # Both processes write to their pages, so in the end each has its own.
             if self._session.may_fork and 2 * _resident_bytes() + _scratch_bytes() < memory:
@@ -122,6 +128,11 @@ class Checkpoints:
                 output.end(_failed("a copy of the process needs too much memory"))
         except Exception as error:  # noqa: BLE001 Code of the user may have changed anything.
             output.end(_failed(state_pickle.reason_of(error)))
+
+    def give_way(self) -> None:
+        """A cell waits. It runs before a checkpoint that no one has asked for, unless a copy of the process writes it."""
+        if self._gives_way is not None:
+            self._gives_way.cell_waits = True
 
     def acknowledge(self, frame: Frame) -> None:
         """The host has taken a part."""
@@ -201,6 +212,8 @@ class Checkpoints:
             report = self._written(output, _module_states() if states is None else states)
         except _TooLargeError:
             report = _failed("it is larger than the limit")
+        except _CellWaitsError:
+            report = _failed("a cell came first")
         except state_files.FilesChangedError:
             report = _failed("files changed while they were read")
         except BaseException as error:  # noqa: BLE001 Code of the user may raise anything.
@@ -341,6 +354,7 @@ class _HostOutput:
         self._sent = 0
         self._bytes = 0
         self._is_restarted = False
+        self.cell_waits = False
 
     def write(self, data: Any, /) -> None:
         """Sends at most `_PART_BYTES`."""
@@ -348,6 +362,8 @@ class _HostOutput:
         if self._bytes > self.max_bytes:
             raise _TooLargeError
         self._taken.wait_for(self._sent - _MAX_UNTAKEN + 1)
+        if self.cell_waits:
+            raise _CellWaitsError
         frame: Frame = {"type": "checkpoint_part", "checkpoint": self._number, "bytes": len(data)}
         if self._is_restarted:
             frame["restart"] = True

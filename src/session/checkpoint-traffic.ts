@@ -38,6 +38,7 @@ export type RestoreReport = Pick<RestoredFrame, 'variables' | 'files' | 'lost'>;
 const KNOWN_FAILURES: ReadonlySet<string> = new Set([
   'it is larger than the limit',
   'files changed while they were read',
+  'a cell came first',
   'a copy of the process needs too much memory',
   'no thread could be started',
   'the process that wrote it ended early',

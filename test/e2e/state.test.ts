@@ -1,5 +1,5 @@
 /** What a session has outlives its sandbox: with the built command, real sandboxes, and a real client. */
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type BridgeClient, ROOT, startBridge } from '../support/bridge-client.ts';
@@ -76,6 +76,20 @@ _wrong`;
         /The earlier sandbox of this session ended because .*\. Restored 2 variables and 1 file as they were after cell 1 \(\d\d:\d\d\); what cell 2 changed is lost\./,
       );
     });
+
+    if (engine.name === 'embedded') {
+      it('is not saved while a cell waits, but after it', async () => {
+        const session = 'large';
+        await bridge.runPython('data = bytes(range(256)) * 400_000', { session });
+        const files = () => readdirSync(join(bridge.folder, 'checkpoints'), { recursive: true }).map(String);
+        await expect
+          .poll(() => files().some((name) => name.endsWith('.tmp')), { timeout: EVENT_MS, interval: 5 })
+          .toBe(true);
+        expect((await bridge.runPython('len(data)', { session })).structured['result']).toBe('102400000');
+        await logged(`session ${session}: no checkpoint after cell 1: a cell came first`);
+        await isSaved(session, 2);
+      });
+    }
 
     it('is saved by hand, also under a name to which it returns', async () => {
       const session = 'by-hand';
