@@ -16,11 +16,12 @@ import { coverEngines, coverPackageEngines } from '../support/covered-engines.ts
 import type { TestEngine } from '../support/engines.ts';
 import { codeOf } from '../support/floods.ts';
 import { type PackageIndex, startPackageIndex } from '../support/package-index.ts';
+import { PATIENCE } from '../support/patience.ts';
 import { makeWheel, makeZip, wheelOf } from '../support/wheels.ts';
 
 const PASSWORD = 'pass-word-of-the-index';
 const BASIC = Buffer.from(`ada:${PASSWORD}`).toString('base64');
-const MAX_ANSWER_MS = 1_000;
+const MAX_ANSWER_MS = 1_000 * PATIENCE;
 const MIB = 1024 * 1024;
 
 for (const engine of await coverPackageEngines(await coverEngines())) {

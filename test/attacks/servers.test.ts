@@ -10,6 +10,7 @@ import { amount } from '../support/attacks.ts';
 import { type Exchange, startMini, textResult } from '../support/http-servers.ts';
 import { useLogins } from '../support/logins.ts';
 import { startOAuth } from '../support/oauth-provider.ts';
+import { PATIENCE } from '../support/patience.ts';
 import { callText, failureOf, type ServerSketch, startPool, until } from '../support/upstream.ts';
 
 const MIB = 1024 * 1024;
@@ -49,7 +50,7 @@ describe('a server blocks the bridge for less than a second', () => {
     const blockedMs = await longestBlock(async () => {
       expect(await failureOf(call())).toMatchObject({ code: 'TOOL_FAILED' });
     });
-    expect(blockedMs).toBeLessThan(1_000);
+    expect(blockedMs).toBeLessThan(1_000 * PATIENCE);
   });
 
   // Removing escape sequences took 6 s for 64 KiB of these.
@@ -62,7 +63,7 @@ describe('a server blocks the bridge for less than a second', () => {
     const blockedMs = await longestBlock(async () => {
       expect(await failureOf(pool.describe('evil'))).toMatchObject({ code: 'SERVER_START_FAILED' });
     });
-    expect(blockedMs).toBeLessThan(1_000);
+    expect(blockedMs).toBeLessThan(1_000 * PATIENCE);
   });
 
   // Every key that became `***` was numbered by trying all numbers from 2.
@@ -81,7 +82,7 @@ describe('a server blocks the bridge for less than a second', () => {
     const masked = Object.keys(result['structuredContent'] as object);
     expect(masked.slice(0, 3)).toEqual(['******', '****** (2)', '****** (3)']);
     expect(masked).toHaveLength(keys.length);
-    expect(blockedMs).toBeLessThan(amount(1_000, 3_000));
+    expect(blockedMs).toBeLessThan(amount(1_000, 3_000) * PATIENCE);
   });
 
   it('with nothing but escapes, while its secret is searched for', () => {
@@ -117,7 +118,7 @@ describe('a server blocks the bridge for less than a second', () => {
         notices: ['the list was cut at a tool of more than 16 MiB'],
       });
     });
-    expect(blockedMs).toBeLessThan(1_000);
+    expect(blockedMs).toBeLessThan(1_000 * PATIENCE);
   });
 
   // 40 MB of them took 37 s and 1.2 GiB.
@@ -133,7 +134,7 @@ describe('a server blocks the bridge for less than a second', () => {
         const failure = await failureOf(call());
         expect(failure).toMatchObject({ code: 'LIMIT_RESULT', message: expect.stringContaining(reason) });
       });
-      expect(blockedMs).toBeLessThan(1_000);
+      expect(blockedMs).toBeLessThan(1_000 * PATIENCE);
     }
   });
 });

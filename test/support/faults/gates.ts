@@ -1,4 +1,5 @@
 /** The eight gates, which apply to every case of the suite. Their limits are defined only here. */
+import { PATIENCE } from '../patience.ts';
 
 export const GATES = {
   G1: 'every call is answered once, within its timeout + 3 s, with the right result or one structured error',
@@ -22,7 +23,7 @@ export const MAX_GROWTH_BYTES = 64 * MIB;
 export const MAX_KEPT_BYTES = 16 * MIB;
 export const SETTLE_MS = 5_000;
 /** G3. */
-export const MAX_LOOP_DELAY_MS = 250;
+export const MAX_LOOP_DELAY_MS = 250 * PATIENCE;
 /** G4. */
 export const NEXT_CALL_MS = 3_000;
 /**
