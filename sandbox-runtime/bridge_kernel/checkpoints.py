@@ -130,7 +130,7 @@ class Checkpoints:
             output.end(_failed(state_pickle.reason_of(error)))
 
     def give_way(self) -> None:
-        """A cell waits. It runs first, unless someone has asked for the checkpoint or a copy of the process writes it."""
+        """A cell waits, and runs first, unless someone asked for the checkpoint or a copy of the process writes it."""
         if self._gives_way is not None:
             self._gives_way.cell_waits = True
 
