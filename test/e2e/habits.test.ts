@@ -142,12 +142,6 @@ image.mime_type, image.data[:4]`;
       });
 
       it.each([
-        [
-          '!ls',
-          engine.lacks.includes('child processes')
-            ? /the embedded sandbox has no shell/
-            : /write: import subprocess; subprocess.run\('ls', shell=True\)/,
-        ],
         ['%pip install pyyaml', /CALL_REFUSED: packages cannot be installed, because MCP_BRIDGE_PACKAGES is off/],
         ['import no_such_package', /No module named 'no_such_package': packages cannot be installed, because/],
         [
