@@ -56,6 +56,16 @@ export interface PackageStore {
   readonly network: 'default' | 'host';
 }
 
+/** What a sandbox for one program has instead of what a session has. */
+export interface ProgramSandbox {
+  /** Image on engines with images; undefined for that of sessions. */
+  readonly image?: string | undefined;
+  /** Undefined for those of sessions. */
+  readonly limits?: SandboxLimits | undefined;
+  /** Whether files in /workspace and /tmp can be executed: compiled programs. */
+  readonly canExecuteFiles?: boolean | undefined;
+}
+
 export interface StartRequest {
   /** The command that PID 1 of the sandbox runs, for example `['python3', '-I', …]`. */
   readonly command: readonly string[];
@@ -69,6 +79,11 @@ export interface StartRequest {
   readonly isBuilder?: boolean | undefined;
   /** Of a builder that needs no network. */
   readonly isOffline?: boolean | undefined;
+  /**
+   * Starts a sandbox for one program instead of that of a session: without a network, without the folders of `MCP_BRIDGE_MOUNTS`,
+   * and without the package store. There is no supervisor in it, so the engine itself applies every restriction that it can.
+   */
+  readonly program?: ProgramSandbox | undefined;
 }
 
 /** How a sandbox ended, as far as the engine can tell from outside. */
@@ -135,6 +150,11 @@ export interface Engine {
   readonly description: string;
   /** How code is isolated, in one short line without a full stop. After a start it describes what was actually applied. */
   readonly isolation: string;
+  /**
+   * Where programs come from in sandboxes for programs: from images, from this machine, or from the engine, which then runs only
+   * JavaScript; undefined if it has no such sandboxes.
+   */
+  readonly programs?: 'images' | 'machine' | 'javascript' | undefined;
   /** Whether `start` can start a builder. */
   readonly canBuild?: boolean | undefined;
   /**
