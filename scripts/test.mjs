@@ -220,13 +220,15 @@ const stages = chooseStages(stageNames);
 const summary = [];
 for (const stage of stages) {
   console.log(`\n== ${stage}`);
+  const began = performance.now();
   const counts = await STAGES[stage]?.();
   if (counts !== undefined) {
     add(counts);
     if (counts.failed > 0 && !failures.some((text) => text.startsWith(`${stage}: `))) {
       failures.push(`${stage}: see its output above`);
     }
-    summary.push(`${stage.padEnd(14)} ${render(counts)}`);
+    const seconds = Math.round((performance.now() - began) / 1000);
+    summary.push(`${stage.padEnd(14)} ${render(counts)}, in ${seconds} s`);
   }
 }
 console.log(`\n${summary.join('\n')}`);
