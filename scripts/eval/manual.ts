@@ -96,6 +96,10 @@ async function answerTo(request: DeskRequest, open: OpenTask): Promise<unknown> 
       return { answers: answers.map((answer, index) => ({ ...answer, name: request.calls[index]?.name })) };
     }
     case 'finish':
+      // An agent that tries the command to see its usage has not answered.
+      if (request.answer.trim() === '') {
+        return { message: 'The task goes on, because the answer is empty. Use: finish ANSWER' };
+      }
       finish(request.answer);
       return {
         message: given.left === 0 ? 'Noted. This was the last task.' : `Noted. ${given.left} more: see "task".`,

@@ -165,6 +165,8 @@ describe.runIf(engine !== undefined)('the command', () => {
     expect(type(['task'])).toContain('Ines Okafor');
     expect(type(['list'])).toContain('filesystem.read_text_file(path');
     expect(type(['call', 'filesystem.read_text_file', '{"path":"contacts.md"}'])).toContain('Ines Okafor: +49');
+    // An agent that looks for its usage must not end the task.
+    expect(type(['finish'])).toContain('The task goes on, because the answer is empty.');
     type(['finish', 'ANSWER:', '+49 000']);
     expect(type(['task'])).toContain('house/journal.md');
     const read = { name: 'filesystem.read_text_file', arguments: { path: 'house/journal.md' } };
