@@ -37,11 +37,27 @@ seen += [repr(dict(os.environ))]
 }
 
 /** The text of every file below a folder, except those that may contain secrets. */
+function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'latin1');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
+      return undefined;
+    }
+    throw error;
+  }
+}
+
 function filesBelow(folder: string, ignored: readonly string[]): [string, string][] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .map((name) => join(folder, name))
-    .filter((path) => statSync(path).isFile() && !ignored.some((name) => path.endsWith(name)))
-    .map((path) => [path, readFileSync(path, 'latin1')]);
+    .filter((path) => !ignored.some((name) => path.endsWith(name)))
+    .flatMap((path): [string, string][] => {
+      // The bridge still runs, and renames its temporary files.
+      const isFile = statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+      const text = isFile ? readIfThere(path) : undefined;
+      return text === undefined ? [] : [[path, text]];
+    });
 }
 
 /** Arguments of every process on this machine. */
