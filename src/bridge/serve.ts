@@ -3,7 +3,9 @@ import type { Readable, Writable } from 'node:stream';
 import { artifactResources, createArtifacts } from '../artifacts/index.ts';
 import { messageOf } from '../base/errors.ts';
 import { VERSION } from '../base/package.ts';
+import { readLanguages, Snippets, snippetResources } from '../languages/index.ts';
 import { LazyBridge } from '../server/lazy-bridge.ts';
+import { joinProviders } from '../server/resources.ts';
 import { serveClient } from '../server/server.ts';
 import { StdioServerTransport } from '../server/stdio-transport.ts';
 import type { CommandContext } from '../terminal/command.ts';
@@ -32,7 +34,10 @@ export async function serve(options: ServeOptions): Promise<number> {
   const connection = serveClient(transport, {
     bridge,
     observer,
-    resources: artifactResources(createArtifacts(settings.stateDir)),
+    resources: joinProviders([
+      artifactResources(createArtifacts(settings.stateDir)),
+      snippetResources(new Snippets(settings.stateDir, () => readLanguages(settings.stateDir)), logger),
+    ]),
     version: VERSION,
     onClient: (name) => {
       client = name || UNNAMED_CLIENT;
