@@ -76,6 +76,18 @@ function defineSnippets(program: Program, settle: Settle<SnippetsCommand>): void
     .action((name: string, { json }: Flags) =>
       settle({ command: 'snippets', action: 'show', name, isJson: json === true }),
     );
+  defineAdd(group, settle);
+  group
+    .command('rm')
+    .description('Remove snippets.')
+    .argument('<snippet...>', 'names of snippets, or of their files')
+    .addOption(jsonOption())
+    .action((names: readonly string[], { json }: Flags) =>
+      settle({ command: 'snippets', action: 'rm', names, isJson: json === true }),
+    );
+}
+
+function defineAdd(group: Program, settle: Settle<SnippetsCommand>): void {
   const add = group
     .command('add')
     .description('Store a file as a snippet, or code from standard input.')
@@ -100,12 +112,4 @@ function defineSnippets(program: Program, settle: Settle<SnippetsCommand>): void
     'A name without --file takes the code from standard input and needs --language. ' +
       'A name has up to 64 letters, digits, hyphens and underscores.',
   );
-  group
-    .command('rm')
-    .description('Remove snippets.')
-    .argument('<snippet...>', 'names of snippets, or of their files')
-    .addOption(jsonOption())
-    .action((names: readonly string[], { json }: Flags) =>
-      settle({ command: 'snippets', action: 'rm', names, isJson: json === true }),
-    );
 }

@@ -100,7 +100,7 @@ export function parseIsolatorConfig(value: unknown): IsolatorConfig {
         note(key, 'invalid', 'is not the path of a folder');
       }
     } else {
-      readLimit(key, key, member, common, note);
+      readLimit({ part: key, key, value: member, note }, common);
     }
   }
   if (given.size === 0 && promptsFolder === undefined && Object.keys(common).length === 0) {
@@ -183,7 +183,7 @@ function readLanguage(place: string, given: JsonObject, base: Language | undefin
     } else if (isKind(key, 'aliases')) {
       entry['aliases'] = textsOf(value) ?? value;
     } else if (!isKind(key, 'name')) {
-      readLimit(part, key, value, entry, note);
+      readLimit({ part, key, value, note }, entry);
     }
   }
   if (command !== undefined) {
@@ -214,43 +214,60 @@ function isDefault(key: string, value: unknown, base: Language | undefined): boo
   }
 }
 
-/** One limit, or an object of limits. */
-function readLimit(part: string, key: string, value: unknown, entry: JsonObject, note: Note): void {
-  const number = typeof value === 'number' ? value : Number.NaN;
+/** A member of the file, and where to note what becomes of it. */
+interface Member {
+  readonly part: string;
+  readonly key: string;
+  readonly value: unknown;
+  readonly note: Note;
+}
+
+/** One limit, or an object of limits; adds them to the entry. */
+function readLimit(member: Member, entry: JsonObject): void {
+  const { key, note, part, value } = member;
   if (isKind(key, 'limits') && isObject(value)) {
-    for (const [inner, member] of Object.entries(value)) {
-      readLimit(`${part}.${inner}`, inner, member, entry, note);
+    for (const [inner, innerValue] of Object.entries(value)) {
+      readLimit({ part: `${part}.${inner}`, key: inner, value: innerValue, note }, entry);
     }
-  } else if (isKind(key, 'seconds') || isKind(key, 'milliseconds')) {
-    const perUnit = isKind(key, 'seconds') ? 1_000 : 1;
-    const ms = typeof value === 'string' && /[a-z]$/i.test(value) ? parseDurationMs(value) : Number(value) * perUnit;
-    take('timeout', Math.ceil(ms / 1_000), ms > 0);
-  } else if (isKind(key, 'memoryMb')) {
-    take('memory', `${value}m`, Number(value) > 0);
-  } else if (isKind(key, 'memory')) {
-    // No one gave a program less than a megabyte, so a small number is one of megabytes.
-    take(
-      'memory',
-      number < 1024 ** 2 ? `${number}m` : value,
-      typeof value === 'string' ? parseSizeBytes(value) > 0 : number > 0,
-    );
-  } else if (isKind(key, 'pids')) {
-    take('pids', Number(value), Number(value) > 0);
-  } else if (isKind(key, 'env')) {
-    const env = envOf(value);
-    take('env', env, env !== undefined);
-  } else {
+    return;
+  }
+  const limit = LIMITS.find(([kind]) => isKind(key, kind));
+  if (limit === undefined) {
     const [, why] = LEFT_OUT.find(([pattern]) => pattern.test(plain(key))) ?? [];
     note(part, 'left out', why ?? 'is not known');
+    return;
   }
+  const [, name, read] = limit;
+  const found = read(value);
+  if (found === undefined) {
+    note(part, 'invalid', `is not a value for ${name}`);
+  } else {
+    entry[name] = found;
+  }
+}
 
-  function take(name: string, taken: unknown, isValid: boolean): void {
-    if (isValid) {
-      entry[name] = taken;
-    } else {
-      note(part, 'invalid', `is not a value for ${name}`);
-    }
+/** The kind of key, the name of the limit here, and its value here; undefined if the value is invalid. */
+const LIMITS: readonly [KeyKind, string, (value: unknown) => unknown][] = [
+  ['seconds', 'timeout', (value) => secondsOf(value, 1_000)],
+  ['milliseconds', 'timeout', (value) => secondsOf(value, 1)],
+  ['memoryMb', 'memory', (value) => (Number(value) > 0 ? `${Number(value)}m` : undefined)],
+  ['memory', 'memory', memoryOf],
+  ['pids', 'pids', (value) => (Number(value) > 0 ? Number(value) : undefined)],
+  ['env', 'env', envOf],
+];
+
+/** A text with a unit, or a number of units. */
+function secondsOf(value: unknown, msPerUnit: number): number | undefined {
+  const ms = typeof value === 'string' && /[a-z]$/i.test(value) ? parseDurationMs(value) : Number(value) * msPerUnit;
+  return ms > 0 ? Math.ceil(ms / 1_000) : undefined;
+}
+
+/** No one gave a program less than a megabyte, so a smaller number is one of megabytes. */
+function memoryOf(value: unknown): string | number | undefined {
+  if (typeof value === 'number' && value > 0) {
+    return value < 1024 ** 2 ? `${value}m` : value;
   }
+  return typeof value === 'string' && parseSizeBytes(value) > 0 ? value : undefined;
 }
 
 function envOf(value: unknown): JsonObject | undefined {

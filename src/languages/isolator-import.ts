@@ -12,10 +12,10 @@ import { counted } from '../base/units.ts';
 import { ensureDirectory, readBounded, writeAtomically } from '../state/state-files.ts';
 import { DEFAULT_PROMPTS_FOLDER, type ImportedPart, parseIsolatorConfig } from './isolator-config.ts';
 import {
-  entriesOf,
   extensionOf,
   type Languages,
   type LanguagesDocument,
+  languageEntriesOf,
   parseLanguages,
   readLanguagesDocument,
 } from './languages-file.ts';
@@ -79,13 +79,13 @@ async function mergeLanguages(
   await parseLanguages(document);
   for (const [name, entry] of Object.entries(languages)) {
     const part = `languages.${name}`;
-    const present = entriesOf(document)[name];
+    const present = languageEntriesOf(document)[name];
     if (isDeepStrictEqual(entry, present) || (present === undefined && isDeepStrictEqual(entry, {}))) {
       parts.push({ part, outcome: 'unchanged', detail: 'is already so' });
     } else if (present !== undefined && !isForced) {
       parts.push({ part, outcome: 'kept', detail: 'languages.json has another entry; --force replaces it' });
     } else {
-      const next = { ...document, value: { languages: { ...entriesOf(document), [name]: entry } } };
+      const next = { ...document, value: { languages: { ...languageEntriesOf(document), [name]: entry } } };
       try {
         await parseLanguages(next);
         document = next;

@@ -355,19 +355,22 @@ function findClash(all: readonly Language[]): string | undefined {
   return undefined;
 }
 
-async function faultsOf(error: z.ZodError, value: unknown): Promise<string[]> {
-  const unknown = error.issues.flatMap(({ code, path, ...issue }) =>
-    code === 'unrecognized_keys' && 'keys' in issue ? issue.keys.map((key) => ({ path, key })) : [],
-  );
-  const misspelled = unknown.map(async ({ path, key }) => {
-    const known = path.length === 0 ? Object.keys(DocumentSchema.shape) : LANGUAGE_KEYS;
-    return `${renderPath([...path, key])} is not a known key.${await didYouMean(key, known)}`;
-  });
-  const others = error.issues.filter(({ code }) => code !== 'unrecognized_keys');
-  const explained = explainZodIssues({ issues: others } as unknown as z.ZodError, '', []).map(renderIssue);
-  return isObject(value)
-    ? [...(await Promise.all(misspelled)), ...explained]
-    : ['must be an object with the key "languages"'];
+async function faultsOf({ issues }: z.ZodError, value: unknown): Promise<string[]> {
+  if (!isObject(value)) {
+    return ['must be an object with the key "languages"'];
+  }
+  const faults: string[] = [];
+  for (const issue of issues) {
+    if (issue.code === 'unrecognized_keys') {
+      const known = issue.path.length === 0 ? Object.keys(DocumentSchema.shape) : LANGUAGE_KEYS;
+      for (const key of issue.keys) {
+        faults.push(`${renderPath([...issue.path, key])} is not a known key.${await didYouMean(key, known)}`);
+      }
+    } else {
+      faults.push(...explainZodIssues({ issues: [issue] } as z.ZodError, '', []).map(renderIssue));
+    }
+  }
+  return faults;
 }
 
 function invalid(file: string, faults: readonly string[]): BridgeError {
@@ -420,7 +423,7 @@ function unit(parse: (text: string) => number, min: number, max: number, message
 }
 
 /** The languages of a document as they were written. */
-export function entriesOf({ value }: LanguagesDocument): JsonObject {
+export function languageEntriesOf({ value }: LanguagesDocument): JsonObject {
   const entries = isObject(value) ? value['languages'] : undefined;
   return isObject(entries) ? entries : {};
 }

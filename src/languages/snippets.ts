@@ -76,7 +76,7 @@ export class Snippets {
   /** Rejects with `CALL_REFUSED` if there is no usable snippet with that name. */
   async find(name: string): Promise<Snippet> {
     const files = await this.list();
-    const [file] = files.filter((one) => one.name === name);
+    const file = files.find((one) => one.name === name);
     if (file === undefined) {
       const usable = files.filter(({ problem }) => problem === undefined).map((one) => one.name);
       const shown = JSON.stringify(name.slice(0, 80)).slice(1, -1).replaceAll('\\"', '"');
