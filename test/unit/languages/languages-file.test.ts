@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFile
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { messageOf } from '../../../src/base/errors.ts';
 import { MAX_LANGUAGES, MAX_LANGUAGES_FILE_BYTES } from '../../../src/base/limits.ts';
 import {
   DEFAULT_LANGUAGES,
@@ -226,9 +227,8 @@ describe('a mistake', () => {
       code: 'CONFIG_INVALID',
       message: expect.stringMatching(/languages\.json: /),
     });
-    await read(languages).catch((error: Error) => {
-      expect(error.message.replace(/^.*languages\.json: /, '')).toBe(message);
-    });
+    const problem = await read(languages).catch(messageOf);
+    expect(String(problem).replace(/^.*languages\.json: /, '')).toBe(message);
   });
 
   it.each([

@@ -239,8 +239,14 @@ describe('the command', () => {
     return out;
   }
 
-  const add = (nameOrFile: string, more: { language?: string; file?: string; isForced?: boolean } = {}): Given =>
-    ({ action: 'add', nameOrFile, language: undefined, file: undefined, isForced: false, ...more }) as Given;
+  const add = (nameOrFile: string, more: { language?: string; file?: string; isForced?: boolean } = {}): Given => ({
+    action: 'add',
+    nameOrFile,
+    language: undefined,
+    file: undefined,
+    isForced: false,
+    ...more,
+  });
 
   it('stores a file, a file under another name, and standard input', async () => {
     const file = join(root, 'tidy.cjs');
