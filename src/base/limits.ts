@@ -152,6 +152,14 @@ export const KEPT_STDERR_BYTES = 4 * KIB;
 export const MAX_SAVED_TOOL_BYTES = 64 * KIB;
 /** Saved tools that are sent to a new session. */
 export const MAX_SAVED_TOOLS = 200;
+/** The largest `languages.json`. Chosen: room for the longest entry of every language. */
+export const MAX_LANGUAGES_FILE_BYTES = 1 * MIB;
+/** Languages in `languages.json`. Chosen: far more than anyone uses. */
+export const MAX_LANGUAGES = 100;
+/** The largest snippet. As long as the code of a cell may be. */
+export const MAX_SNIPPET_BYTES = 1 * MIB;
+/** Snippets in the state directory. Chosen: all of them are in the resource list. */
+export const MAX_SNIPPETS = 1_000;
 /** Files of the audit log; beyond that, the oldest is deleted. Chosen: enough that deleting one loses little. */
 export const AUDIT_FILES = 16;
 /** How long a cell waits for a required record to be written. A disk takes under 1 ms, a network drive longer. Chosen. */

@@ -4,6 +4,7 @@ import { artifactResources, createArtifacts } from '../artifacts/index.ts';
 import { messageOf } from '../base/errors.ts';
 import { VERSION } from '../base/package.ts';
 import { LazyBridge } from '../server/lazy-bridge.ts';
+import { joinProviders, type ResourceProvider } from '../server/resources.ts';
 import { serveClient } from '../server/server.ts';
 import { StdioServerTransport } from '../server/stdio-transport.ts';
 import type { CommandContext } from '../terminal/command.ts';
@@ -32,7 +33,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   const connection = serveClient(transport, {
     bridge,
     observer,
-    resources: artifactResources(createArtifacts(settings.stateDir)),
+    resources: joinProviders([artifactResources(createArtifacts(settings.stateDir)), createSnippetResources(options)]),
     version: VERSION,
     onClient: (name) => {
       client = name || UNNAMED_CLIENT;
@@ -65,6 +66,15 @@ export async function serve(options: ServeOptions): Promise<number> {
     await flushed(options.output);
   }, logger);
   return exitCode;
+}
+
+/** Loaded with the first request for resources: with it come commands, which serving does not need. */
+function createSnippetResources({ logger, settings }: CommandContext): ResourceProvider {
+  const load = async (): Promise<ResourceProvider> => {
+    const { readLanguages, Snippets, snippetResources } = await import('../languages/index.ts');
+    return snippetResources(new Snippets(settings.stateDir, () => readLanguages(settings.stateDir)), logger);
+  };
+  return { list: async () => (await load()).list(), read: async (uri) => (await load()).read(uri) };
 }
 
 async function preload(bridge: LazyBridge): Promise<void> {

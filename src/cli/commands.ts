@@ -4,6 +4,7 @@ import { doctorCommand } from '../doctor/index.ts';
 import { execCommand } from '../exec/index.ts';
 import { imageCommand } from '../images/index.ts';
 import { examineRegistrations, installCommand } from '../install/index.ts';
+import { snippetsCommand } from '../languages/index.ts';
 import { serversCommand } from '../manage-servers/index.ts';
 import { examinePackages, packagesCommand } from '../packages/index.ts';
 import { acceptCommand } from '../pins/index.ts';
@@ -24,6 +25,7 @@ export const COMMANDS = [
   sessionsCommand,
   imageCommand,
   packagesCommand,
+  snippetsCommand,
   auditCommand,
   recordCommand,
 ] as const;

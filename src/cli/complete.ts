@@ -1,5 +1,6 @@
 /** `complete`: prints completion candidates for the shell, one per line. Starts no server and reports no errors. */
 
+import { readLanguages, Snippets } from '../languages/index.ts';
 import { readExamples } from '../manage-servers/index.ts';
 import { createPackageLocks } from '../packages/index.ts';
 import type { CommandContext } from '../terminal/command.ts';
@@ -10,6 +11,20 @@ import { createProgram } from './program.ts';
 async function knownPackages(stateDir: string): Promise<string[]> {
   const all = await createPackageLocks(stateDir).all();
   return [...new Set(all.flatMap(({ lock }) => lock.packages.map(({ name }) => name)))].toSorted();
+}
+
+/** Names of snippets, and of languages for `snippets add`. Neither if `languages.json` is invalid. */
+async function snippetNames(stateDir: string): Promise<{ snippets: string[]; languages: string[] }> {
+  try {
+    const languages = await readLanguages(stateDir);
+    const listed = await new Snippets(stateDir, async () => languages).list();
+    return {
+      snippets: listed.map(({ name }) => name).filter(isOffered),
+      languages: languages.all.map(({ name }) => name),
+    };
+  } catch {
+    return { snippets: [], languages: [] };
+  }
 }
 
 export interface CompleteOptions extends CommandContext {
@@ -34,12 +49,21 @@ export async function complete({ shell, words }: CompleteCommand, options: Compl
     await configured.known.ready();
   }
   const packages = words[0] === 'packages' ? await knownPackages(options.settings.stateDir) : [];
+  const ofSnippets =
+    words[0] === 'snippets' ? await snippetNames(options.settings.stateDir) : { snippets: [], languages: [] };
   const toolsOf = (name: string): string[] => {
     const server = configured.known.servers().find((candidate) => candidate.name === name);
     return ((server && configured.known.metadata(server)?.tools) ?? []).map((tool) => tool.name).filter(isOffered);
   };
   const program = createProgram({ settle: () => undefined, show: () => undefined });
-  const candidates = candidatesFor(program, words, { servers, disabledServers, examples, packages, toolsOf });
+  const candidates = candidatesFor(program, words, {
+    servers,
+    disabledServers,
+    examples,
+    packages,
+    ...ofSnippets,
+    toolsOf,
+  });
   writeOut(
     quoteCandidates(candidates, shell)
       .map((word) => `${word}\n`)

@@ -105,6 +105,9 @@ export interface KnownNames {
   readonly examples: readonly string[];
   /** Packages that were installed or added. */
   readonly packages: readonly string[];
+  readonly snippets: readonly string[];
+  /** Languages of snippets. */
+  readonly languages: readonly string[];
   /** Cached tools of a server. */
   readonly toolsOf: (server: string) => readonly string[];
 }
@@ -157,8 +160,13 @@ function wordsAt(command: Command, prefix: string, { option, positionals, known 
   return [...subcommands, ...(argument?.argChoices ?? namesFor(argument?.name(), command.name(), positionals, known))];
 }
 
-function valuesFor(option: string | undefined, { examples, servers }: KnownNames): readonly string[] {
-  return option === '--server' ? servers : option === '--example' ? examples : [];
+function valuesFor(option: string | undefined, { examples, languages, servers }: KnownNames): readonly string[] {
+  const values = new Map([
+    ['--server', servers],
+    ['--example', examples],
+    ['--language', languages],
+  ]);
+  return values.get(option ?? '') ?? [];
 }
 
 /** Tools are those of the server named before them. */
@@ -166,10 +174,13 @@ function namesFor(
   argument: string | undefined,
   command: string,
   [server = '']: readonly string[],
-  { disabledServers, packages, servers, toolsOf }: KnownNames,
+  { disabledServers, packages, servers, snippets, toolsOf }: KnownNames,
 ): readonly string[] {
   if (argument === 'package') {
     return packages;
+  }
+  if (argument === 'snippet') {
+    return snippets;
   }
   if (argument === 'tool') {
     return toolsOf(server);

@@ -20,6 +20,24 @@ export interface ResourceProvider {
   read(uri: string): Promise<TextResourceContents | BlobResourceContents | undefined>;
 }
 
+/** The resources of several features as one provider. */
+export function joinProviders(providers: readonly ResourceProvider[]): ResourceProvider {
+  return {
+    async list() {
+      return (await Promise.all(providers.map((provider) => provider.list()))).flat();
+    },
+    async read(uri) {
+      for (const provider of providers) {
+        const contents = await provider.read(uri);
+        if (contents !== undefined) {
+          return contents;
+        }
+      }
+      return undefined;
+    },
+  };
+}
+
 export interface ResourceOptions {
   readonly bridge: LazyBridge;
   readonly resources: ResourceProvider;

@@ -31,15 +31,15 @@ const MAX_REASON_CHARS = 200;
 
 const HOUR_MS = 3_600_000;
 /** The longest deadline of a cell. Chosen: a day. */
-const MAX_TIMEOUT_MS = 24 * HOUR_MS;
+export const MAX_TIMEOUT_MS = 24 * HOUR_MS;
 /** Beyond 2^31-1 ms, which is 24.8 days, `setTimeout` fires immediately. */
 const MAX_IDLE_MS = 24 * 24 * HOUR_MS;
 /** Chosen: an idle kernel needs about 25 MB, and with less memory it cannot even start. */
-const MIN_MEMORY_BYTES = 32 * 1024 ** 2;
+export const MIN_MEMORY_BYTES = 32 * 1024 ** 2;
 /** Chosen: the supervisor, the worker, its reader thread and a few children. */
-const MIN_PIDS = 8;
+export const MIN_PIDS = 8;
 /** The largest pid on 64-bit Linux. */
-const MAX_PIDS = 4_194_304;
+export const MAX_PIDS = 4_194_304;
 /** Chosen: less has no room for a traceback. */
 const MIN_SHOWN_CHARS = 1_000;
 /** Everything that the kernel keeps of one stream; there is never more to show. */

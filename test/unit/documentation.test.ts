@@ -188,6 +188,7 @@ describe('samples', () => {
     'docs/internals/gallery.md': [/python|text/, 'test/e2e/gallery.test.ts'],
     'docs/policy.md': [/json|python|text|console/, 'test/e2e/policy-docs.test.ts'],
     'docs/audit.md': [/jsonl/, 'test/e2e/audit.test.ts'],
+    'docs/snippets.md': [/json/, 'test/unit/languages/languages-file.test.ts'],
     'docs/internals/elicitation.md': [/json/, 'test/e2e/asking.test.ts'],
   };
   /** Samples that no test runs, by their beginning, and why. */

@@ -11,6 +11,8 @@ const complete = (line: string) =>
     disabledServers: ['off'],
     examples: ['everything'],
     packages: ['numpy', 'pandas'],
+    snippets: ['hello', 'report'],
+    languages: ['go', 'javascript'],
     toolsOf: (server) => [`tool-of-${server}`],
   });
 
@@ -36,6 +38,13 @@ test.each([
   ['packages show p', ['pandas']],
   ['packages remove pandas n', ['numpy']],
   ['packages add p', []],
+  ['sn', ['snippets']],
+  ['snippets r', ['rm']],
+  ['snippets show h', ['hello']],
+  ['snippets rm hello r', ['report']],
+  ['snippets add h', []],
+  ['snippets add name --language g', ['go']],
+  ['import --d', ['--dry-run']],
   ['exec --ser', ['--server']],
   ['install cur', ['cursor']],
   ['install cursor ze', ['zed']],

@@ -74,8 +74,8 @@ describe('which files', () => {
     ]);
   });
 
-  it('ignores hidden files, other extensions, folders and policy.json', () => {
-    for (const name of ['.hidden.json', 'a.json.bak', 'policy.json', 'notes.md']) {
+  it('ignores hidden files, other extensions, folders, policy.json and languages.json', () => {
+    for (const name of ['.hidden.json', 'a.json.bak', 'policy.json', 'languages.json', 'notes.md']) {
       put(name, file({ [name]: server() }));
     }
     mkdirSync(join(stateDir, 'folder.json'));
