@@ -128,6 +128,7 @@ const FEATURES: readonly Layer[] = [
   feature('exec', 'running a cell from the shell'),
   feature('images', 'images for sandboxes'),
   feature('install', 'registering the bridge with clients'),
+  feature('languages', 'programs in other languages, each in a sandbox of its own'),
   feature('manage-servers', 'the commands that show, change, test and call servers'),
   feature('packages', 'installing Python packages for running sessions'),
   feature('pins', 'accepted tool definitions'),

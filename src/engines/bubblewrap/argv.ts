@@ -4,7 +4,7 @@
  */
 import { BridgeError } from '../../base/errors.ts';
 import { type Mount, PACKAGES_FOLDER, type ProgramSandbox, type SandboxLimits } from '../engine.ts';
-import { type HardLimits, OOM_SCORE_ADJUSTMENT, resourceLimits, SHM_BYTES, userAndGroup } from '../process-limits.ts';
+import { dataLimit, type HardLimits, OOM_SCORE_ADJUSTMENT, resourceLimits, SHM_BYTES, userAndGroup } from '../process-limits.ts';
 import type { Interpreter } from './interpreter.ts';
 
 /** Absolute paths of the commands that start a sandbox. Each executes the next one. */
@@ -129,7 +129,8 @@ function limitArguments({ tools, limits, hardLimits, isBuilder, program }: Bubbl
     `--nproc=${processes}:${processes}`,
     '--core=0:0',
     // Of each process; a builder has two, and nothing else can limit a program here. The supervisor of a session counts all of its processes together instead.
-    ...(isBuilder === true || program !== undefined ? [`--data=${limits.memoryBytes}:${limits.memoryBytes}`] : []),
+    ...(isBuilder === true ? [`--data=${limits.memoryBytes}:${limits.memoryBytes}`] : []),
+    ...(program === undefined ? [] : [`--data=${dataLimit(limits)}:${dataLimit(limits)}`]),
     '--',
   ];
 }

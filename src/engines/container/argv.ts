@@ -12,7 +12,7 @@ import {
   type ProgramSandbox,
   type SandboxLimits,
 } from '../engine.ts';
-import { type HardLimits, OOM_SCORE_ADJUSTMENT, resourceLimits, SHM_BYTES, userAndGroup } from '../process-limits.ts';
+import { dataLimit, type HardLimits, OOM_SCORE_ADJUSTMENT, resourceLimits, SHM_BYTES, userAndGroup } from '../process-limits.ts';
 
 /** Options that are the same for every sandbox of an engine. */
 export interface SandboxOptions {
@@ -122,8 +122,9 @@ function programFlags({ limits, program, seccompProfile }: RunRequest): string[]
   if (program === undefined) {
     return [];
   }
+  const dataBytes = dataLimit(limits);
   return [
-    `--ulimit=data=${limits.memoryBytes}:${limits.memoryBytes}`,
+    `--ulimit=data=${dataBytes}:${dataBytes}`,
     ...(seccompProfile === undefined ? [] : [`--security-opt=seccomp=${seccompProfile}`]),
   ];
 }
