@@ -76,7 +76,7 @@ _HELPERS = (
 )
 ASYNC_HELPERS = frozenset({
     "list_servers", "find_servers", "list_tools", "query_tool_docs", "search_tool_docs", "call_tool", "call_tool_raw",
-    "install", "sh",
+    "install", "run", "run_snippet", "sh",
 })  # fmt: skip
 """The helpers that must be awaited."""
 _CLASSES = (

@@ -77,7 +77,8 @@ const DEFAULTS: readonly Language[] = [
     },
     canExecuteFiles: true,
     ...SAME_AS_SESSIONS,
-    // The standard library is compiled in each new sandbox.
+    // The standard library is compiled in each new sandbox, which takes 10 s of two processors.
+    timeoutMs: 120_000,
     memoryBytes: 1024 * MIB,
     workspaceBytes: 512 * MIB,
   },
