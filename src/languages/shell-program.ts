@@ -15,7 +15,7 @@ import { readTar, writeTar } from './tar.ts';
 /**
  * PID 1. It ends everything in the sandbox when the pipe from the host closes, and when the program has ended, so that nothing
  * writes into what follows. `$$` is not 1 only in tests, where these signals would reach the machine. The archive is not read
- * beyond its end, as GNU tar would. Images without tar have Python: those of sessions.
+ * beyond its end, as GNU tar would. The shell itself has no stderr while it waits: it would report signals there. Images without tar have Python: those of sessions.
  */
 const SCRIPT = `marker=$1 size=$2 wants=$3 variables=$4; shift 4
 printf '%s\\n' "$marker"; printf '%s\\n' "$marker" >&2
@@ -34,9 +34,10 @@ exec 3<&0 4<"$input"; rm -f "$input"
 exec 3<&-
 while [ "$variables" -gt 0 ]; do export "$1"; shift; variables=$((variables - 1)); done
 unset BRIDGE_ROOT
-"$@" <&4 4<&-
+exec 5>&2 2>/dev/null
+( exec "$@" <&4 4<&- 2>&5 5>&- )
 code=$?
-exec 4<&-
+exec 4<&- 5>&-
 [ $$ = 1 ] && kill -9 -1 2>/dev/null
 printf '\\n%s %s\\n' "$marker" "$code"
 if [ "$wants" = 1 ]; then cd "$workspace" && pack 2>/dev/null | head -c ${2 * MAX_OUTPUT_FILES_BYTES}; fi
