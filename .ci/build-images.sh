@@ -7,6 +7,7 @@
 #   python:3.14-slim                    like the official image: Python without compiled files
 #   localhost/bridge-python:3.14-pyc    the same with compiled files
 #   localhost/bridge-datascience:3.14   with numpy, pandas, matplotlib, Pillow and openpyxl
+#   node:24-slim, golang:1.26           what programs in other languages run in, in the version that Debian has
 set -euo pipefail
 
 BRIDGE_CI_CACHE=${BRIDGE_CI_CACHE:-/var/tmp/bridge-ci/images}
@@ -14,6 +15,7 @@ ROOTLESS_USER=bridge-ci
 SUITE=forky
 # Other programs and files of the official image that code in a sandbox may use.
 SLIM_PACKAGES=python3,python3.14,libc-bin,tzdata,base-files,base-passwd,dash,bash,coreutils,grep,sed,findutils,debianutils
+BASE_PACKAGES=libc-bin,tzdata,base-files,base-passwd,dash,bash,coreutils,grep,sed,findutils,debianutils,tar
 DATASCIENCE_PACKAGES=$SLIM_PACKAGES,python3-numpy,python3-pandas,python3-matplotlib,python3-pil,python3-openpyxl
 
 say() { printf 'build-images: %s\n' "$*"; }
@@ -40,6 +42,8 @@ build_all() {
   build python-slim --variant=extract --include="$SLIM_PACKAGES" --customize-hook="$users"
   build python-pyc --variant=extract --include="$SLIM_PACKAGES" --customize-hook="$users" \
     --customize-hook='chroot "$1" python3 -m compileall -q /usr/lib/python3.14'
+  build node-slim --variant=extract --include="$BASE_PACKAGES,nodejs" --customize-hook="$users"
+  build golang --variant=extract --include="$BASE_PACKAGES,golang-go" --customize-hook="$users"
   build datascience --variant=apt --include="$DATASCIENCE_PACKAGES" --customize-hook="$users"
 }
 
@@ -83,6 +87,8 @@ for engine in "${engines[@]}"; do
   esac
   # podman finds images of the host `localhost` by their short name, so the default image name works unchanged.
   give "$engine" python-slim "${prefix}python:3.14-slim"
+  give "$engine" node-slim "${prefix}node:24-slim"
+  give "$engine" golang "${prefix}golang:1.26"
   give "$engine" python-pyc localhost/bridge-python:3.14-pyc
   give "$engine" datascience localhost/bridge-datascience:3.14
 done

@@ -25,6 +25,7 @@ const LAZY = [
   'toml-eslint-parser',
   'yaml',
   'diff',
+  'sucrase',
   'yocto-spinner',
   'src/cli/help/error-texts.ts',
 ];

@@ -8,7 +8,7 @@ import { renderAuditRecords } from './generate/audit-records.ts';
 import { renderClientFiles, renderClientSources } from './generate/clients.ts';
 import { renderCommands } from './generate/commands.ts';
 import { renderCasesElsewhere, renderFaultCases, renderGates } from './generate/faults.ts';
-import { renderFilterPrograms } from './generate/filter-programs.ts';
+import { renderFilterPrograms, renderSeccompProfile } from './generate/filter-programs.ts';
 import { renderFrameSchema, renderPolicySchema } from './generate/json-schemas.ts';
 import { renderLayerTable, renderLintRules } from './generate/layers.ts';
 import { replaceGenerated } from './generate/markers.ts';
@@ -26,6 +26,7 @@ import {
 const OUTPUTS: Readonly<Record<string, (current: string) => string | Promise<string>>> = {
   'sandbox-runtime/bridge_kernel/frames.schema.json': renderFrameSchema,
   'src/engines/embedded/filter-programs.ts': renderFilterPrograms,
+  'sandbox-runtime/program-seccomp.json': renderSeccompProfile,
   'docs/internals/protocol.md': (current) =>
     replaceGenerated(current, {
       'frames of the host': () => renderFrames('HostFrame'),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from bridge_kernel.jobs import Jobs
     from bridge_kernel.packages import Packages
+    from bridge_kernel.programs import Run, RunSnippet
     from bridge_kernel.progress import ProgressSender
     from bridge_kernel.servers import Registry
     from bridge_kernel.shell import Shell
@@ -54,6 +55,8 @@ _HELPERS = (
     "call_tool_raw",
     "capability_summary",
     "install",
+    "run",
+    "run_snippet",
     "sh",
     "save_tool",
     "save_artifact",
@@ -73,7 +76,7 @@ _HELPERS = (
 )
 ASYNC_HELPERS = frozenset({
     "list_servers", "find_servers", "list_tools", "query_tool_docs", "search_tool_docs", "call_tool", "call_tool_raw",
-    "install", "sh",
+    "install", "run", "run_snippet", "sh",
 })  # fmt: skip
 """The helpers that must be awaited."""
 _CLASSES = (
@@ -266,6 +269,20 @@ class Runtime(ModuleType):
         from bridge_kernel.shell import Shell
 
         return Shell()
+
+    @property
+    def run(self) -> Run:
+        """Runs programs in other languages, each in a fresh sandbox."""
+        from bridge_kernel.programs import Run
+
+        return Run(self._host)
+
+    @property
+    def run_snippet(self) -> RunSnippet:
+        """Runs stored snippets."""
+        from bridge_kernel.programs import RunSnippet
+
+        return RunSnippet(self._host)
 
     def save_tool(self, func: Callable[..., object] | str) -> str:
         """Saves a function, given as an object or by name, for later sessions; returns a confirmation."""

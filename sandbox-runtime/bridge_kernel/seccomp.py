@@ -210,6 +210,58 @@ def _limit_sockets(socket: int, socketpair: int, setsockopt: int) -> list[Instru
     return program
 
 
+def build_profile() -> dict[str, object]:
+    """The same filter as a profile for podman and docker, for sandboxes in which no supervisor applies it.
+
+    Their libseccomp knows the numbers, refuses foreign architectures, and passes over calls that it does not know.
+    """
+    # One rule for each: runc takes several conditions on one argument as alternatives.
+    known = (*_SOCKET_FAMILIES, _AF_NETLINK)
+    sockets: list[dict[str, object]] = [
+        {"index": 0, "value": family, "valueTwo": 0, "op": "SCMP_CMP_EQ"}
+        for family in range(max(known))
+        if family not in known
+    ]
+    sockets.append({"index": 0, "value": max(known), "valueTwo": 0, "op": "SCMP_CMP_GT"})
+    option = {"index": 1, "value": _SOL_SOCKET, "valueTwo": 0, "op": "SCMP_CMP_EQ"}
+    first_process = {"index": 0, "value": _FIRST_PROCESS, "valueTwo": 0, "op": "SCMP_CMP_EQ"}
+    is_namespace = [
+        {"index": 0, "value": flag, "valueTwo": flag, "op": "SCMP_CMP_MASKED_EQ"}
+        for flag in (1 << bit for bit in range(32))
+        if flag & _CLONE_NEW_ANY
+    ]
+    return {
+        "defaultAction": "SCMP_ACT_ALLOW",
+        "syscalls": [
+            _refused(list(_DENIED), _EPERM),
+            _refused(list(_ATTRIBUTES), _EOPNOTSUPP),
+            _refused(["clone3"], _ENOSYS),
+            *(_refused(["clone"], _EPERM, [flag]) for flag in is_namespace),
+            *(_refused(["socket"], _EAFNOSUPPORT, [family]) for family in sockets),
+            _refused(["socket"], _EAFNOSUPPORT, [
+                {"index": 0, "value": _AF_NETLINK, "valueTwo": 0, "op": "SCMP_CMP_EQ"},
+                {"index": 2, "value": 0, "valueTwo": 0, "op": "SCMP_CMP_NE"},
+            ]),
+            _refused(["socketpair"], _EAFNOSUPPORT, [
+                {"index": 0, "value": _AF_UNIX, "valueTwo": 0, "op": "SCMP_CMP_NE"},
+            ]),
+            *(
+                _refused(["setsockopt"], _EPERM,
+                         [option, {"index": 2, "value": each, "valueTwo": 0, "op": "SCMP_CMP_EQ"}])
+                for each in _SOCKET_PROGRAMS
+            ),
+            _refused(list(_OF_PROCESS), _EPERM, [first_process]),
+        ],
+    }  # fmt: skip
+
+
+def _refused(names: list[str], errno: int, arguments: list[dict[str, object]] | None = None) -> dict[str, object]:
+    rule: dict[str, object] = {"names": names, "action": "SCMP_ACT_ERRNO", "errnoRet": errno}
+    if arguments is not None:
+        rule["args"] = arguments
+    return rule
+
+
 class _FilterInstruction(ctypes.Structure):
     _fields_ = [
         ("code", ctypes.c_ushort),

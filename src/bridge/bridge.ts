@@ -10,6 +10,7 @@ import { toBridgeError } from '../base/errors.ts';
 import { COPY_SHARE, MAX_CHECKPOINT_AGE_MS } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import { PACKAGE_ROOT } from '../base/package.ts';
+import type { ProgramRequest, ProgramResult } from '../base/program.ts';
 import type { Approvals } from '../calls/contract.ts';
 import { createHostCalls } from '../calls/host-calls.ts';
 import { createCallPipeline } from '../calls/tool-calls.ts';
@@ -23,6 +24,7 @@ import {
   readBuilderProgram,
   readPackageIndex,
 } from '../packages/index.ts';
+import { programMethods, readLanguages, runProgram, Snippets } from '../languages/index.ts';
 import { Recording, type Replay } from '../recordings/index.ts';
 import { createSavedTools, type SavedToolsOptions, savedToolMethods } from '../saved-tools/index.ts';
 import { createSecretMask } from '../secrets/index.ts';
@@ -56,12 +58,13 @@ interface CreateOptions extends BridgeOptions {
 
 /** Rejects with `ENGINE_UNAVAILABLE` if no engine is installed; the next cell tries again. */
 export async function createBridge(settings: Settings, logger: Logger, options: CreateOptions = {}): Promise<Bridge> {
-  const { artifacts, checkpoints, dryRun, engine, packages, records, servers, sessions } = await createParts(
+  const { artifacts, checkpoints, dryRun, engine, packages, records, run, servers, sessions } = await createParts(
     settings,
     logger,
     options,
   );
   let hasSwept = false;
+  let hasRunProgram = false;
 
   return {
     async runCell(request) {
@@ -76,13 +79,17 @@ export async function createBridge(settings: Settings, logger: Logger, options: 
       }
       return answer;
     },
+    async runProgram(request, context) {
+      hasRunProgram = true;
+      return run(request, context);
+    },
     describeEngine: async () => (hasSwept ? describeEngine(engine) : undefined),
     listServers: async () => listServers(servers),
     preload: preloadClient,
     preinstall: () => packages.preinstall(),
     async close() {
       await Promise.all([sessions.close(), closeServers(servers)]);
-      const isUsed = hasSwept || settings.preinstall !== undefined;
+      const isUsed = hasSwept || hasRunProgram || settings.preinstall !== undefined;
       const swept = isUsed ? engine.sweep({ own: true }) : 0;
       await Promise.all([artifacts.close(), checkpoints.clear(), records.close(), swept]);
     },
@@ -102,13 +109,28 @@ async function createParts(settings: Settings, logger: Logger, { client, isDryRu
   const calls = makeCalls(approvals, { ...records, dryRun, isDryRun });
   const artifacts = createArtifacts(stateDir);
   const packages = createPackages({ engine, policies: servers.policies, settings, trail });
-  const methods = [...savedToolMethods(savedTools), ...artifactMethods(artifacts), ...packages.methods];
+  const run = programRunner(engine, settings, logger);
+  const methods = [
+    ...savedToolMethods(savedTools),
+    ...artifactMethods(artifacts),
+    ...packages.methods,
+    // Its programs make calls as cells do.
+    ...programMethods({ run, directory: servers.known, handleCall: async (...call) => handleCall(...call) }),
+  ];
+  const handleCall = createHostCalls({
+    pool: servers.pool,
+    directory: servers.known,
+    logger,
+    autoload,
+    calls,
+    methods,
+  });
   const checkpoints = new CheckpointStore(join(stateDir, CHECKPOINTS, options.instanceId), logger, { isOwn: true });
   const sessions = new Sessions({
     engine,
     checkpoints: replay === undefined ? keeperOptions(settings, checkpoints, { logger, client, isDryRun }) : undefined,
     ...(await sessionSettings(settings, logger)),
-    handleCall: createHostCalls({ pool: servers.pool, directory: servers.known, logger, autoload, calls, methods }),
+    handleCall,
     recorder: records.recorder,
     onSandboxEnd: (session) => void artifacts.endSession(session),
     logger,
@@ -116,7 +138,29 @@ async function createParts(settings: Settings, logger: Logger, { client, isDryRu
     startingServers: () => startingServers(servers.pool),
     savedTools: () => savedTools.list(),
   });
-  return { artifacts, checkpoints, dryRun, engine, packages, records, servers, sessions };
+  return { artifacts, checkpoints, dryRun, engine, packages, records, run, servers, sessions };
+}
+
+type RunOptions = Parameters<typeof runProgram>[1];
+
+/** Runs programs with what the settings say; the table of languages is read for each, so that changes apply at once. */
+function programRunner(engine: Engine, settings: Settings, logger: Logger) {
+  const { maxTimeoutSeconds, stateDir, timeoutSeconds } = settings;
+  return async (
+    request: ProgramRequest,
+    call: Pick<RunOptions, 'callTool' | 'onProgress' | 'servers' | 'session' | 'signal'>,
+  ): Promise<ProgramResult> =>
+    runProgram(request, {
+      engine,
+      languages: await readLanguages(stateDir),
+      snippets: new Snippets(stateDir, () => readLanguages(stateDir)),
+      defaultTimeoutMs: timeoutSeconds * 1000,
+      maxTimeoutMs: maxTimeoutSeconds * 1000,
+      limits: limitsOf(settings),
+      env: process.env,
+      logger,
+      ...call,
+    });
 }
 
 /** The servers that code may call, and how calls reach them. */

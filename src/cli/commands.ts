@@ -3,6 +3,7 @@ import { auditCommand } from '../audit/index.ts';
 import { doctorCommand } from '../doctor/index.ts';
 import { execCommand } from '../exec/index.ts';
 import { imageCommand } from '../images/index.ts';
+import { examineLanguages } from '../languages/index.ts';
 import { examineRegistrations, installCommand } from '../install/index.ts';
 import { snippetsCommand } from '../languages/index.ts';
 import { serversCommand } from '../manage-servers/index.ts';
@@ -21,7 +22,7 @@ export const COMMANDS = [
   acceptCommand,
   policyCommand,
   installCommand,
-  doctorCommand([examinePackages, examinePolicies, examineRegistrations]),
+  doctorCommand([examineLanguages, examinePackages, examinePolicies, examineRegistrations]),
   sessionsCommand,
   imageCommand,
   packagesCommand,

@@ -62,6 +62,8 @@ export interface ProgramSandbox {
   readonly image?: string | undefined;
   /** Undefined for those of sessions. */
   readonly limits?: SandboxLimits | undefined;
+  /** Files and folders of this machine that it sees, read-only, on engines whose programs come from this machine. */
+  readonly binds?: readonly string[] | undefined;
   /** Whether files in /workspace and /tmp can be executed: compiled programs. */
   readonly canExecuteFiles?: boolean | undefined;
 }
@@ -169,9 +171,9 @@ export interface Engine {
   /**
    * Fixes problems that an earlier start revealed: pulls the image, or starts a stopped Podman machine. Does nothing if no problem
    * is known. Runs outside the deadline of any cell. Concurrent callers share one attempt. Rejects with `ENGINE_FAILED` or
-   * `ENGINE_UNAVAILABLE`.
+   * `ENGINE_UNAVAILABLE`. With `program`, it prepares for the sandbox of that program, which may need another image.
    */
-  prepare(onProgress: (progress: PrepareProgress) => void): Promise<void>;
+  prepare(onProgress: (progress: PrepareProgress) => void, program?: ProgramSandbox): Promise<void>;
   /**
    * Starts a sandbox without waiting for the program inside. Rejects with `ENGINE_UNAVAILABLE` if the engine's command cannot be
    * run. If the engine fails later, `exited` resolves early; pass it to `explainStartFailure`.

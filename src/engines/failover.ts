@@ -12,6 +12,7 @@ import {
   type Engine,
   type EngineName,
   type PrepareProgress,
+  type ProgramSandbox,
   type Refusal,
   type Sandbox,
   type SandboxExit,
@@ -96,6 +97,10 @@ class FailoverEngine implements Engine {
     return this.#current.canBuild === true;
   }
 
+  get programs(): Engine['programs'] {
+    return this.#current.programs;
+  }
+
   get wheelsFor(): string | undefined {
     return this.#current.wheelsFor;
   }
@@ -109,8 +114,19 @@ class FailoverEngine implements Engine {
     return [...this.#refusals, ...this.#absent].filter(({ engine }) => isBefore(engine, this.name)).toSorted(inOrder);
   }
 
-  async prepare(onProgress: (progress: PrepareProgress) => void): Promise<void> {
-    await this.#attempt((engine) => engine.prepare(onProgress));
+  async prepare(onProgress: (progress: PrepareProgress) => void, program?: ProgramSandbox): Promise<void> {
+    if (program === undefined) {
+      await this.#attempt((engine) => engine.prepare(onProgress));
+      return;
+    }
+    const engine = this.#current;
+    try {
+      await engine.prepare(onProgress, program);
+    } catch (error) {
+      // The image of one program is no reason to run sessions on another engine.
+      const failure = toBridgeError(error);
+      throw isPullFailure(failure) ? failure : this.#refuse(engine, failure);
+    }
   }
 
   async start(request: StartRequest): Promise<Sandbox> {

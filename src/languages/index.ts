@@ -1,5 +1,8 @@
 /** Programs in other languages, and snippets: programs that people have stored. */
 export { snippetsCommand } from './command.ts';
+export { examineLanguages } from './doctor-check.ts';
 export { readLanguages } from './languages-file.ts';
+export { programMethods } from './methods.ts';
 export { snippetResources } from './resources.ts';
+export { runProgram } from './run-program.ts';
 export { Snippets } from './snippets.ts';

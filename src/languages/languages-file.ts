@@ -110,8 +110,14 @@ const DEFAULTS: readonly Language[] = [
       GOTELEMETRY: 'off',
       GOCACHE: '/tmp/go-cache',
       GOPATH: '/tmp/go',
+      GOTMPDIR: '/tmp',
+      CGO_ENABLED: '0',
     },
     canExecuteFiles: true,
+    // The standard library is compiled in each new sandbox, which takes 10 s of two processors.
+    timeoutMs: 120_000,
+    memoryBytes: 1024 ** 3,
+    workspaceBytes: 512 * 1024 ** 2,
   },
   {
     ...OF_SESSIONS,

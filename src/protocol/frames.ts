@@ -216,6 +216,7 @@ export const CALL_METHODS = [
   'search_tool_docs',
   'tool_specs',
   'stubs',
+  'run_program',
   'save_tool',
   'save_artifact',
   'load_artifact',

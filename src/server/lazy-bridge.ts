@@ -3,11 +3,15 @@
  * `initialize` and `tools/list` are answered before any of it is loaded.
  */
 import type { CellAnswer, CellRequest } from '../base/cell.ts';
+import type { CancelSignal } from '../base/cancel.ts';
 import type { BridgeError } from '../base/errors.ts';
+import type { ProgramRequest, ProgramResult } from '../base/program.ts';
 
 export interface Bridge {
   /** Runs one cell. May reject with a `BridgeError`; a failure of the user's code is an answer. */
   runCell(request: CellRequest): Promise<CellAnswer>;
+  /** Runs a program in a sandbox of its own. Rejects with a `BridgeError`; a program that fails is a result. */
+  runProgram(request: ProgramRequest, context: ProgramContext): Promise<ProgramResult>;
   /** Reads the configured servers as of now; starts none. */
   listServers(): Promise<ServerNames>;
   /** What runs sessions, which engines were refused and what Python lacks there; undefined before the first cell. Starts nothing. */
@@ -18,6 +22,14 @@ export interface Bridge {
   preinstall(): Promise<void>;
   /** Ends every session and server. Running cells are answered first. */
   close(): Promise<void>;
+}
+
+export interface ProgramContext {
+  readonly signal?: CancelSignal | undefined;
+  /** What the run waits for before it starts. */
+  readonly onProgress?: ((progress: { readonly message: string; readonly percent?: number | undefined }) => void) | undefined;
+  /** Name of the session, for the label of the sandbox. */
+  readonly session?: string | undefined;
 }
 
 /** The configured servers at one moment. */

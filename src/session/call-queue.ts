@@ -31,6 +31,7 @@ const FOR_SERVERS: ReadonlySet<string> = new Set([
   'read_resource',
   'list_prompts',
   'get_prompt',
+  'run_program',
   'start_job',
   'reset',
 ]);

@@ -3,8 +3,8 @@
  * contains only what is named here. Tested with bubblewrap 0.8.0, as root and as an ordinary user.
  */
 import { BridgeError } from '../../base/errors.ts';
-import { type Mount, PACKAGES_FOLDER, type SandboxLimits } from '../engine.ts';
-import { type HardLimits, OOM_SCORE_ADJUSTMENT, resourceLimits, SHM_BYTES, userAndGroup } from '../process-limits.ts';
+import { type Mount, PACKAGES_FOLDER, type ProgramSandbox, type SandboxLimits } from '../engine.ts';
+import { dataLimit, type HardLimits, OOM_SCORE_ADJUSTMENT, resourceLimits, SHM_BYTES, userAndGroup } from '../process-limits.ts';
 import type { Interpreter } from './interpreter.ts';
 
 /** Absolute paths of the commands that start a sandbox. Each executes the next one. */
@@ -38,8 +38,11 @@ export interface BubblewrapRequest {
   /** See `StartRequest`. */
   readonly isBuilder?: boolean | undefined;
   readonly isOffline?: boolean | undefined;
-  /** Whether bwrap reads a system-call filter from `FILTER_DESCRIPTOR`: a builder has no supervisor that applies one. */
+  readonly program?: ProgramSandbox | undefined;
+  /** Whether bwrap reads a system-call filter from `FILTER_DESCRIPTOR`: builders and programs have no supervisor that applies one. */
   readonly hasFilter?: boolean | undefined;
+  /** Whether the Linux kernel counts processes by user namespace (5.14 or newer). */
+  readonly countsProcesses?: boolean | undefined;
   /** Program and arguments of PID 1; `python3` stands for the interpreter. */
   readonly command: readonly string[];
   readonly hardLimits?: HardLimits | undefined;
@@ -63,7 +66,8 @@ const NETWORK_FILES = [
 ];
 
 /** The program and its arguments. Throws `CONFIG_INVALID` if `user` is invalid. */
-export function buildBubblewrapCommand(request: BubblewrapRequest): string[] {
+export function buildBubblewrapCommand(given: BubblewrapRequest): string[] {
+  const request = given.program === undefined ? given : ofProgram(given, given.program);
   const { tools, limits, interpreter, command } = request;
   const [program = '', ...programArguments] = command;
   return [
@@ -77,6 +81,7 @@ export function buildBubblewrapCommand(request: BubblewrapRequest): string[] {
     ...(request.isBuilder === true ? networkArguments() : (request.mounts ?? []).flatMap(mountArguments)),
     ...storeArguments(request),
     ...(interpreter.prefix === undefined ? [] : ['--ro-bind', interpreter.prefix, interpreter.prefix]),
+    ...(request.program?.binds ?? []).flatMap((path) => ['--ro-bind', path, path]),
     '--chdir',
     '/workspace',
     // Last, because nothing can be mounted afterwards.
@@ -91,6 +96,17 @@ export function buildBubblewrapCommand(request: BubblewrapRequest): string[] {
   ];
 }
 
+/** What a program has instead of what a session has: neither folders of the user nor packages. */
+function ofProgram(request: BubblewrapRequest, { limits }: ProgramSandbox): BubblewrapRequest {
+  const own = limits ?? request.limits;
+  return { ...request, limits: own, mounts: undefined, packages: undefined, command: limited(request, own) };
+}
+
+/** Inside the sandbox, in whose user namespace only its own processes count. A limit from outside would count all of the user. */
+function limited({ command, countsProcesses, tools }: BubblewrapRequest, { pids }: SandboxLimits): readonly string[] {
+  return countsProcesses === true ? [tools.prlimit, `--nproc=${pids}:${pids}`, '--', ...command] : command;
+}
+
 /** The start of the command line if the bridge runs as root: switches to the sandbox's user, without groups. */
 export function launcher({ tools, user }: Pick<BubblewrapRequest, 'tools' | 'user'>): string[] {
   if (!/^\d{1,10}(:\d{1,10})?$/.test(user)) {
@@ -102,7 +118,7 @@ export function launcher({ tools, user }: Pick<BubblewrapRequest, 'tools' | 'use
   return tools.setpriv === undefined ? [] : [tools.setpriv, `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '--'];
 }
 
-function limitArguments({ tools, limits, hardLimits, isBuilder }: BubblewrapRequest): string[] {
+function limitArguments({ tools, limits, hardLimits, isBuilder, program }: BubblewrapRequest): string[] {
   const { openFiles, processes } = resourceLimits(limits.pids, hardLimits);
   return [
     tools.choom,
@@ -112,13 +128,14 @@ function limitArguments({ tools, limits, hardLimits, isBuilder }: BubblewrapRequ
     `--nofile=${openFiles}:${openFiles}`,
     `--nproc=${processes}:${processes}`,
     '--core=0:0',
-    // Of each process; a builder has two. The supervisor of a session counts all of its processes together instead.
+    // Of each process; a builder has two, and nothing else can limit a program here. The supervisor of a session counts all of its processes together instead.
     ...(isBuilder === true ? [`--data=${limits.memoryBytes}:${limits.memoryBytes}`] : []),
+    ...(program === undefined ? [] : [`--data=${dataLimit(limits)}:${dataLimit(limits)}`]),
     '--',
   ];
 }
 
-function namespaceArguments({ isBuilder, isOffline, name, user }: BubblewrapRequest): string[] {
+function namespaceArguments({ isBuilder, isOffline, name, program, user }: BubblewrapRequest): string[] {
   const [uid, gid] = userAndGroup(user);
   const hasNetwork = isBuilder === true && isOffline !== true;
   const namespaces = ['user', 'pid', ...(hasNetwork ? [] : ['net']), 'ipc', 'uts', 'cgroup'];
@@ -138,7 +155,7 @@ function namespaceArguments({ isBuilder, isOffline, name, user }: BubblewrapRequ
     '--cap-drop',
     'ALL',
     // For the supervisor, which mounts what bubblewrap cannot and then drops both (`mounts.py`).
-    ...(isBuilder === true ? [] : ['--cap-add', 'CAP_SYS_ADMIN', '--cap-add', 'CAP_SETPCAP']),
+    ...(isBuilder === true || program !== undefined ? [] : ['--cap-add', 'CAP_SYS_ADMIN', '--cap-add', 'CAP_SETPCAP']),
     '--clearenv',
     // Has no effect except that `ps` on the host shows the name; bubblewrap has no option for a name.
     '--unsetenv',

@@ -4,7 +4,7 @@
  */
 import { lstatSync, readlinkSync } from 'node:fs';
 import { chown } from 'node:fs/promises';
-import { homedir, userInfo } from 'node:os';
+import { homedir, release, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { BridgeError, messageOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
@@ -72,8 +72,11 @@ class BubblewrapEngine implements Engine {
   readonly isolation =
     "the host's Python in separate Linux namespaces, with read access to the host's /usr and without cgroups";
   readonly canBuild: boolean;
+  readonly programs = 'machine';
   readonly #options: BubblewrapOptions;
   readonly #running = new RunningSandboxes();
+  /** What sandboxes of programs run. */
+  readonly #programs = new WeakMap<Sandbox, string>();
   #parts: Promise<Pick<BubblewrapRequest, 'tools' | 'interpreter' | 'folders'>> | undefined;
   #startedCount = 0;
 
@@ -93,16 +96,18 @@ class BubblewrapEngine implements Engine {
     this.#startedCount += 1;
     const name = `mcp-bridge-${instanceId}-${this.#startedCount}`;
     const hardLimits = readHardLimits();
-    const filter = request.isBuilder === true ? systemCallFilter(process.arch) : undefined;
+    const filter = filterFor(request);
     const command = buildBubblewrapCommand({
       ...parts,
       name,
       limits,
       user,
       mounts,
-      packages: await this.#packageFolder(request.isBuilder === true),
+      packages: request.program === undefined ? await this.#packageFolder(request.isBuilder === true) : undefined,
       isBuilder: request.isBuilder,
       isOffline: request.isOffline,
+      program: request.program,
+      countsProcesses: countsProcesses(release()),
       hardLimits,
       hasFilter: filter !== undefined,
       command: request.command,
@@ -113,13 +118,16 @@ class BubblewrapEngine implements Engine {
     // There is nothing to remove: the sandbox ends with its bwrap process.
     const sandbox = createSandbox(name, child, async () => undefined);
     this.#running.add(sandbox);
+    if (request.program !== undefined) {
+      this.#programs.set(sandbox, request.command[0] ?? '');
+    }
     return sandbox;
   }
 
-  explainStartFailure(_sandbox: Sandbox, exit: SandboxExit, stderrTail: string): BridgeError {
+  explainStartFailure(sandbox: Sandbox, exit: SandboxExit, stderrTail: string): BridgeError {
     // The tools or the interpreter may have been removed since they were found.
     this.#parts = undefined;
-    return bubblewrapStartError(exit, stderrTail, readNamespaceSettings());
+    return bubblewrapStartError(exit, stderrTail, readNamespaceSettings(), this.#programs.get(sandbox));
   }
 
   async sweep(options?: SweepOptions): Promise<number> {
@@ -161,6 +169,20 @@ class BubblewrapEngine implements Engine {
     const interpreter = systemInterpreter() ?? (await askInterpreters(env, launcher({ tools, user })));
     return { tools, interpreter, folders: findSystemFolders() };
   }
+}
+
+/** The filter that bwrap applies. In a session the supervisor does. */
+function filterFor({ isBuilder, program }: StartRequest): Uint8Array | undefined {
+  if (program !== undefined) {
+    return systemCallFilter(process.arch, false);
+  }
+  return isBuilder === true ? systemCallFilter(process.arch) : undefined;
+}
+
+/** Whether this version of the Linux kernel counts processes by user namespace. */
+export function countsProcesses(version: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  return major > 5 || (major === 5 && minor >= 14);
 }
 
 /** Throws `ENGINE_UNAVAILABLE` naming a missing command. */

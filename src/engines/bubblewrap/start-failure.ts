@@ -15,9 +15,19 @@ const FORBIDDEN =
 const NO_MOUNTS = /a new mount namespace|with noexec|masking \/proc/;
 const OLD = /unknown option (--[a-z-]+)/i;
 const NO_PROGRAM = /execvp (\S+): /i;
+/** Reported by prlimit, which starts programs. */
+const NOT_EXECUTED = /prlimit: failed to execute/;
 
-/** The error for a sandbox that ended before anything ran in it: `ENGINE_UNAVAILABLE` or `ENGINE_FAILED`. */
-export function bubblewrapStartError(exit: SandboxExit, stderrTail: string, settings: NamespaceSettings): BridgeError {
+/**
+ * The error for a sandbox that ended before anything ran in it: `ENGINE_UNAVAILABLE` or `ENGINE_FAILED`; for a program that this
+ * machine does not have, `IMAGE_UNSUITABLE`. `program` is what the sandbox of a program runs.
+ */
+export function bubblewrapStartError(
+  exit: SandboxExit,
+  stderrTail: string,
+  settings: NamespaceSettings,
+  program?: string,
+): BridgeError {
   const detail = summarizeStderr(stderrTail) || NO_ERROR_OUTPUT;
   const data = {
     engine: 'bubblewrap',
@@ -36,6 +46,10 @@ export function bubblewrapStartError(exit: SandboxExit, stderrTail: string, sett
   }
   if (OLD.test(stderrTail)) {
     return error('ENGINE_UNAVAILABLE', `bubblewrap is too old: ${detail}`, 'Install bubblewrap 0.8 or newer.');
+  }
+  if (program !== undefined && (NO_PROGRAM.test(stderrTail) || NOT_EXECUTED.test(stderrTail))) {
+    const hint = `Install it where the user of the sandbox can run it, or ${OTHER_ENGINE}.`;
+    return error('IMAGE_UNSUITABLE', `bubblewrap cannot run ${program}: ${detail}`, hint);
   }
   if (NO_PROGRAM.test(stderrTail)) {
     const hint = `Install Python 3.10 or newer as /usr/bin/python3, or ${OTHER_ENGINE}.`;

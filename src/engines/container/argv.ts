@@ -4,8 +4,15 @@
  * remote) and with docker 28 on daemon 20.10. All flags together add no measurable time.
  */
 import { BridgeError } from '../../base/errors.ts';
-import { type EngineName, type Mount, PACKAGES_FOLDER, type PackageStore, type SandboxLimits } from '../engine.ts';
-import { type HardLimits, OOM_SCORE_ADJUSTMENT, resourceLimits, SHM_BYTES, userAndGroup } from '../process-limits.ts';
+import {
+  type EngineName,
+  type Mount,
+  PACKAGES_FOLDER,
+  type PackageStore,
+  type ProgramSandbox,
+  type SandboxLimits,
+} from '../engine.ts';
+import { dataLimit, type HardLimits, OOM_SCORE_ADJUSTMENT, resourceLimits, SHM_BYTES, userAndGroup } from '../process-limits.ts';
 
 /** Options that are the same for every sandbox of an engine. */
 export interface SandboxOptions {
@@ -32,6 +39,9 @@ export interface RunRequest extends SandboxOptions {
   /** See `StartRequest`. */
   readonly isBuilder?: boolean | undefined;
   readonly isOffline?: boolean | undefined;
+  readonly program?: ProgramSandbox | undefined;
+  /** File with the system-call filter of programs, on the machine of the engine's command; undefined if the engine reads its own. */
+  readonly seccompProfile?: string | undefined;
   /** Flags that this engine refused earlier. Only those in `OMITTABLE_FLAGS` are omitted. */
   readonly omit?: ReadonlySet<string> | undefined;
   /** The upper bound of what a container can get. */
@@ -60,7 +70,8 @@ export const OMITTABLE_FLAGS: Readonly<Record<string, string>> = {
 const PROXY_VARIABLES = ['HTTP_PROXY', 'HTTPS_PROXY', 'FTP_PROXY', 'NO_PROXY', 'ALL_PROXY'];
 
 /** The arguments that start one sandbox. Throws `CONFIG_INVALID` naming an invalid value. */
-export function buildRunArguments(request: RunRequest): string[] {
+export function buildRunArguments(given: RunRequest): string[] {
+  const request = given.program === undefined ? given : ofProgram(given, given.program);
   checkOptions(request);
   checkPattern('name', request.name, /^[a-z0-9][a-z0-9-]*$/);
   const [program = '', ...programArguments] = request.command;
@@ -78,6 +89,7 @@ export function buildRunArguments(request: RunRequest): string[] {
     ...endingFlags(),
     ...(isPodman ? podmanFlags(request, mounts) : proxyFlags()),
     ...environmentFlags(),
+    ...programFlags(request),
   ];
   return [
     ...(isPodman ? runtime : []),
@@ -88,6 +100,32 @@ export function buildRunArguments(request: RunRequest): string[] {
     program,
     request.image,
     ...programArguments,
+  ];
+}
+
+/** What a program has instead of what a session has: neither folders of the user nor packages. */
+function ofProgram(request: RunRequest, { image, limits }: ProgramSandbox): RunRequest {
+  return {
+    ...request,
+    image: image ?? request.image,
+    limits: limits ?? request.limits,
+    mounts: undefined,
+    packages: undefined,
+  };
+}
+
+/**
+ * What the supervisor does in a session. The limit of memory counts for each process, so that it also holds, as far as it can,
+ * where the engine has no cgroup.
+ */
+function programFlags({ limits, program, seccompProfile }: RunRequest): string[] {
+  if (program === undefined) {
+    return [];
+  }
+  const dataBytes = dataLimit(limits);
+  return [
+    `--ulimit=data=${dataBytes}:${dataBytes}`,
+    ...(seccompProfile === undefined ? [] : [`--security-opt=seccomp=${seccompProfile}`]),
   ];
 }
 
@@ -134,9 +172,9 @@ function isolationFlags({ isBuilder, isOffline, packages, user }: RunRequest): s
   ];
 }
 
-function fileSystemFlags({ engine, limits, user }: RunRequest): string[] {
+function fileSystemFlags({ engine, limits, program, user }: RunRequest): string[] {
   // `noexec` is only hygiene: memfd_create bypasses it.
-  const options = `rw,noexec,nosuid,nodev,mode=1777,${ownerOptions(engine, user)}`;
+  const options = `rw,${program?.canExecuteFiles === true ? 'exec' : 'noexec'},nosuid,nodev,mode=1777,${ownerOptions(engine, user)}`;
   return [
     '--read-only',
     `--tmpfs=/tmp:${options},size=${limits.tmpBytes}`,

@@ -5,9 +5,11 @@
  * (measured). A failed start is explained afterwards, and the next attempt uses what was learned.
  */
 import { setTimeout as wait } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { BridgeError, messageOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { currentOwner } from '../../base/owner.ts';
+import { PACKAGE_ROOT } from '../../base/package.ts';
 import { endTree, hasEnded } from '../../base/process-tree.ts';
 import { type EngineCommand, hasSpoken, openPipe, type PipeProcess, runEngineCommand } from '../client.ts';
 import { clientEnvironment, type Environment } from '../client-env.ts';
@@ -16,6 +18,7 @@ import type {
   EngineFact,
   EngineName,
   ListedSandbox,
+  ProgramSandbox,
   Sandbox,
   SandboxExit,
   StartRequest,
@@ -26,6 +29,7 @@ import { createSandbox } from '../sandbox.ts';
 import { buildRunArguments, checkOptions, type SandboxOptions } from './argv.ts';
 import { examineContainerEngine } from './examine.ts';
 import { INSTANCE_LABEL, writeLabels } from './labels.ts';
+import { isRemote } from './machine.ts';
 import { createPreparation, type Preparation, type ProgressListener } from './preparation.ts';
 import { pullImage } from './pull.ts';
 import { classifyStartFailure, type StartFailure, startError } from './start-failure.ts';
@@ -63,6 +67,8 @@ export interface Dialect {
   readonly examineHost?: ((command: EngineCommand, memoryBytes: number) => Promise<EngineFact[]>) | undefined;
 }
 
+/** The filter of programs, which have no supervisor that applies it. */
+const SECCOMP_PROFILE = fileURLToPath(new URL('sandbox-runtime/program-seccomp.json', PACKAGE_ROOT));
 /** If a sandbox prints nothing for this long, the bridge checks whether the engine answers at all. */
 const SILENCE_MS = 1_000;
 /** How long that answer may take. Together with the silence, an engine that hangs is reported within 5 s. */
@@ -83,10 +89,15 @@ class ContainerEngine implements Engine {
   readonly description: string;
   readonly isolation = 'a container';
   readonly canBuild: boolean;
+  readonly programs = 'images';
   readonly #dialect: Dialect;
   readonly #options: ContainerEngineOptions;
   readonly #command: EngineCommand;
   readonly #preparation: Preparation;
+  /** Of images that only programs use. A session does not wait for them. */
+  readonly #preparationOf = new Map<string, Preparation>();
+  /** The image of each sandbox of a program. */
+  readonly #imageOf = new WeakMap<Sandbox, { readonly image: string; readonly command: string }>();
   readonly #owner = currentOwner();
   readonly #omittedFlags = new Set<string>();
   /** Sandboxes whose engine did not answer. */
@@ -100,19 +111,11 @@ class ContainerEngine implements Engine {
     this.#dialect = dialect;
     this.#options = options;
     this.#command = { executable: options.executable ?? dialect.name, env: clientEnvironment(options.env) };
-    const { revive } = dialect;
-    const { logger, pullPolicy } = options;
-    this.#preparation = createPreparation(
-      {
-        ...(revive === undefined ? {} : { unreachable: (onProgress) => revive(this.#command, onProgress) }),
-        ...(pullPolicy === 'never' ? {} : { 'image-missing': (onProgress) => this.#pull(onProgress) }),
-      },
-      ({ message }) => logger.info(`${this.name}: ${message}`),
-    );
+    this.#preparation = this.#prepareFor(options.image);
   }
 
-  async prepare(onProgress: ProgressListener): Promise<void> {
-    await this.#preparation.run(onProgress);
+  async prepare(onProgress: ProgressListener, program?: ProgramSandbox): Promise<void> {
+    await this.#preparationFor(program?.image).run(onProgress);
   }
 
   async start(request: StartRequest): Promise<Sandbox> {
@@ -120,6 +123,10 @@ class ContainerEngine implements Engine {
     const name = `mcp-bridge-${this.#options.instanceId}-${this.#startedCount}`;
     const child = await this.#open(this.#runArguments(name, request));
     const sandbox = createSandbox(name, child, () => this.#remove(sandbox, child));
+    if (request.program !== undefined) {
+      const image = request.program.image ?? this.#options.image;
+      this.#imageOf.set(sandbox, { image, command: request.command[0] ?? '' });
+    }
     this.#watchSilence(sandbox, child);
     return sandbox;
   }
@@ -128,13 +135,15 @@ class ContainerEngine implements Engine {
     const failure: StartFailure = this.#unanswered.has(sandbox)
       ? { kind: 'unreachable', detail: `no answer within ${SILENCE_MS + ANSWER_TIMEOUT_MS} ms` }
       : classifyStartFailure(exit, stderrTail);
-    const { image } = this.#options;
+    const program = this.#imageOf.get(sandbox);
+    const image = program?.image ?? this.#options.image;
     const { unreachableHint, forbiddenHint } = this.#dialect;
-    const retryNow = this.#learn(failure);
-    const pullCommand = this.#pullCommand();
+    const retryNow = this.#learn(failure, image);
+    const pullCommand = this.#pullCommand(image);
     return startError(failure, exit, {
       engine: this.name,
       image,
+      program: program?.command,
       pullCommand,
       unreachableHint,
       forbiddenHint,
@@ -196,8 +205,30 @@ class ContainerEngine implements Engine {
     return [...(host ?? []), ...own];
   }
 
+  /** What repairs a start with `image`. */
+  #prepareFor(image: string): Preparation {
+    const { revive } = this.#dialect;
+    const { logger, pullPolicy } = this.#options;
+    return createPreparation(
+      {
+        ...(revive === undefined ? {} : { unreachable: (onProgress) => revive(this.#command, onProgress) }),
+        ...(pullPolicy === 'never' ? {} : { 'image-missing': (onProgress) => this.#pull(image, onProgress) }),
+      },
+      ({ message }) => logger.info(`${this.name}: ${message}`),
+    );
+  }
+
+  #preparationFor(image: string | undefined): Preparation {
+    if (image === undefined || image === this.#options.image) {
+      return this.#preparation;
+    }
+    const known = this.#preparationOf.get(image) ?? this.#prepareFor(image);
+    this.#preparationOf.set(image, known);
+    return known;
+  }
+
   #runArguments(name: string, request: StartRequest): string[] {
-    const { instanceId } = this.#options;
+    const { env, instanceId, platform = process.platform } = this.#options;
     const labels = writeLabels({ instanceId, owner: this.#owner, session: request.session, createdAt: new Date() });
     return buildRunArguments({
       ...this.#options,
@@ -207,6 +238,9 @@ class ContainerEngine implements Engine {
       command: request.command,
       isBuilder: request.isBuilder,
       isOffline: request.isOffline,
+      program: request.program,
+      // A remote podman would read the file on its own machine; docker's command sends it.
+      seccompProfile: this.name === 'podman' && isRemote(platform, env) ? undefined : SECCOMP_PROFILE,
       omit: this.#omittedFlags,
       hardLimits: readHardLimits(),
     });
@@ -267,9 +301,9 @@ class ContainerEngine implements Engine {
   }
 
   /** Remembers what the failure showed. Returns whether the next start may succeed because of it. */
-  #learn(failure: StartFailure): boolean {
+  #learn(failure: StartFailure, image: string): boolean {
     if (failure.kind !== 'flags-refused') {
-      return this.#preparation.note(failure.kind);
+      return this.#preparationFor(image).note(failure.kind);
     }
     const learned = failure.flags.filter((flag) => !this.#omittedFlags.has(flag));
     for (const flag of learned) {
@@ -279,8 +313,8 @@ class ContainerEngine implements Engine {
     return learned.length > 0;
   }
 
-  async #pull(onProgress: ProgressListener): Promise<void> {
-    const { image, env } = this.#options;
+  async #pull(image: string, onProgress: ProgressListener): Promise<void> {
+    const { env } = this.#options;
     // The user may have loaded the image meanwhile, perhaps on a machine without network access.
     const found = await runEngineCommand(this.#command, ['image', 'inspect', image], {
       timeoutMs: INSPECT_TIMEOUT_MS,
@@ -292,7 +326,7 @@ class ContainerEngine implements Engine {
     }
   }
 
-  #pullCommand(): string {
-    return `${this.name} pull ${this.#dialect.pullReference(this.#options.image)}`;
+  #pullCommand(image: string): string {
+    return `${this.name} pull ${this.#dialect.pullReference(image)}`;
   }
 }

@@ -20,6 +20,8 @@ export type StartFailure =
 export interface StartErrorContext {
   readonly engine: EngineName;
   readonly image: string;
+  /** The command that a program starts with; undefined for a session. */
+  readonly program?: string | undefined;
   /** The exact command that pulls the image. */
   readonly pullCommand: string;
   readonly unreachableHint: string;
@@ -101,6 +103,10 @@ export function startError(failure: StartFailure, exit: SandboxExit, context: St
         hint: `Run: ${pullCommand}`,
       });
     case 'python-missing':
+      if (context.program !== undefined) {
+        const hint = 'Name an image that has it in languages.json of the state directory.';
+        return error('IMAGE_UNSUITABLE', `the image ${image} has no ${context.program} on its PATH: ${detail}`, hint);
+      }
       return error(
         'IMAGE_UNSUITABLE',
         `the image ${image} has no python3 on its PATH: ${detail}`,

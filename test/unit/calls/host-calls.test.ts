@@ -10,6 +10,7 @@ import type { ListedTool } from '../../../src/catalog/intake.ts';
 import { type CallableServer, createServerDirectory } from '../../../src/directory/server-directory.ts';
 import { createMetadataSource, type Listing } from '../../../src/directory/server-metadata.ts';
 import { CALL_METHODS } from '../../../src/protocol/frames.ts';
+import { programMethods } from '../../../src/languages/index.ts';
 import { savedToolMethods } from '../../../src/saved-tools/index.ts';
 
 const AT = { session: 'default', generation: 1, cell: 1, call: 1 };
@@ -80,7 +81,11 @@ function setUp({ list, notices, searchWaitMs = 1_000 }: Setup = {}) {
       saved.push(tool);
     },
   };
-  const methods = [...savedToolMethods(savedTools), ...artifactMethods(createArtifacts('/nonexistent'))];
+  const methods = [
+    ...savedToolMethods(savedTools),
+    ...artifactMethods(createArtifacts('/nonexistent')),
+    ...programMethods({ run: unexpected, handleCall: unexpected, directory }),
+  ];
   const handle = createHostCalls({ pool, directory, ...unused, methods, searchWaitMs });
   const ask = (method: string, params: Record<string, unknown> = {}, signal = new AbortController().signal) =>
     handle({ method, params }, { ...AT, loaded: new Set(['files']), signal });
@@ -96,6 +101,10 @@ function setUp({ list, notices, searchWaitMs = 1_000 }: Setup = {}) {
     );
   return { ask, refusal, called, listed, saved };
 }
+
+const unexpected = async (): Promise<never> => {
+  throw new Error('not expected');
+};
 
 test('every method of the protocol has an answer, except those of the session', async () => {
   const { refusal } = setUp();

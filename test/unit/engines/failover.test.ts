@@ -51,6 +51,23 @@ describe('several engines as one', () => {
     expect(engine.name).toBe('docker');
   });
 
+  it('does not change the engine of sessions because of the image of a program', async () => {
+    const noImage = new BridgeError('IMAGE_MISSING', 'podman could not pull', { data: { isPullFailure: true } });
+    const asked: unknown[] = [];
+    const podman: Engine = {
+      ...failingEngine('podman', 'ENGINE_FAILED'),
+      async prepare(_, program) {
+        asked.push(program);
+        throw noImage;
+      },
+    };
+    const engine = createFailoverEngine([podman, failingEngine('docker', 'ENGINE_FAILED')], [], silentLogger);
+    const image = { image: 'node:24-slim' };
+    await expect(engine.prepare(() => undefined, image)).rejects.toBe(noImage);
+    expect(asked).toEqual([image]);
+    expect(engine.name).toBe('podman');
+  });
+
   it('lists every attempt if none is left, and starts over with the first', async () => {
     const engine = createFailoverEngine([failingEngine('podman', 'ENGINE_FAILED')], [absentDocker], silentLogger);
     expect(await startAndExplain(engine)).toMatchObject({

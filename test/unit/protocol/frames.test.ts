@@ -60,6 +60,7 @@ it('has these call methods', () => {
     'search_tool_docs',
     'tool_specs',
     'stubs',
+    'run_program',
     'save_tool',
     'save_artifact',
     'load_artifact',

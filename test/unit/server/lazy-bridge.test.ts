@@ -6,6 +6,7 @@ function countingBridge(failures = 0) {
   const bridge: Bridge = {
     runCell: () => Promise.reject(new Error('not used')),
     listServers: () => Promise.reject(new Error('not used')),
+    runProgram: () => Promise.reject(new Error('not used')),
     describeEngine: async () => 'an engine',
     preload: async () => undefined,
     preinstall: async () => undefined,

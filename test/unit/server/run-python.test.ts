@@ -17,6 +17,7 @@ function front(runCell: Bridge['runCell'], servers = SERVERS): RunPythonOptions 
   const bridge: Bridge = {
     runCell,
     listServers: async () => servers,
+    runProgram: () => Promise.reject(new Error('not used')),
     describeEngine: async () => undefined,
     preload: async () => undefined,
     preinstall: async () => undefined,

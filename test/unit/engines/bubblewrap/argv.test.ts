@@ -37,6 +37,35 @@ describe('the command of a bubblewrap sandbox', () => {
     );
   });
 
+  it('gives a program no capabilities, no folders and no packages, but a filter and limits of its own', () => {
+    const program = { limits: { ...request.limits, pids: 64 }, binds: ['/opt/go'] };
+    const mounts = [{ source: '/srv/out', target: '/out', isWritable: true }];
+    const words = buildBubblewrapCommand({
+      ...request,
+      mounts,
+      packages: '/var/packages',
+      program,
+      hasFilter: true,
+      countsProcesses: true,
+      command: ['sh', '-c', 'true'],
+    });
+    const session = buildBubblewrapCommand(request);
+    expect(words.filter((word) => !session.includes(word))).toEqual([
+      '--nproc=2048:2048',
+      '--data=1610612736:1610612736',
+      '/opt/go',
+      '/opt/go',
+      '--seccomp',
+      '3',
+      '--nproc=64:64',
+      'sh',
+      'true',
+    ]);
+    expect(words.join(' ')).toContain('--ro-bind /opt/go /opt/go --chdir');
+    expect(words.slice(-7)).toEqual(['--', '/usr/bin/prlimit', '--nproc=64:64', '--', 'sh', '-c', 'true']);
+    expect(words).not.toContain('--cap-add');
+  });
+
   it('drops root first, also on the host', () => {
     const tools = { ...request.tools, setpriv: '/usr/bin/setpriv' };
     expect(buildBubblewrapCommand({ ...request, tools, user: '1000' }).slice(0, 6)).toEqual([

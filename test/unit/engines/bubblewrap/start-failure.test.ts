@@ -71,6 +71,14 @@ describe('a failed start of bubblewrap', () => {
     expect(error.hint).toMatch(hint);
   });
 
+  it('names a program that this machine does not have', () => {
+    const said = 'prlimit: failed to execute go: No such file or directory\n';
+    expect(bubblewrapStartError({ exitCode: 127, signal: undefined }, said, open, 'go')).toMatchObject({
+      code: 'IMAGE_UNSUITABLE',
+      message: expect.stringContaining('bubblewrap cannot run go'),
+    });
+  });
+
   it('is quoted if the reason is unknown', () => {
     const error = bubblewrapStartError(exit, 'bwrap: something new\n', open);
     expect(error).toMatchObject({

@@ -135,6 +135,32 @@ describe('arguments of a start', () => {
     expect(offline.filter((flag) => flag.startsWith('--network'))).toEqual(['--network=none']);
   });
 
+  it('gives a program its own image and limits, and neither folders nor packages', () => {
+    const packages = { volume: 'packages', folder: '/unused', network: 'default' as const };
+    const mounts = [{ source: '/srv/out', target: '/out', isWritable: true }];
+    const limits = { ...request.limits, memoryBytes: 1024 * MIB, pids: 64, workspaceBytes: 256 * MIB };
+    const program = { image: 'golang:1.26', limits, canExecuteFiles: true, binds: ['/opt/go'] };
+    const session = buildRunArguments(request);
+    const seccompProfile = '/opt/bridge/program-seccomp.json';
+    const ofProgram = buildRunArguments({ ...request, packages, mounts, program, seccompProfile });
+    const owner = 'U,notmpcopyup';
+    expect(ofProgram.filter((flag) => !session.includes(flag))).toEqual([
+      `--tmpfs=/tmp:rw,exec,nosuid,nodev,mode=1777,${owner},size=67108864`,
+      `--tmpfs=/workspace:rw,exec,nosuid,nodev,mode=1777,${owner},size=268435456`,
+      '--memory=1073741824',
+      '--memory-swap=1073741824',
+      '--pids-limit=64',
+      '--ulimit=nproc=2048:2048',
+      '--ulimit=data=2147483648:2147483648',
+      '--security-opt=seccomp=/opt/bridge/program-seccomp.json',
+      'golang:1.26',
+    ]);
+    expect(session.filter((flag) => !ofProgram.includes(flag))).toHaveLength(7);
+    const plain = buildRunArguments({ ...request, packages, mounts, program: {} });
+    expect(plain.filter((flag) => !session.includes(flag))).toEqual(['--ulimit=data=1610612736:1610612736']);
+    expect(() => buildRunArguments({ ...request, program: { image: '--privileged' } })).toThrow(/image .* is invalid/);
+  });
+
   it('lets the user read what code writes to a mounted folder', () => {
     const writable = { source: '/srv/out', target: '/out', isWritable: true };
     expect(buildRunArguments({ ...request, mounts: [writable] })).toContain('--umask=0022');

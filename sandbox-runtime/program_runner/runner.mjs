@@ -1,0 +1,170 @@
+// PID 1 of a sandbox for JavaScript: writes the files, runs the program as a child process, and passes on its output and its
+// calls as lines of JSON. The first argument is the source of what is loaded before the program. The child reaches only this
+// process, so what it prints is never taken for a line to the host.
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+
+const PIECE_BYTES = 64 * 1024;
+const KEPT_BYTES = 32 * 1024 * 1024;
+const RETURNED_BYTES = 32 * 1024 * 1024;
+const MAX_FILES = 1000;
+const isFirst = process.pid === 1;
+const folder = process.cwd();
+const preload = process.argv[1] ?? '';
+let child;
+let unread = [];
+let dropped = 0;
+
+send({ type: 'started' });
+process.stdin.on('data', (chunk) => {
+  for (let rest = chunk; rest.length > 0; ) {
+    const end = rest.indexOf(10);
+    unread.push(end === -1 ? rest : rest.subarray(0, end));
+    rest = end === -1 ? rest.subarray(rest.length) : rest.subarray(end + 1);
+    if (end !== -1) {
+      const line = Buffer.concat(unread);
+      unread = [];
+      receive(line);
+    }
+  }
+});
+process.stdin.on('end', () => {
+  endAll();
+  process.exit(1);
+});
+
+function receive(line) {
+  if (child === undefined) {
+    run(JSON.parse(line.toString('utf8')));
+  } else if (child.stdio[3].writable) {
+    child.stdio[3].write(Buffer.concat([line, Buffer.from('\n')]));
+  }
+}
+
+function run(job) {
+  const given = new Map();
+  for (const { name, content } of job.files) {
+    const bytes = Buffer.from(content, 'base64');
+    const file = path.join(folder, name);
+    fs.mkdirSync(path.dirname(file), { recursive: true });
+    fs.writeFileSync(file, bytes);
+    given.set(name, bytes);
+  }
+  const flags = ['--no-warnings', '--import', `data:text/javascript;base64,${Buffer.from(preload).toString('base64')}`];
+  child = spawn(process.execPath, [...flags, path.join(folder, job.entry), ...job.args], {
+    cwd: folder,
+    env: { ...process.env, ...job.env },
+    stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+  });
+  for (const pipe of child.stdio) {
+    pipe.on('error', () => undefined);
+  }
+  child.stdin.end(Buffer.from(job.stdin ?? '', 'base64'));
+  pass('stdout', child.stdout);
+  pass('stderr', child.stderr);
+  passCalls(child.stdio[3]);
+  child.on('error', (error) => finish(126, `cannot start the program: ${error.message}\n`));
+  child.on('exit', (code, signal) => {
+    endAll();
+    const exitCode = code ?? 128 + (SIGNALS[signal] ?? 0);
+    const done = () => finish(exitCode, '', job.wants_files === true ? given : undefined);
+    child.once('close', done);
+    // Where this is not PID 1, what the program has left behind may keep its output open.
+    setTimeout(done, 1000).unref();
+  });
+}
+
+const SIGNALS = { SIGHUP: 1, SIGINT: 2, SIGILL: 4, SIGTRAP: 5, SIGABRT: 6, SIGBUS: 7, SIGFPE: 8, SIGKILL: 9, SIGSEGV: 11, SIGPIPE: 13, SIGTERM: 15 };
+
+function pass(stream, pipe) {
+  let room = KEPT_BYTES;
+  pipe.on('data', (chunk) => {
+    const kept = chunk.subarray(0, room);
+    room -= kept.length;
+    dropped += chunk.length - kept.length;
+    let isFull = false;
+    for (let at = 0; at < kept.length; at += PIECE_BYTES) {
+      isFull = !send({ type: 'output', stream, data: kept.subarray(at, at + PIECE_BYTES).toString('base64') });
+    }
+    if (isFull) {
+      pipe.pause();
+      process.stdout.once('drain', () => pipe.resume());
+    }
+  });
+}
+
+function passCalls(pipe) {
+  let text = '';
+  pipe.setEncoding('utf8');
+  pipe.on('data', (chunk) => {
+    const lines = (text + chunk).split('\n');
+    text = lines.pop();
+    for (const line of lines) {
+      try {
+        const { call, server, tool, arguments: given } = JSON.parse(line);
+        send({ type: 'call', call, server, tool, arguments: given });
+      } catch {
+        // The program wrote to the pipe itself.
+      }
+    }
+  });
+}
+
+let isFinished = false;
+
+function finish(exitCode, words, given) {
+  if (isFinished) {
+    return;
+  }
+  isFinished = true;
+  if (words !== '') {
+    send({ type: 'output', stream: 'stderr', data: Buffer.from(words).toString('base64') });
+  }
+  const files = given === undefined ? [] : changed(given);
+  const last = { type: 'exit', exit_code: exitCode, files, dropped_bytes: dropped };
+  process.stdout.write(`${JSON.stringify(last)}\n`, () => process.exit(0));
+}
+
+/** Regular files that are new or have other content. Links are not followed. */
+function changed(given) {
+  const files = [];
+  let room = RETURNED_BYTES;
+  const visit = (inside) => {
+    for (const entry of fs.readdirSync(path.join(folder, inside), { withFileTypes: true })) {
+      const name = inside === '' ? entry.name : `${inside}/${entry.name}`;
+      if (entry.isDirectory()) {
+        visit(name);
+      } else if (entry.isFile() && files.length < MAX_FILES && fs.statSync(path.join(folder, name)).size <= room) {
+        const content = fs.readFileSync(path.join(folder, name));
+        if (given.get(name)?.equals(content) !== true) {
+          room -= content.length;
+          files.push({ name, content: content.toString('base64') });
+        }
+      }
+    }
+  };
+  try {
+    visit('');
+  } catch {
+    // The program took away the right to read one.
+  }
+  return files;
+}
+
+/** Ends what the program has left behind. Only as PID 1: elsewhere the signal would reach other processes. */
+function endAll() {
+  if (isFirst) {
+    try {
+      process.kill(-1, 'SIGKILL');
+    } catch {
+      // There is nothing left.
+    }
+  } else {
+    child?.kill('SIGKILL');
+  }
+}
+
+function send(message) {
+  return process.stdout.write(`${JSON.stringify(message)}\n`);
+}

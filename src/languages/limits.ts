@@ -1,0 +1,28 @@
+/** Limits of programs that no setting changes. */
+
+const MIB = 1024 * 1024;
+
+/** Of each stream. The same as for `runtime.sh`. */
+export const MAX_KEPT_STREAM_BYTES = 32 * MIB;
+/** All files that a program gets, its code and its input included. Chosen: all of it is held in memory. */
+export const MAX_INPUT_BYTES = 64 * MIB;
+/** All files that come back. Chosen: in base64 they travel in one line. */
+export const MAX_OUTPUT_FILES_BYTES = 32 * MIB;
+export const MAX_FILES = 1_000;
+/** Arguments of a program. Chosen. */
+export const MAX_ARGUMENTS = 1_000;
+/** All arguments together: Linux passes at most 128 KiB in one. */
+export const MAX_ARGUMENT_BYTES = 100_000;
+/** A file name with its folders. Chosen: any archive holds it. */
+export const MAX_NAME_BYTES = 240;
+/** Programs of one bridge that run at once; others wait. Chosen: each may use the memory of a session. */
+export const MAX_PROGRAMS_AT_ONCE = 4;
+/** Calls of one program, in all and at once. Chosen: a program runs once, and for minutes at most. */
+export const MAX_CALLS_OF_PROGRAM = 10_000;
+export const MAX_CALLS_OF_PROGRAM_AT_ONCE = 64;
+/** The longest line from a runner, except for its last one. The runner sends pieces of 64 KiB, and calls. */
+export const MAX_RUNNER_LINE_BYTES = 8 * MIB;
+/** The last line has files in base64. */
+export const MAX_LAST_LINE_BYTES = 2 * MAX_OUTPUT_FILES_BYTES;
+/** Lines of output from a runner. Chosen: a program that prints one character at a time stays below. */
+export const MAX_RUNNER_LINES = 2_000_000;

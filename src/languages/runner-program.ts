@@ -1,0 +1,244 @@
+/**
+ * A program that a runner starts, which speaks in lines of JSON: Node in a container or on this machine, or the embedded engine.
+ * Such programs can call servers. Every line is checked, because the sandbox may send anything.
+ */
+import { z } from 'zod';
+import { CancelSource } from '../base/cancel.ts';
+import { BridgeError, toBridgeError } from '../base/errors.ts';
+import { isObject } from '../base/is-object.ts';
+import type { ProgramFile } from '../base/program.ts';
+import type { Sandbox } from '../engines/engine.ts';
+import { stringifyExact } from '../protocol/exact-json.ts';
+import { whyBadName } from './file-names.ts';
+import { KeptOutput } from './kept-output.ts';
+import type { Language } from './languages-file.ts';
+import {
+  MAX_CALLS_OF_PROGRAM,
+  MAX_CALLS_OF_PROGRAM_AT_ONCE,
+  MAX_FILES,
+  MAX_LAST_LINE_BYTES,
+  MAX_OUTPUT_FILES_BYTES,
+  MAX_RUNNER_LINE_BYTES,
+  MAX_RUNNER_LINES,
+} from './limits.ts';
+import type { Program, ProgramEnd } from './program-run.ts';
+
+/** A call that a program makes; names as the program has written them. */
+export interface CallOfProgram {
+  readonly server: string;
+  readonly tool: string;
+  readonly arguments: Record<string, unknown>;
+}
+
+/** Makes the call. Resolves with a plain value; rejects with a `BridgeError`. */
+export type CallFromProgram = (call: CallOfProgram, signal: CancelSource) => Promise<unknown>;
+
+const base64 = z.string().regex(/^[A-Za-z0-9+/]*={0,2}$/);
+const MAX_NAME_CHARS = 1_000;
+const LineSchema = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('started') }),
+  z.strictObject({ type: z.literal('output'), stream: z.enum(['stdout', 'stderr']), data: base64 }),
+  z.strictObject({
+    type: z.literal('call'),
+    call: z.int().nonnegative(),
+    server: z.string().min(1).max(MAX_NAME_CHARS),
+    tool: z.string().min(1).max(MAX_NAME_CHARS),
+    arguments: z.custom<Record<string, unknown>>(isObject, 'expected an object'),
+  }),
+  z.strictObject({
+    type: z.literal('exit'),
+    exit_code: z.int().min(0).max(255),
+    files: z.array(z.strictObject({ name: z.string(), content: base64 })).max(MAX_FILES),
+    dropped_bytes: z.int().nonnegative().optional(),
+  }),
+]);
+type Line = z.output<typeof LineSchema>;
+type LineOf<Type extends Line['type']> = Extract<Line, { type: Type }>;
+
+export interface RunnerJob {
+  readonly language: Language;
+  /** How the runner starts. */
+  readonly command: readonly string[];
+  readonly entry: string;
+  readonly files: readonly ProgramFile[];
+  readonly args: readonly string[];
+  readonly stdin: Uint8Array;
+  readonly wantsFiles: boolean;
+  /** Undefined if programs cannot call servers here. */
+  readonly callTool?: CallFromProgram | undefined;
+  readonly servers: readonly { readonly name: string; readonly alias: string }[];
+}
+
+export function runnerProgram(job: RunnerJob): Program {
+  return { command: job.command, run: (sandbox, onStarted) => new RunnerRun(sandbox, job, onStarted).run() };
+}
+
+class RunnerRun {
+  readonly #sandbox: Sandbox;
+  readonly #job: RunnerJob;
+  readonly #onStarted: () => void;
+  readonly #streams = { stdout: new KeptOutput(), stderr: new KeptOutput() };
+  readonly #ended = new CancelSource();
+  #hasSpoken = false;
+  #lines = 0;
+  #calls = 0;
+  #callsRunning = 0;
+  #last: LineOf<'exit'> | undefined;
+  #violation: string | undefined;
+
+  constructor(sandbox: Sandbox, job: RunnerJob, onStarted: () => void) {
+    this.#onStarted = onStarted;
+    this.#sandbox = sandbox;
+    this.#job = job;
+  }
+
+  async run(): Promise<ProgramEnd> {
+    const { entry, files, args, stdin, wantsFiles, servers, language } = this.#job;
+    let engineSaid = '';
+    this.#sandbox.stderr.on('data', (chunk: Buffer) => {
+      engineSaid = `${engineSaid}${chunk.toString('utf8')}`.slice(-KEPT_CHARS);
+    });
+    splitLines(this.#sandbox.stdout, (line) => this.#takeLine(line));
+    this.#write({
+      type: 'job',
+      entry,
+      files: files.map(({ name, content }) => ({ name, content: Buffer.from(content).toString('base64') })),
+      args,
+      stdin: Buffer.from(stdin).toString('base64'),
+      env: language.env,
+      wants_files: wantsFiles,
+      servers,
+    });
+    const exit = await this.#sandbox.exited;
+    this.#ended.abort();
+    const { stdout, stderr } = this.#streams;
+    stdout.drop(this.#last?.dropped_bytes ?? 0);
+    if (this.#violation !== undefined) {
+      stderr.take(Buffer.from(`[the program was ended: ${this.#violation}]\n`));
+    }
+    return {
+      isStarted: this.#hasSpoken,
+      exitCode: this.#last?.exit_code ?? exit.exitCode,
+      exit,
+      stdout,
+      stderr,
+      engineSaid,
+      files: wantsFiles ? filesOf(this.#last) : [],
+    };
+  }
+
+  /** `undefined` stands for a line that is too long. */
+  #takeLine(bytes: Buffer | undefined): void {
+    if (this.#last !== undefined || this.#violation !== undefined) {
+      return;
+    }
+    const line = bytes === undefined ? undefined : parseLine(bytes);
+    this.#lines += 1;
+    if (line === undefined || this.#lines > MAX_RUNNER_LINES) {
+      this.#end(line === undefined ? 'its runner sent a line that is not valid' : 'it wrote too often');
+      return;
+    }
+    if (!this.#hasSpoken) {
+      this.#hasSpoken = true;
+      this.#onStarted();
+    }
+    if (line.type === 'output') {
+      this.#streams[line.stream].take(Buffer.from(line.data, 'base64'));
+    } else if (line.type === 'call') {
+      void this.#answer(line);
+    } else if (line.type === 'exit') {
+      this.#last = line;
+      // The runner of the embedded engine may wait for the end of its input.
+      this.#sandbox.stdin.end();
+    }
+  }
+
+  #end(why: string): void {
+    this.#violation = why;
+    void this.#sandbox.kill();
+  }
+
+  async #answer({ call, server, tool, arguments: given }: LineOf<'call'>): Promise<void> {
+    this.#calls += 1;
+    try {
+      this.#checkCalls();
+      this.#callsRunning += 1;
+      const value = await this.#make({ server, tool, arguments: given }).finally(() => {
+        this.#callsRunning -= 1;
+      });
+      this.#write({ type: 'answer', call, ok: true, value: value ?? null });
+    } catch (error) {
+      const { code, hint, message } = toBridgeError(error);
+      this.#write({ type: 'answer', call, ok: false, error: { code, message, ...(hint !== undefined && { hint }) } });
+    }
+  }
+
+  async #make(call: CallOfProgram): Promise<unknown> {
+    if (this.#job.callTool === undefined) {
+      throw new BridgeError('SERVER_NOT_AVAILABLE', `server ${JSON.stringify(call.server)} is not loaded here`, {
+        hint: 'Only programs that a cell starts with runtime.run can call the servers of its session.',
+      });
+    }
+    return this.#job.callTool(call, this.#ended);
+  }
+
+  #checkCalls(): void {
+    if (this.#calls > MAX_CALLS_OF_PROGRAM) {
+      const most = MAX_CALLS_OF_PROGRAM.toLocaleString('en-US');
+      throw new BridgeError('LIMIT_CALLS', `the program made more than ${most} calls`, { hint: 'Make fewer calls.' });
+    }
+    if (this.#callsRunning >= MAX_CALLS_OF_PROGRAM_AT_ONCE) {
+      const message = `${MAX_CALLS_OF_PROGRAM_AT_ONCE} calls of the program have no answer yet, which is the limit`;
+      throw new BridgeError('LIMIT_CALLS', message, { hint: 'Await some of them before you make more.' });
+    }
+  }
+
+  #write(message: Readonly<Record<string, unknown>>): void {
+    if (this.#sandbox.stdin.writable) {
+      this.#sandbox.stdin.write(`${stringifyExact(message)}\n`);
+    }
+  }
+}
+
+const KEPT_CHARS = 4_096;
+
+function filesOf(last: LineOf<'exit'> | undefined): ProgramFile[] {
+  let room = MAX_OUTPUT_FILES_BYTES;
+  return (last?.files ?? []).flatMap(({ name, content }) => {
+    const bytes = Buffer.from(content, 'base64');
+    room -= bytes.byteLength;
+    return whyBadName(name) === undefined && room >= 0 ? [{ name, content: bytes }] : [];
+  });
+}
+
+function parseLine(bytes: Buffer): Line | undefined {
+  try {
+    const line = LineSchema.safeParse(JSON.parse(bytes.toString('utf8'))).data;
+    return line?.type === 'exit' || bytes.byteLength <= MAX_RUNNER_LINE_BYTES ? line : undefined;
+  } catch {
+    // Not JSON.
+    return undefined;
+  }
+}
+
+/** Calls `take` for each line, and with undefined for one that is too long; nothing after that is a line. */
+function splitLines(stream: Sandbox['stdout'], take: (line: Buffer | undefined) => void): void {
+  let pieces: Buffer[] = [];
+  let length = 0;
+  stream.on('data', (chunk: Buffer) => {
+    let rest = chunk;
+    for (let end = rest.indexOf(10); end !== -1; end = rest.indexOf(10)) {
+      take(Buffer.concat([...pieces, rest.subarray(0, end)]));
+      pieces = [];
+      length = 0;
+      rest = rest.subarray(end + 1);
+    }
+    length += rest.byteLength;
+    if (length > MAX_LAST_LINE_BYTES) {
+      pieces = [];
+      take(undefined);
+    } else if (rest.byteLength > 0) {
+      pieces.push(rest);
+    }
+  });
+}

@@ -1,0 +1,81 @@
+/**
+ * Archives as `tar` reads and writes them (ustar, with GNU's entries for long names): only regular files. The sandbox that sends
+ * one is not trusted: everything else in it is passed over.
+ */
+import type { ProgramFile } from '../base/program.ts';
+import { MAX_FILES, MAX_OUTPUT_FILES_BYTES } from './limits.ts';
+
+const BLOCK = 512;
+const LONG_NAME = '././@LongLink';
+/** What fits into the field of a header. */
+const MAX_SHORT_NAME_BYTES = 100;
+
+/** An archive of `files`, readable and writable for their owner. */
+export function writeTar(files: readonly ProgramFile[]): Buffer {
+  const pieces = files.flatMap(({ name, content }) => {
+    const bytes = Buffer.from(name);
+    const long =
+      bytes.byteLength > MAX_SHORT_NAME_BYTES ? entryOf(Buffer.from(LONG_NAME), 'L', Buffer.from(`${name}\0`)) : [];
+    return [...long, ...entryOf(bytes, '0', content)];
+  });
+  return Buffer.concat([...pieces, Buffer.alloc(2 * BLOCK)]);
+}
+
+function entryOf(name: Uint8Array, type: string, content: Uint8Array): Uint8Array[] {
+  const header = Buffer.alloc(BLOCK);
+  header.set(name.subarray(0, MAX_SHORT_NAME_BYTES), 0);
+  const fields: readonly (readonly [string, number])[] = [
+    ['0000600\0', 100],
+    ['0000000\0', 108],
+    ['0000000\0', 116],
+    [`${content.byteLength.toString(8).padStart(11, '0')}\0`, 124],
+    [`${Math.floor(Date.now() / 1000).toString(8).padStart(11, '0')}\0`, 136],
+    ['        ', 148],
+    [type, 156],
+    ['ustar  \0', 257],
+  ];
+  for (const [text, offset] of fields) {
+    header.write(text, offset, 'latin1');
+  }
+  const sum = header.reduce((total, byte) => total + byte, 0);
+  header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1');
+  const padding = (BLOCK - (content.byteLength % BLOCK)) % BLOCK;
+  return [header, content, Buffer.alloc(padding)];
+}
+
+/** The regular files of an archive, as far as it is complete and within the limits. */
+export function readTar(archive: Buffer): ProgramFile[] {
+  const files: ProgramFile[] = [];
+  let longName: string | undefined;
+  let bytes = 0;
+  for (let at = 0; at + BLOCK <= archive.byteLength && files.length < MAX_FILES; ) {
+    const header = archive.subarray(at, at + BLOCK);
+    const size = Number.parseInt(textOf(header.subarray(124, 136)).trim() || '0', 8);
+    const end = at + BLOCK + size;
+    if (header[0] === 0 || !Number.isSafeInteger(size) || size < 0 || end > archive.byteLength) {
+      break;
+    }
+    const content = archive.subarray(at + BLOCK, end);
+    const type = String.fromCodePoint(header[156] ?? 0);
+    if (type === 'L') {
+      longName = textOf(content);
+    } else {
+      const name = (longName ?? textOf(header.subarray(0, MAX_SHORT_NAME_BYTES))).replace(/^(?:\.\/)+/, '');
+      longName = undefined;
+      bytes += type === '0' ? size : 0;
+      if (bytes > MAX_OUTPUT_FILES_BYTES) {
+        break;
+      }
+      if (type === '0') {
+        files.push({ name, content });
+      }
+    }
+    at = end + ((BLOCK - (size % BLOCK)) % BLOCK);
+  }
+  return files;
+}
+
+function textOf(field: Uint8Array): string {
+  const end = field.indexOf(0);
+  return Buffer.from(field.subarray(0, end === -1 ? field.byteLength : end)).toString('utf8');
+}

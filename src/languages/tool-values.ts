@@ -1,0 +1,51 @@
+/** What a JavaScript program gets from a call: the plain value of a `CallToolResult`, and the tool that it means by a name. */
+import { BridgeError } from '../base/errors.ts';
+import { isObject } from '../base/is-object.ts';
+import type { Named } from '../catalog/names.ts';
+
+const MAX_SHOWN_CHARS = 2_000;
+
+/** Structured content, or the text as JSON if it is an object or a list, or the text; other content as it is. Throws `TOOL_FAILED`. */
+export function valueOfResult(result: unknown, label: string): unknown {
+  if (!isObject(result)) {
+    return result;
+  }
+  const content = Array.isArray(result['content']) ? (result['content'] as unknown[]) : [];
+  const texts = content.flatMap((block) =>
+    isObject(block) && block['type'] === 'text' && typeof block['text'] === 'string' ? [block['text']] : [],
+  );
+  const text = texts.join('\n');
+  if (result['isError'] === true) {
+    throw new BridgeError('TOOL_FAILED', text.slice(0, MAX_SHOWN_CHARS) || `${label} reported an error without a text`);
+  }
+  if (result['structuredContent'] !== undefined) {
+    return result['structuredContent'];
+  }
+  return texts.length === content.length ? parsedOrText(text) : content;
+}
+
+function parsedOrText(text: string): unknown {
+  if (!/^\s*[[{]/.test(text)) {
+    return text;
+  }
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    // Text that only begins like JSON.
+    return text;
+  }
+}
+
+/** The name among `known` that a program means: exact, by alias, or in another spelling such as `createIssue` for `create_issue`. */
+export function meantName(known: readonly Named[], written: string): string {
+  const exact = known.find(({ name }) => name === written) ?? known.find(({ alias }) => alias === written);
+  if (exact !== undefined) {
+    return exact.name;
+  }
+  const alike = known.filter(({ name }) => plain(name) === plain(written));
+  return alike.length === 1 ? (alike[0]?.name ?? written) : written;
+}
+
+function plain(name: string): string {
+  return name.replaceAll(/[^\p{L}\p{N}]/gu, '').toLowerCase();
+}
