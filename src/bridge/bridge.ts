@@ -6,6 +6,7 @@ import { artifactMethods, createArtifacts } from '../artifacts/index.ts';
 import { type AuditTrail, openAuditTrail, withAuditNotices } from '../audit/index.ts';
 import type { CellAnswer, CellRequest } from '../base/cell.ts';
 import { renderIssue } from '../base/config-issue.ts';
+import { Countdown } from '../base/countdown.ts';
 import { toBridgeError } from '../base/errors.ts';
 import { COPY_SHARE, MAX_CHECKPOINT_AGE_MS } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
@@ -24,10 +25,11 @@ import {
   readPackageIndex,
 } from '../packages/index.ts';
 import { Recording, type Replay } from '../recordings/index.ts';
-import { createSavedTools, type SavedToolsOptions, savedToolMethods } from '../saved-tools/index.ts';
+import { createSavedTools, type SavedTools, type SavedToolsOptions, savedToolMethods } from '../saved-tools/index.ts';
 import { createSecretMask } from '../secrets/index.ts';
 import { AUTOLOAD_SUMMARY, CAPABILITY_SUMMARY, PACKAGES_SUMMARY } from '../server/capabilities.ts';
 import type { Bridge, ServerNames } from '../server/lazy-bridge.ts';
+import { CellAsker } from '../session/asker.ts';
 import { readKernelSources } from '../session/boot.ts';
 import {
   CHECKPOINTS,
@@ -56,16 +58,15 @@ interface CreateOptions extends BridgeOptions {
 
 /** Rejects with `ENGINE_UNAVAILABLE` if no engine is installed; the next cell tries again. */
 export async function createBridge(settings: Settings, logger: Logger, options: CreateOptions = {}): Promise<Bridge> {
-  const { artifacts, checkpoints, dryRun, engine, packages, records, servers, sessions } = await createParts(
-    settings,
-    logger,
-    options,
-  );
+  const parts = await createParts(settings, logger, options);
+  const { artifacts, checkpoints, dryRun, engine, packages, records, savedTools, servers, sessions } = parts;
+  const askAboutShared = createQuestions(savedTools, settings);
   let hasSwept = false;
 
   return {
     async runCell(request) {
       offerElicitation(servers.pool, request);
+      await askAboutShared(request);
       const answered = dryRun.withNotice(await runInSession(request, sessions, records.trail));
       const answer = await records.withNotices(answered);
       if (!hasSwept) {
@@ -108,7 +109,15 @@ async function createParts(settings: Settings, logger: Logger, { client, isDryRu
     engine,
     checkpoints: replay === undefined ? keeperOptions(settings, checkpoints, { logger, client, isDryRun }) : undefined,
     ...(await sessionSettings(settings, logger)),
-    handleCall: createHostCalls({ pool: servers.pool, directory: servers.known, logger, autoload, calls, methods }),
+    handleCall: createHostCalls({
+      pool: servers.pool,
+      directory: servers.known,
+      logger,
+      autoload,
+      calls,
+      methods,
+      extraTools: () => savedTools.extraTools(),
+    }),
     recorder: records.recorder,
     onSandboxEnd: (session) => void artifacts.endSession(session),
     logger,
@@ -116,7 +125,7 @@ async function createParts(settings: Settings, logger: Logger, { client, isDryRu
     startingServers: () => startingServers(servers.pool),
     savedTools: () => savedTools.list(),
   });
-  return { artifacts, checkpoints, dryRun, engine, packages, records, servers, sessions };
+  return { artifacts, checkpoints, dryRun, engine, packages, records, savedTools, servers, sessions };
 }
 
 /** The servers that code may call, and how calls reach them. */
@@ -225,13 +234,14 @@ async function sessionSettings(settings: Settings, logger: Logger) {
 }
 
 function savedToolsOptions(
-  { savedTools: mode, stateDir }: Settings,
+  { savedTools: mode, stateDir, toolbox }: Settings,
   { policies }: Pick<ServersToCall, 'policies'>,
   trail: AuditTrail | undefined,
 ): Omit<SavedToolsOptions, 'logger'> {
   return {
     stateDir,
     mode,
+    folders: toolbox,
     fallback: () => policies()?.fallback,
     onSaved: (call, tool) => trail?.toolSaved(call, tool),
   };
@@ -264,6 +274,20 @@ function createPackages({ engine, policies, settings, trail }: PackageParts): Pa
     onInstalled: (call, installation) => trail?.packagesInstalled(call, installation),
     onRefused: (call, refused) => trail?.packagesRefused(call, refused),
   });
+}
+
+/** Asks about shared functions before the first cell of each session, so that the session defines those that are allowed. */
+function createQuestions(savedTools: SavedTools, { approvalTimeoutMs: timeoutMs }: Settings) {
+  const sessions = new Set<string>();
+  return async ({ code, person, session, signal }: CellRequest): Promise<void> => {
+    if (person === undefined || sessions.has(session)) {
+      return;
+    }
+    sessions.add(session);
+    const asker = new CellAsker({ person, code, clock: new Countdown(timeoutMs), timeoutMs });
+    await savedTools.askAboutShared(asker, signal ?? new AbortController().signal);
+    asker.close();
+  };
 }
 
 function offerElicitation(pool: ServersToCall['pool'], { person }: CellRequest): void {

@@ -217,6 +217,7 @@ export const CALL_METHODS = [
   'tool_specs',
   'stubs',
   'save_tool',
+  'load_tool',
   'save_artifact',
   'load_artifact',
   'list_artifacts',
