@@ -9,6 +9,7 @@ import { examinePackages, packagesCommand } from '../packages/index.ts';
 import { acceptCommand } from '../pins/index.ts';
 import { examinePolicies, policyCommand } from '../policy/index.ts';
 import { recordCommand } from '../recordings/index.ts';
+import { toolsCommand } from '../saved-tools/index.ts';
 import { sessionsCommand } from '../session-list/index.ts';
 import type { LineOf } from '../terminal/command.ts';
 import type { CompleteCommand, CompletionCommand } from './completion.ts';
@@ -24,6 +25,7 @@ export const COMMANDS = [
   sessionsCommand,
   imageCommand,
   packagesCommand,
+  toolsCommand,
   auditCommand,
   recordCommand,
 ] as const;

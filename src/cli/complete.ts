@@ -2,6 +2,7 @@
 
 import { readExamples } from '../manage-servers/index.ts';
 import { createPackageLocks } from '../packages/index.ts';
+import { listFunctionNames } from '../saved-tools/index.ts';
 import type { CommandContext } from '../terminal/command.ts';
 import { type CompleteCommand, candidatesFor, isOffered, quoteCandidates } from './completion.ts';
 import { createProgram } from './program.ts';
@@ -34,12 +35,21 @@ export async function complete({ shell, words }: CompleteCommand, options: Compl
     await configured.known.ready();
   }
   const packages = words[0] === 'packages' ? await knownPackages(options.settings.stateDir) : [];
+  const needsFunctions = words[0] === 'tools' || words.at(-2) === '--tool';
+  const functions = needsFunctions ? await listFunctionNames(options.settings) : [];
   const toolsOf = (name: string): string[] => {
     const server = configured.known.servers().find((candidate) => candidate.name === name);
     return ((server && configured.known.metadata(server)?.tools) ?? []).map((tool) => tool.name).filter(isOffered);
   };
   const program = createProgram({ settle: () => undefined, show: () => undefined });
-  const candidates = candidatesFor(program, words, { servers, disabledServers, examples, packages, toolsOf });
+  const candidates = candidatesFor(program, words, {
+    servers,
+    disabledServers,
+    examples,
+    packages,
+    functions,
+    toolsOf,
+  });
   writeOut(
     quoteCandidates(candidates, shell)
       .map((word) => `${word}\n`)

@@ -105,6 +105,8 @@ export interface KnownNames {
   readonly examples: readonly string[];
   /** Packages that were installed or added. */
   readonly packages: readonly string[];
+  /** Functions that code has kept, and shared ones. */
+  readonly functions: readonly string[];
   /** Cached tools of a server. */
   readonly toolsOf: (server: string) => readonly string[];
 }
@@ -157,7 +159,10 @@ function wordsAt(command: Command, prefix: string, { option, positionals, known 
   return [...subcommands, ...(argument?.argChoices ?? namesFor(argument?.name(), command.name(), positionals, known))];
 }
 
-function valuesFor(option: string | undefined, { examples, servers }: KnownNames): readonly string[] {
+function valuesFor(option: string | undefined, { examples, functions, servers }: KnownNames): readonly string[] {
+  if (option === '--tool') {
+    return functions;
+  }
   return option === '--server' ? servers : option === '--example' ? examples : [];
 }
 
@@ -166,10 +171,13 @@ function namesFor(
   argument: string | undefined,
   command: string,
   [server = '']: readonly string[],
-  { disabledServers, packages, servers, toolsOf }: KnownNames,
+  { disabledServers, functions, packages, servers, toolsOf }: KnownNames,
 ): readonly string[] {
   if (argument === 'package') {
     return packages;
+  }
+  if (argument === 'function') {
+    return functions;
   }
   if (argument === 'tool') {
     return toolsOf(server);

@@ -51,35 +51,26 @@ export interface StoredFunction extends SavedTool {
 /** What the record has beside the source. */
 export type FunctionFacts = Pick<FunctionRecord, 'session' | 'packages' | 'signature' | 'summary'>;
 
-export interface FunctionStore {
-  readonly directory: string;
-  /** Names of the stored functions, sorted; empty if there is no store. */
-  names(): Promise<string[]>;
-  /** Undefined if there is none. Rejects if its file cannot be read. */
-  read(name: string): Promise<StoredFunction | undefined>;
-  /** Stores an accepted source as the newest version. Rejects with `CALL_REFUSED` or `STATE_WRITE_FAILED`. */
-  write(tool: SavedTool, facts: FunctionFacts): Promise<void>;
-  /** Resolves with whether there was one. */
-  remove(name: string): Promise<boolean>;
-  /** The source of a version. Undefined if it is not kept. */
-  source(name: string, number: number): Promise<string | undefined>;
-}
-
 const EXTENSION = '.py';
 const HISTORY = '.history';
+const LOCK = '.lock';
+const HASH_CHARS = 64;
 const MAX_RECORD_BYTES = 64 * 1024;
 /** Versions of one function that are kept. Chosen. */
 const MAX_VERSIONS = 20;
 
-export function createFunctionStore(stateDir: string): FunctionStore {
-  const directory = join(stateDir, 'tools');
-  const fileOf = (name: string, extension = EXTENSION): string => join(directory, name + extension);
-  const historyOf = (name: string): string => join(directory, HISTORY, name);
+export class FunctionStore {
+  readonly directory: string;
 
-  async function names(): Promise<string[]> {
+  constructor(stateDir: string) {
+    this.directory = join(stateDir, 'tools');
+  }
+
+  /** Names of the stored functions, sorted; empty if there is no store. */
+  async names(): Promise<string[]> {
     try {
-      await checkDirectory(directory);
-      const files = await readdir(directory);
+      await checkDirectory(this.directory);
+      const files = await readdir(this.directory);
       const found = files.filter((file) => file.endsWith(EXTENSION)).map((file) => file.slice(0, -EXTENSION.length));
       return found.filter(isFileName).toSorted();
     } catch (error) {
@@ -90,106 +81,111 @@ export function createFunctionStore(stateDir: string): FunctionStore {
     }
   }
 
-  async function readRecord(name: string): Promise<FunctionRecord | undefined> {
-    const text = await readText(fileOf(name, '.json'), MAX_RECORD_BYTES).catch(() => undefined);
+  /** Undefined if there is none. Rejects if its file cannot be read. */
+  async read(name: string): Promise<StoredFunction | undefined> {
+    if (!isFileName(name) || !(await this.names()).includes(name)) {
+      return undefined;
+    }
+    const source = await readText(this.#file(name), MAX_SAVED_TOOL_BYTES);
+    const record = await this.#readRecord(name);
+    // Earlier versions of the bridge wrote only the hash.
+    const written = await readText(this.#file(name, '.sha256'), MAX_RECORD_BYTES).catch(() => '');
+    const hash = record?.sha256 ?? written.slice(0, HASH_CHARS);
+    const actual = sha256(source);
+    const state = hash === actual ? 'approved' : hash === '' ? 'new' : 'changed';
+    return { name, source, sha256: actual, state, record };
+  }
+
+  /** Stores an accepted source as the newest version. Rejects with `CALL_REFUSED` or `STATE_WRITE_FAILED`. */
+  async write(tool: SavedTool, facts: FunctionFacts): Promise<void> {
+    try {
+      await ensureDirectory(this.directory);
+      await withFileLock(join(this.directory, LOCK), async () => {
+        checkRoom(tool.name, await this.names());
+        await this.#writeNow(tool, facts);
+      });
+    } catch (error) {
+      throw error instanceof BridgeError ? error : writeFailed(this.directory, error);
+    }
+  }
+
+  /** Resolves with whether there was one. Rejects with `STATE_WRITE_FAILED`. */
+  async remove(name: string): Promise<boolean> {
+    if (!(await this.names()).includes(name)) {
+      return false;
+    }
+    try {
+      await withFileLock(join(this.directory, LOCK), async () => {
+        const files = ['.json', '.sha256', EXTENSION].map((extension) => this.#file(name, extension));
+        await Promise.all(files.map((file) => rm(file, { force: true })));
+        const isFolder = await checkDirectory(join(this.directory, HISTORY)).then(
+          () => true,
+          () => false,
+        );
+        if (isFolder) {
+          await rm(this.#history(name), { recursive: true, force: true });
+        }
+      });
+    } catch (error) {
+      throw writeFailed(this.directory, error);
+    }
+    return true;
+  }
+
+  /** The source of a version. Undefined if it is not kept. */
+  async source(name: string, number: number): Promise<string | undefined> {
+    const file = join(this.#history(name), `${number}${EXTENSION}`);
+    return isFileName(name) ? readText(file, MAX_SAVED_TOOL_BYTES).catch(() => undefined) : undefined;
+  }
+
+  #file(name: string, extension = EXTENSION): string {
+    return join(this.directory, name + extension);
+  }
+
+  #history(name: string): string {
+    return join(this.directory, HISTORY, name);
+  }
+
+  async #readRecord(name: string): Promise<FunctionRecord | undefined> {
+    const text = await readText(this.#file(name, '.json'), MAX_RECORD_BYTES).catch(() => undefined);
     return text === undefined ? undefined : parseRecord(text);
   }
 
-  async function read(name: string): Promise<StoredFunction | undefined> {
-    if (!isFileName(name) || !(await names()).includes(name)) {
-      return undefined;
-    }
-    const source = await readText(fileOf(name), MAX_SAVED_TOOL_BYTES);
-    const record = await readRecord(name);
-    // Earlier versions of the bridge wrote only the hash.
-    const hash =
-      record?.sha256 ?? (await readText(fileOf(name, '.sha256'), MAX_RECORD_BYTES).catch(() => '')).slice(0, 64);
-    const actual = sha256(source);
-    return {
-      name,
-      source,
-      sha256: actual,
-      state: hash === actual ? 'approved' : hash === '' ? 'new' : 'changed',
-      record,
-    };
-  }
-
-  async function writeNow({ name, source }: SavedTool, facts: FunctionFacts): Promise<void> {
-    const record = await readRecord(name);
-    const kept = record?.versions ?? (await firstVersion(name));
+  async #writeNow({ name, source }: SavedTool, facts: FunctionFacts): Promise<void> {
+    const record = await this.#readRecord(name);
+    const kept = record?.versions ?? (await this.#firstVersion(name));
     const number = (kept.at(-1)?.number ?? 0) + 1;
     const at = new Date().toISOString();
     const hash = sha256(source);
     const { session } = facts;
     const newest = { number, sha256: hash, at, ...(session === undefined ? {} : { session }) };
     const versions = [...kept, newest].slice(-MAX_VERSIONS);
-    await ensureDirectory(join(directory, HISTORY));
-    await ensureDirectory(historyOf(name));
-    await writeAtomically(join(historyOf(name), `${number}${EXTENSION}`), [source]);
+    await this.#writeVersion(name, number, source);
     // Whatever is killed in between leaves a source that does not match the record, and so is not loaded.
-    await writeAtomically(fileOf(name), [source]);
-    await writeAtomically(fileOf(name, '.sha256'), [`${hash}  ${name}${EXTENSION}\n`]);
+    await writeAtomically(this.#file(name), [source]);
+    await writeAtomically(this.#file(name, '.sha256'), [`${hash}  ${name}${EXTENSION}\n`]);
     const next: FunctionRecord = { version: 1, sha256: hash, at, ...facts, versions };
-    await writeAtomically(fileOf(name, '.json'), [`${JSON.stringify(next, undefined, 2)}\n`]);
-    const gone = kept.filter(({ number: old }) => !versions.some((one) => one.number === old));
-    await Promise.all(gone.map(({ number: old }) => rm(join(historyOf(name), `${old}${EXTENSION}`), { force: true })));
+    await writeAtomically(this.#file(name, '.json'), [`${JSON.stringify(next, undefined, 2)}\n`]);
+    const gone = kept.filter((old) => !versions.includes(old));
+    const files = gone.map((old) => join(this.#history(name), `${old.number}${EXTENSION}`));
+    await Promise.all(files.map((file) => rm(file, { force: true })));
   }
 
   /** The source that an earlier version of the bridge saved becomes version 1. */
-  async function firstVersion(name: string): Promise<FunctionVersion[]> {
-    const stored = await read(name).catch(() => undefined);
+  async #firstVersion(name: string): Promise<FunctionVersion[]> {
+    const stored = await this.read(name).catch(() => undefined);
     if (stored === undefined || stored.state !== 'approved') {
       return [];
     }
-    await ensureDirectory(join(directory, HISTORY));
-    await ensureDirectory(historyOf(name));
-    await writeAtomically(join(historyOf(name), `1${EXTENSION}`), [stored.source]);
+    await this.#writeVersion(name, 1, stored.source);
     return [{ number: 1, sha256: stored.sha256, at: new Date().toISOString() }];
   }
 
-  return {
-    directory,
-    names,
-    read,
-    async write(tool, facts) {
-      try {
-        await ensureDirectory(directory);
-        await withFileLock(join(directory, '.lock'), async () => {
-          checkRoom(tool.name, await names());
-          await writeNow(tool, facts);
-        });
-      } catch (error) {
-        throw error instanceof BridgeError ? error : writeFailed(directory, error);
-      }
-    },
-    async remove(name) {
-      if (!(await names()).includes(name)) {
-        return false;
-      }
-      try {
-        await withFileLock(join(directory, '.lock'), async () => {
-          await Promise.all(
-            ['.json', '.sha256', EXTENSION].map((extension) => rm(fileOf(name, extension), { force: true })),
-          );
-          const isHistory = await checkDirectory(join(directory, HISTORY)).then(
-            () => true,
-            () => false,
-          );
-          if (isHistory) {
-            await rm(historyOf(name), { recursive: true, force: true });
-          }
-        });
-      } catch (error) {
-        throw writeFailed(directory, error);
-      }
-      return true;
-    },
-    async source(name, number) {
-      return isFileName(name)
-        ? readText(join(historyOf(name), `${number}${EXTENSION}`), MAX_SAVED_TOOL_BYTES).catch(() => undefined)
-        : undefined;
-    },
-  };
+  async #writeVersion(name: string, number: number, source: string): Promise<void> {
+    await ensureDirectory(join(this.directory, HISTORY));
+    await ensureDirectory(this.#history(name));
+    await writeAtomically(join(this.#history(name), `${number}${EXTENSION}`), [source]);
+  }
 }
 
 function parseRecord(text: string): FunctionRecord | undefined {

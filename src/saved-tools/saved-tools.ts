@@ -21,9 +21,9 @@ import type { Asker } from '../session/asker.ts';
 import { askToLoad, askToSave, type SavingCall } from './ask-to-save.ts';
 import { toExtraTools } from './documents.ts';
 import { checkName, checkSource, type SavedTool } from './function-source.ts';
-import { createFunctionStore, type FunctionStore, sha256 } from './function-store.ts';
+import { FunctionStore, sha256 } from './function-store.ts';
 import { readFunctionHead } from './python-signature.ts';
-import { createToolbox, type Toolbox, type ToolboxFunction } from './toolbox.ts';
+import { Toolbox, type ToolboxFunction } from './toolbox.ts';
 
 /** A function as code saves it. */
 export interface ToolToSave extends SavedTool {
@@ -80,15 +80,9 @@ const MAX_QUESTIONS = 5;
 
 export function createSavedTools(options: SavedToolsOptions): SavedTools {
   const { fallback, folders = [], logger, mode, stateDir } = options;
-  const store = createFunctionStore(stateDir);
-  const reported = new Set<string>();
-  const report = (problem: string): void => {
-    if (!reported.has(problem)) {
-      reported.add(problem);
-      logger.warning(problem);
-    }
-  };
-  const toolbox = createToolbox({ folders, stateDir, report });
+  const store = new FunctionStore(stateDir);
+  const report = reportOnce(logger);
+  const toolbox = new Toolbox({ folders, stateDir, report });
   const inTurn = createTurns();
   const asked = new Set<string>();
   let documents: { readonly key: string; readonly tools: ExtraTools } | undefined;
@@ -106,24 +100,18 @@ export function createSavedTools(options: SavedToolsOptions): SavedTools {
     },
     list,
     async load(name, call) {
-      if (mode === 'off') {
-        throw new BridgeError('CALL_REFUSED', 'there are no kept functions, because MCP_BRIDGE_SAVED_TOOLS is off', {
-          hint: 'Define the function in this session.',
-        });
-      }
+      refuseToLoadIfOff(mode);
       return loadTool(name, { store, toolbox }, call);
     },
     async askAboutShared(asker, signal) {
       if (mode === 'off' || folders.length === 0) {
         return;
       }
-      const waiting = await waitingFunctions(store, toolbox);
-      for (const tool of waiting.filter(({ sha256: hash }) => !asked.has(hash)).slice(0, MAX_QUESTIONS)) {
+      const waiting = (await waitingFunctions(store, toolbox)).filter(({ sha256: hash }) => !asked.has(hash));
+      for (const tool of waiting.slice(0, MAX_QUESTIONS)) {
         asked.add(tool.sha256);
         // biome-ignore lint/performance/noAwaitInLoops: a person answers one question after the other.
-        await askToLoad(tool, { asker, signal })
-          .then(() => toolbox.approve(tool))
-          .catch((error: unknown) => logger.info(messageOf(error)));
+        await allowShared(tool, toolbox, { asker, signal }).catch((error: unknown) => logger.info(messageOf(error)));
       }
     },
     async extraTools() {
@@ -231,10 +219,28 @@ async function loadTool(
     );
   }
   if (shared.state !== 'approved') {
-    await askToLoad(shared, call);
-    await toolbox.approve(shared);
+    await allowShared(shared, toolbox, call);
   }
   return { name, source: shared.source };
+}
+
+async function allowShared(
+  tool: ToolboxFunction,
+  toolbox: Toolbox,
+  asking: Pick<SavingCall, 'asker' | 'signal'>,
+): Promise<void> {
+  await askToLoad(tool, asking);
+  await toolbox.approve(tool);
+}
+
+function reportOnce(logger: Logger): (problem: string) => void {
+  const reported = new Set<string>();
+  return (problem) => {
+    if (!reported.has(problem)) {
+      reported.add(problem);
+      logger.warning(problem);
+    }
+  };
 }
 
 /** Runs what has the same name one after the other, so that two functions of that name cannot both be new. */
@@ -288,6 +294,14 @@ function whyAsk({ fallback, mode }: SavedToolsOptions): string | undefined {
   }
   const decision = fallback?.();
   return decision?.effect === 'ask' ? decision.reason : undefined;
+}
+
+function refuseToLoadIfOff(mode: SavedToolsOptions['mode']): void {
+  if (mode === 'off') {
+    throw new BridgeError('CALL_REFUSED', 'there are no kept functions, because MCP_BRIDGE_SAVED_TOOLS is off', {
+      hint: 'Define the function in this session.',
+    });
+  }
 }
 
 function refuseIfOff(mode: SavedToolsOptions['mode'], decision: Decision | undefined): void {

@@ -19,13 +19,6 @@ export interface ToolboxFunction extends SavedTool {
   readonly state: 'approved' | 'changed' | 'new';
 }
 
-export interface Toolbox {
-  /** The functions of all folders; of those with the same name, that of the first folder. Never rejects. */
-  list(): Promise<ToolboxFunction[]>;
-  /** Notes the person's consent to this source. Rejects with `STATE_WRITE_FAILED`. */
-  approve(tool: Pick<ToolboxFunction, 'path' | 'sha256'>): Promise<void>;
-}
-
 const PinsSchema = z.object({
   version: z.literal(1),
   /** By path. */
@@ -44,85 +37,93 @@ export interface ToolboxOptions {
   readonly report: (problem: string) => void;
 }
 
-export function createToolbox({ folders, stateDir, report }: ToolboxOptions): Toolbox {
-  const file = join(stateDir, 'toolbox.json');
+export class Toolbox {
+  readonly #options: ToolboxOptions;
+  readonly #file: string;
 
-  async function readPins(): Promise<Pins> {
+  constructor(options: ToolboxOptions) {
+    this.#options = options;
+    this.#file = join(options.stateDir, 'toolbox.json');
+  }
+
+  /** The functions of all folders; of those with the same name, that of the first folder. Never rejects. */
+  async list(): Promise<ToolboxFunction[]> {
+    const { folders, report } = this.#options;
+    if (folders.length === 0) {
+      return [];
+    }
+    const pins = await this.#readPins();
+    const found = new Map<string, ToolboxFunction>();
+    for (const tool of (await Promise.all(folders.map((folder) => this.#listFolder(folder, pins)))).flat()) {
+      const first = found.get(tool.name);
+      if (first === undefined) {
+        found.set(tool.name, tool);
+      } else {
+        report(`${tool.path} was skipped: ${first.path} has the same name.`);
+      }
+    }
+    return [...found.values()];
+  }
+
+  /** Notes the person's consent to this source. Rejects with `STATE_WRITE_FAILED`. */
+  async approve({ path, sha256: hash }: Pick<ToolboxFunction, 'path' | 'sha256'>): Promise<void> {
     try {
-      return PinsSchema.parse(JSON.parse((await readBounded(file, MAX_PINS_BYTES)).toString('utf8')));
+      await ensureDirectory(this.#options.stateDir);
+      await withFileLock(`${this.#file}.lock`, async () => {
+        const { approved } = await this.#readPins();
+        const others = approved.filter((one) => one.path !== path);
+        const all = [...others, { path, sha256: hash, at: new Date().toISOString() }];
+        await writeAtomically(this.#file, [`${JSON.stringify({ version: 1, approved: all }, undefined, 2)}\n`]);
+      });
+    } catch (cause) {
+      throw new BridgeError('STATE_WRITE_FAILED', `${this.#file} could not be written: ${messageOf(cause)}`, {
+        hint: 'Make the state directory writable.',
+        cause,
+      });
+    }
+  }
+
+  async #readPins(): Promise<Pins> {
+    try {
+      return PinsSchema.parse(JSON.parse((await readBounded(this.#file, MAX_PINS_BYTES)).toString('utf8')));
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') {
-        report(`${file} was ignored, so shared functions need your consent again: ${messageOf(error)}`);
+        const reason = messageOf(error);
+        this.#options.report(`${this.#file} was ignored, so shared functions need your consent again: ${reason}`);
       }
       return { version: 1, approved: [] };
     }
   }
 
-  async function listFolder(folder: string, { approved }: Pins): Promise<ToolboxFunction[]> {
+  async #listFolder(folder: string, pins: Pins): Promise<ToolboxFunction[]> {
+    const { report } = this.#options;
     const files = await readdir(folder).catch((error: unknown): string[] => {
       report(`The toolbox ${folder} was skipped: ${messageOf(error)}`);
       return [];
     });
-    const paths = files.filter((name) => name.endsWith(EXTENSION)).toSorted();
-    if (paths.length > MAX_SAVED_TOOLS) {
-      report(`The toolbox ${folder} holds ${paths.length} functions; the first ${MAX_SAVED_TOOLS} by name are used.`);
+    const names = files.filter((name) => name.endsWith(EXTENSION)).toSorted();
+    if (names.length > MAX_SAVED_TOOLS) {
+      report(`The toolbox ${folder} holds ${names.length} functions; the first ${MAX_SAVED_TOOLS} by name are used.`);
     }
     const tools = await Promise.all(
-      paths.slice(0, MAX_SAVED_TOOLS).map(async (base): Promise<ToolboxFunction | undefined> => {
-        const path = join(folder, base);
-        const name = base.slice(0, -EXTENSION.length);
-        try {
-          checkName(name);
-          const source = (await readBounded(path, MAX_SAVED_TOOL_BYTES)).toString('utf8');
-          checkSource({ name, source });
-          const hash = sha256(source);
-          const pin = approved.find((one) => one.path === path);
-          const state = pin === undefined ? 'new' : pin.sha256 === hash ? 'approved' : 'changed';
-          return { name, source, folder, path, sha256: hash, state };
-        } catch (error) {
-          report(`${path} was skipped: ${messageOf(error)}`);
-          return undefined;
-        }
-      }),
+      names.slice(0, MAX_SAVED_TOOLS).map((name) =>
+        readShared(folder, name, pins).catch((error: unknown) => {
+          report(`${join(folder, name)} was skipped: ${messageOf(error)}`);
+        }),
+      ),
     );
     return tools.filter((tool) => tool !== undefined);
   }
+}
 
-  return {
-    async list() {
-      if (folders.length === 0) {
-        return [];
-      }
-      const pins = await readPins();
-      const found = new Map<string, ToolboxFunction>();
-      for (const tool of (await Promise.all(folders.map((folder) => listFolder(folder, pins)))).flat()) {
-        const first = found.get(tool.name);
-        if (first === undefined) {
-          found.set(tool.name, tool);
-        } else {
-          report(`${tool.path} was skipped: ${first.path} has the same name.`);
-        }
-      }
-      return [...found.values()];
-    },
-    async approve({ path, sha256: hash }) {
-      try {
-        await ensureDirectory(stateDir);
-        await withFileLock(`${file}.lock`, async () => {
-          const { approved } = await readPins();
-          const others = approved.filter((one) => one.path !== path);
-          const next: Pins = {
-            version: 1,
-            approved: [...others, { path, sha256: hash, at: new Date().toISOString() }],
-          };
-          await writeAtomically(file, [`${JSON.stringify(next, undefined, 2)}\n`]);
-        });
-      } catch (cause) {
-        throw new BridgeError('STATE_WRITE_FAILED', `${file} could not be written: ${messageOf(cause)}`, {
-          hint: 'Make the state directory writable.',
-          cause,
-        });
-      }
-    },
-  };
+async function readShared(folder: string, base: string, { approved }: Pins): Promise<ToolboxFunction> {
+  const path = join(folder, base);
+  const name = base.slice(0, -EXTENSION.length);
+  checkName(name);
+  const source = (await readBounded(path, MAX_SAVED_TOOL_BYTES)).toString('utf8');
+  checkSource({ name, source });
+  const hash = sha256(source);
+  const pin = approved.find((one) => one.path === path);
+  const state = pin === undefined ? 'new' : pin.sha256 === hash ? 'approved' : 'changed';
+  return { name, source, folder, path, sha256: hash, state };
 }

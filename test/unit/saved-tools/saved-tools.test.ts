@@ -7,7 +7,7 @@ import { MAX_SAVED_TOOL_BYTES, MAX_SAVED_TOOLS } from '../../../src/base/limits.
 import { createLogger } from '../../../src/base/log.ts';
 import type { SavingCall } from '../../../src/saved-tools/ask-to-save.ts';
 import type { SavedTool } from '../../../src/saved-tools/function-source.ts';
-import { createFunctionStore, sha256 } from '../../../src/saved-tools/function-store.ts';
+import { FunctionStore, sha256 } from '../../../src/saved-tools/function-store.ts';
 import { createSavedTools, type SavedToolsOptions, savedToolMethods } from '../../../src/saved-tools/saved-tools.ts';
 import type { Asker } from '../../../src/session/asker.ts';
 
@@ -323,7 +323,7 @@ test('what an earlier version of the bridge saved is loaded as before, and becom
   expect(await tools().list()).toEqual([{ name: 'add', source: SOURCE }]);
   expect(logged).toEqual([]);
   await tools().save({ name: 'add', source: 'def add(): pass\n' }, personWho(YES));
-  const files = createFunctionStore(stateDir);
+  const files = new FunctionStore(stateDir);
   expect((await files.read('add'))?.record?.versions.map(({ number, session }) => [number, session])).toEqual([
     [1, undefined],
     [2, 's'],
@@ -347,7 +347,7 @@ test('the record has the origin, the packages, the signature and the docstring',
 });
 
 test('twenty versions are kept', async () => {
-  const files = createFunctionStore(stateDir);
+  const files = new FunctionStore(stateDir);
   const facts = { packages: [], signature: '', summary: '' };
   for (let number = 1; number <= 22; number += 1) {
     await files.write({ name: 'add', source: `def add(): return ${number}\n` }, facts);
