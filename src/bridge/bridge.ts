@@ -24,7 +24,7 @@ import {
   readBuilderProgram,
   readPackageIndex,
 } from '../packages/index.ts';
-import { Recording, type Replay } from '../recordings/index.ts';
+import { openRun, Recording, type Replay, type ResumableRun, Resume } from '../recordings/index.ts';
 import { createSavedTools, type SavedTools, type SavedToolsOptions, savedToolMethods } from '../saved-tools/index.ts';
 import { createSecretMask } from '../secrets/index.ts';
 import { AUTOLOAD_SUMMARY, CAPABILITY_SUMMARY, PACKAGES_SUMMARY } from '../server/capabilities.ts';
@@ -90,12 +90,13 @@ export async function createBridge(settings: Settings, logger: Logger, options: 
   };
 }
 
-async function createParts(settings: Settings, logger: Logger, { client, isDryRun, replay }: CreateOptions) {
+async function createParts(settings: Settings, logger: Logger, { client, isDryRun, replay, resume }: CreateOptions) {
   const options = engineOptions(settings, logger);
   const engine = detectEngine(options);
   const { autoload, stateDir } = settings;
   const { servers, makeCalls } = await createServers(settings, logger, replay);
-  const records = openRecords(options.instanceId, settings, { servers, replay, logger });
+  const run = resume === undefined ? undefined : await openRun(resume);
+  const records = openRecords(options.instanceId, settings, { servers, replay, run, logger });
   const dryRun = new DryRun(records.mask);
   const { mask, trail } = records;
   const savedTools = createSavedTools({ ...savedToolsOptions(settings, servers, trail), logger });
@@ -143,11 +144,12 @@ async function createServers(settings: Settings, logger: Logger, replay: Replay 
 interface RecordsParts {
   readonly servers: ServersToCall;
   readonly replay: Replay | undefined;
+  readonly run: ResumableRun | undefined;
   readonly logger: Logger;
 }
 
 /** The audit log and the recording, as the settings say. */
-function openRecords(instanceId: string, settings: Settings, { servers, replay, logger }: RecordsParts) {
+function openRecords(instanceId: string, settings: Settings, { servers, replay, run, logger }: RecordsParts) {
   const { known, secrets } = servers;
   const mask = createSecretMask(secrets);
   const trail = openAuditTrail(instanceId, settings, { mask, logger });
@@ -158,10 +160,12 @@ function openRecords(instanceId: string, settings: Settings, { servers, replay, 
       metadata: known.metadata(server),
     }));
   const recording =
-    settings.record === undefined || replay !== undefined
+    (settings.record === undefined && run === undefined) || replay !== undefined
       ? undefined
-      : new Recording({ folder: settings.record, instanceId, mask, servers: describeAll, logger });
+      : new Recording({ folder: settings.record ?? '', instanceId, mask, servers: describeAll, logger, run });
+  const resume = run && new Resume(run, mask);
   return {
+    resume,
     mask,
     trail,
     recording,
@@ -169,7 +173,8 @@ function openRecords(instanceId: string, settings: Settings, { servers, replay, 
     /** The answer of a cell, with notices about its records. */
     async withNotices(answer: CellAnswer): Promise<CellAnswer> {
       const noticed = await withAuditNotices(trail, answer);
-      return recording?.withNotice(noticed) ?? noticed;
+      const recorded = recording?.withNotice(noticed) ?? noticed;
+      return resume?.withNotice(recorded) ?? recorded;
     },
     close: async () => Promise.all([trail?.close(), recording?.close()]),
   };

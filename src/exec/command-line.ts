@@ -13,6 +13,8 @@ export interface ExecCommand {
   readonly isDryRun: boolean;
   /** A recording that answers all calls. */
   readonly replay: string | undefined;
+  /** The file in which the run is recorded, and from which it goes on after an interruption. */
+  readonly resume: string | undefined;
   readonly servers: readonly string[];
   /** As typed; validated with the other arguments of the cell. */
   readonly session: string | undefined;
@@ -36,6 +38,7 @@ interface ExecOptions {
   readonly timeout?: number;
   readonly dryRun?: true;
   readonly replay?: string;
+  readonly resume?: string;
   readonly json?: true;
 }
 
@@ -44,6 +47,8 @@ const NOTES = `Give either FILE or --code, or --tool with its arguments as name=
 With --dry-run, only calls of tools that their server marks as read-only are sent. The others get a stand-in, made from the output schema if there is one, and are listed on stderr.
 
 With --tool, a function that code has kept runs, and what it returns is printed. The servers that it names are loaded. With --json, \`result\` has what it returned.
+
+With --resume, the run is recorded in the file. After an interruption, the same command goes on: calls that were answered successfully get the recorded answer and are not made again; failed ones, and one that was under way, are made again. Policies and approvals apply as for any call.
 
 With --replay, no server is started: a call gets the recorded answer of the same call with the same arguments, in order. Recorded cells that run again start without variables; those that end differently than recorded are named.
 
@@ -63,19 +68,31 @@ export function defineExec(program: Command, settle: Settle<ExecCommand>): void 
     .option('--timeout <seconds>', 'deadline for the cell', wholeNumber('a whole number of seconds', 0, Infinity))
     .option('--dry-run', 'send no call that could change something; a stand-in is its result')
     .option('--replay <recording>', 'answer all calls from a recording; without code, run its cells again')
+    .option('--resume <file>', 'record the run there, or continue the one that was interrupted there')
     .addOption(jsonOption())
     .action((words: readonly string[], options: ExecOptions) => {
       const problem = problemOf(words, options);
       if (problem !== undefined) {
         exec.error(`error: ${problem}`);
       }
-      const { code, dryRun, json, jsonArgs: jsonArguments, replay, server = [], session, timeout, tool } = options;
+      const {
+        code,
+        dryRun,
+        json,
+        jsonArgs: jsonArguments,
+        replay,
+        resume,
+        server = [],
+        session,
+        timeout,
+        tool,
+      } = options;
       const flags = { isDryRun: dryRun === true, isJson: json === true };
       const what =
         tool === undefined
           ? { source: sourceOf(code, words[0]), tool: undefined }
           : { source: undefined, tool: { name: tool, words, jsonArguments } };
-      settle({ command: 'exec', ...what, servers: server, session, timeoutSeconds: timeout, replay, ...flags });
+      settle({ command: 'exec', ...what, servers: server, session, timeoutSeconds: timeout, replay, resume, ...flags });
     });
   addNotes(exec, NOTES);
 }
@@ -83,7 +100,7 @@ export function defineExec(program: Command, settle: Settle<ExecCommand>): void 
 /** What is wrong with the combination of options; undefined if nothing is. */
 function problemOf(
   words: readonly string[],
-  { code, dryRun, jsonArgs, replay, server = [], session, timeout, tool }: ExecOptions,
+  { code, dryRun, jsonArgs, replay, resume, server = [], session, timeout, tool }: ExecOptions,
 ): string | undefined {
   if (tool === undefined) {
     const given = words.length + (code === undefined ? 0 : 1);
@@ -98,6 +115,9 @@ function problemOf(
     }
   } else if (code !== undefined) {
     return '--code cannot be combined with --tool';
+  }
+  if (resume !== undefined && (dryRun === true || replay !== undefined)) {
+    return '--resume cannot be combined with --dry-run or --replay';
   }
   return dryRun === true && replay !== undefined
     ? '--dry-run cannot be combined with --replay, which sends no call at all'

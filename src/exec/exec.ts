@@ -34,9 +34,9 @@ export interface ExecOptions extends CommandContext {
 export async function exec(command: ExecCommand, options: ExecOptions): Promise<number> {
   const { logger } = options;
   const replay = command.replay === undefined ? undefined : await options.openReplay(command.replay);
-  const { isDryRun } = command;
+  const { isDryRun, resume } = command;
   const bridge = new LazyBridge(() =>
-    replay === undefined ? options.createBridge({ isDryRun }) : replay.createBridge(),
+    replay === undefined ? options.createBridge({ isDryRun, resume }) : replay.createBridge(),
   );
   const cells = await cellsOf(command, options, { replay, bridge }).catch(async (error: unknown) => {
     await bridge.close();

@@ -52,6 +52,8 @@ export interface BridgeOptions {
   readonly client?: (() => string) | undefined;
   /** Calls of tools that are not marked read-only get a stand-in. */
   readonly isDryRun?: boolean | undefined;
+  /** The file of a run: one that was interrupted goes on, and a new one is recorded there. */
+  readonly resume?: string | undefined;
 }
 
 /** A function that code has kept, according to its source. */

@@ -11,6 +11,7 @@ const complete = (line: string) =>
     disabledServers: ['off'],
     examples: ['everything'],
     packages: ['numpy', 'pandas'],
+    functions: ['total'],
     toolsOf: (server) => [`tool-of-${server}`],
   });
 
