@@ -48,7 +48,7 @@ function define(program: Program, settle: Settle<ToolsCommand>): void {
     .summary('show and change functions kept by code')
     .description('Show and change functions that code has kept with `save_tool`. Without a subcommand: `tools list`.')
     .helpCommand(false);
-  const take = (action: ToolsCommand['action'], given: Partial<ToolsCommand>, { force, json, yes }: Options): void =>
+  const take: Take = (action, given, { force, json, yes }) =>
     settle({
       command: 'tools',
       action,
@@ -85,6 +85,13 @@ function define(program: Program, settle: Settle<ToolsCommand>): void {
       take('diff', { names: [name], versions: [from, to].filter((number) => number !== undefined) }, {}),
     );
   addNotes(diff, 'Without numbers: what was changed by hand since it was accepted; if nothing was, the last change.');
+  defineChanges(group, take);
+  defineTransfer(group, take);
+}
+
+type Take = (action: ToolsCommand['action'], given: Partial<ToolsCommand>, options: Options) => void;
+
+function defineChanges(group: Program, take: Take): void {
   group
     .command('edit')
     .description('Open a function in $VISUAL or $EDITOR, and store it as a new version.')
@@ -102,6 +109,9 @@ function define(program: Program, settle: Settle<ToolsCommand>): void {
     .option('-y, --yes', 'do not ask')
     .action((names: string[], options: Options) => take('approve', { names }, options));
   addNotes(approve, 'Without --yes, you are asked at the terminal after you have seen the source.');
+}
+
+function defineTransfer(group: Program, take: Take): void {
   group
     .command('export')
     .description('Write functions to a folder, one file each, or as one JSON text to standard output.')

@@ -49,7 +49,7 @@ export async function tools(command: ToolsCommand, options: ToolsRunOptions): Pr
 }
 
 const ACTIONS: Readonly<Record<ToolsCommand['action'], (command: ToolsCommand, work: Work) => Promise<number>>> = {
-  list,
+  list: listAll,
   show,
   diff,
   edit,
@@ -59,7 +59,7 @@ const ACTIONS: Readonly<Record<ToolsCommand['action'], (command: ToolsCommand, w
   import: importTools,
 };
 
-async function list({ isJson }: ToolsCommand, work: Work): Promise<number> {
+async function listAll({ isJson }: ToolsCommand, work: Work): Promise<number> {
   const all = await findAll(work);
   if (isJson) {
     printJson(all.map(describe), work);
@@ -105,7 +105,7 @@ async function diff({ names, versions }: ToolsCommand, work: Work): Promise<numb
   const before = await versionOf(tool, from, work);
   const after = to === undefined ? tool.source : await versionOf(tool, to, work);
   const name = to === undefined ? `${tool.name}.py` : `version ${to}`;
-  work.writeOut(shownChange(`version ${from}`, before, name, after, work));
+  work.writeOut(shownChange([`version ${from}`, before], [name, after], work));
   return 0;
 }
 
@@ -155,7 +155,7 @@ async function approve({ isSure, names }: ToolsCommand, work: Work): Promise<num
     work.writeOut(
       before === undefined
         ? shownSource(tool.source, work)
-        : shownChange(`version ${number}`, before, `${tool.name}.py`, tool.source, work),
+        : shownChange([`version ${number}`, before], [`${tool.name}.py`, tool.source], work),
     );
   }
   if (waiting.length === 0) {
@@ -319,7 +319,9 @@ function shownSource(source: string, { isShown }: Work): string {
   return text.endsWith('\n') ? text : `${text}\n`;
 }
 
-function shownChange(from: string, before: string, to: string, after: string, work: Work): string {
+type NamedText = readonly [name: string, text: string];
+
+function shownChange([from, before]: NamedText, [to, after]: NamedText, work: Work): string {
   const patch = createTwoFilesPatch(from, to, before, after, '', '', { headerOptions: FILE_HEADERS_ONLY });
   const shown = work.isShown ? escapeInLines(makeVisible(patch)) : patch;
   return before === after ? 'There is no difference.\n' : work.hasColors ? colorChange(shown) : shown;

@@ -42,7 +42,7 @@ describe.runIf(engine !== undefined)('exec', () => {
   const run = async (...args: readonly string[]) =>
     promisify(execFile)(process.execPath, [CLI, 'exec', ...args], { env }).then(
       ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
-      ({ code, stdout, stderr }: { code: number; stdout: string; stderr: string }) => ({ code, stdout, stderr }),
+      (error: unknown) => error as { code: number; stdout: string; stderr: string },
     );
 
   const made = (): unknown[] =>
@@ -96,7 +96,7 @@ describe.runIf(engine !== undefined)('exec', () => {
     [['--tool', 'scale', 'factor=two', 'values=[]'], 70, 'scale: factor must be float, not "two"'],
     [['--tool', 'scale', 'factor=1', 'values=[]', 'more=1'], 70, 'scale: more is not a parameter'],
     [['--tool', 'scale', 'factor'], 64, "'factor' is not a tool argument"],
-    [['--tool', 'scal'], 64, "no function 'scal' is kept. Did you mean scale?"],
+    [['--tool', 'scal'], 64, "no function 'scal' is kept. Did you mean 'scale'?"],
     [['--tool', 'boom', 'a=why'], 1, 'ValueError: why'],
     [['--tool', 'scale', '--code', '1'], 64, '--code cannot be combined with --tool'],
     [['--json-args', '{}', '-c', '1'], 64, '--json-args needs --tool'],

@@ -30,7 +30,7 @@ describe.runIf(engine !== undefined)('kept functions', () => {
     const env = { PATH: process.env['PATH'] ?? '', HOME: stateDir, ...engine?.env, MCP_BRIDGE_STATE_DIR: stateDir };
     return promisify(execFile)(process.execPath, [CLI, ...args], { env: { ...env, ...more } }).then(
       ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
-      ({ code, stdout, stderr }: { code: number; stdout: string; stderr: string }) => ({ code, stdout, stderr }),
+      (error: unknown) => error as { code: number; stdout: string; stderr: string },
     );
   }
 
@@ -66,7 +66,9 @@ describe.runIf(engine !== undefined)('kept functions', () => {
     expect(text).toContain('from user_tools import invoice_total; invoice_total(prices');
     expect(text).toContain('12.0');
     const missing = await bridge.runPython('from user_tools import invoice_totl');
-    expect(missing.text).toContain("no function 'invoice_totl' is kept. Did you mean invoice_total?");
+    expect(missing.text).toContain(
+      "no function 'invoice_totl' is kept. Did you mean 'invoice_total'? There are: invoice_total.",
+    );
   });
 
   it('that were changed by hand are loaded only after `tools approve`', async () => {
@@ -74,7 +76,7 @@ describe.runIf(engine !== undefined)('kept functions', () => {
     const file = join(stateDir, 'tools', 'invoice_total.py');
     writeFileSync(file, readFileSync(file, 'utf8').replace('sum(prices)', '2 * sum(prices)'));
     const refused = await run(['exec', '-c', 'invoice_total([100])']);
-    expect([refused.code, refused.stdout]).toEqual([70, '']);
+    expect([refused.code, refused.stdout]).toEqual([1, '']);
     expect(refused.stderr).toContain('was changed after it was saved and is not loaded');
     const listed = await run(['tools', 'list', '--json']);
     expect(JSON.parse(listed.stdout)).toMatchObject([{ name: 'invoice_total', state: 'changed', session: 'default' }]);
