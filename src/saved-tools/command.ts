@@ -81,8 +81,9 @@ function define(program: Program, settle: Settle<ToolsCommand>): void {
     .argument('<function>', 'name of the function')
     .argument('[from]', 'number of the older version', version)
     .argument('[to]', 'number of the newer version; by default, the file as it is', version)
-    .action((name: string, from: number | undefined, to: number | undefined) =>
-      take('diff', { names: [name], versions: [from, to].filter((number) => number !== undefined) }, {}),
+    .addOption(jsonOption())
+    .action((name: string, from: number | undefined, to: number | undefined, options: Options) =>
+      take('diff', { names: [name], versions: [from, to].filter((number) => number !== undefined) }, options),
     );
   addNotes(diff, 'Without numbers: what was changed by hand since it was accepted; if nothing was, the last change.');
   defineChanges(group, take);
@@ -96,17 +97,20 @@ function defineChanges(group: Program, take: Take): void {
     .command('edit')
     .description('Open a function in $VISUAL or $EDITOR, and store it as a new version.')
     .argument('<function>', 'name of the function')
-    .action((name: string) => take('edit', { names: [name] }, {}));
+    .addOption(jsonOption())
+    .action((name: string, options: Options) => take('edit', { names: [name] }, options));
   group
     .command('rm')
     .description('Delete functions with all their versions.')
     .argument('<function...>', 'names of functions')
-    .action((names: string[]) => take('rm', { names }, {}));
+    .addOption(jsonOption())
+    .action((names: string[], options: Options) => take('rm', { names }, options));
   const approve = group
     .command('approve')
     .description('Print functions that were changed by hand or are shared, and allow sessions to load them.')
     .argument('<function...>', 'names of functions')
     .option('-y, --yes', 'do not ask')
+    .addOption(jsonOption())
     .action((names: string[], options: Options) => take('approve', { names }, options));
   addNotes(approve, 'Without --yes, you are asked at the terminal after you have seen the source.');
 }
@@ -118,6 +122,7 @@ function defineTransfer(group: Program, take: Take): void {
     .argument('[function...]', 'names of functions; by default, all')
     .requiredOption('--to <folder>', 'the folder; - is standard output')
     .option('--force', 'overwrite files')
+    .addOption(jsonOption())
     .action((names: string[], options: Options) => take('export', { names, path: options.to ?? '-' }, options));
   const load = group
     .command('import')
@@ -125,6 +130,7 @@ function defineTransfer(group: Program, take: Take): void {
     .argument('<path>', 'folder or file; - reads the JSON text from standard input')
     .option('--force', 'replace functions of the same name')
     .option('-y, --yes', 'do not ask')
+    .addOption(jsonOption())
     .action((path: string, options: Options) => take('import', { path }, options));
   addNotes(load, 'Without --yes, you are asked at the terminal after you have seen the sources.');
 }

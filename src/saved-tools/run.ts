@@ -25,6 +25,10 @@ export type ToolsRunOptions = Pick<CommandContext, 'settings' | 'logger'> &
 interface Work extends ToolsRunOptions {
   readonly store: FunctionStore;
   readonly toolbox: Toolbox;
+  /** Prints the result, as JSON if that is wanted. */
+  readonly print: (json: unknown, text: string) => void;
+  /** Prints what a person reads before the result. */
+  readonly say: (text: string) => void;
 }
 
 /** A function of any origin. `record` only for one's own. */
@@ -38,12 +42,14 @@ interface Found extends SavedTool {
 
 /** Resolves with the exit code. Rejects with `USAGE_INVALID` for an unknown name, and with `CALL_REFUSED` for what cannot be kept. */
 export async function tools(command: ToolsCommand, options: ToolsRunOptions): Promise<number> {
-  const { logger, settings } = options;
+  const { logger, settings, writeOut } = options;
   const { stateDir, toolbox: folders = [] } = settings;
   const work: Work = {
     ...options,
     store: new FunctionStore(stateDir),
     toolbox: new Toolbox({ folders, stateDir, report: (problem) => logger.warning(problem) }),
+    print: (json, text) => writeOut(command.isJson ? `${escapeInJson(JSON.stringify(json, undefined, 2))}\n` : text),
+    say: (text) => (command.isJson ? undefined : writeOut(text)),
   };
   return ACTIONS[command.action](command, work);
 }
@@ -59,19 +65,15 @@ const ACTIONS: Readonly<Record<ToolsCommand['action'], (command: ToolsCommand, w
   import: importTools,
 };
 
-async function listAll({ isJson }: ToolsCommand, work: Work): Promise<number> {
+async function listAll(_command: ToolsCommand, work: Work): Promise<number> {
   const all = await findAll(work);
-  if (isJson) {
-    printJson(all.map(describe), work);
-    return 0;
-  }
   const rows = all.map((tool) => {
     const { name, record, shared, state } = tool;
     const { signature, summary } = headOf(tool);
     const origin = shared?.folder ?? (record?.session === undefined ? 'own' : `session ${record.session}`);
     return [name, state === 'approved' ? 'ok' : state, origin, signature + (summary === '' ? '' : `  # ${summary}`)];
   });
-  work.writeOut(renderTable(rows, 'No functions are kept.'));
+  work.print(all.map(describe), renderTable(rows, 'No functions are kept.'));
   if (all.some(({ state }) => state !== 'approved')) {
     work.writeError(
       `Sessions load only those that are ok. To review and allow others: ${COMMAND} tools approve NAME\n`,
@@ -80,15 +82,11 @@ async function listAll({ isJson }: ToolsCommand, work: Work): Promise<number> {
   return 0;
 }
 
-async function show({ isJson, names, versions }: ToolsCommand, work: Work): Promise<number> {
+async function show({ names, versions }: ToolsCommand, work: Work): Promise<number> {
   const tool = await find(names[0] ?? '', work);
   const [number] = versions;
   const source = number === undefined ? tool.source : await versionOf(tool, number, work);
-  if (isJson) {
-    printJson({ ...describe(tool), source }, work);
-  } else {
-    work.writeOut(shownSource(source, work));
-  }
+  work.print({ ...describe(tool), source }, shownSource(source, work));
   return 0;
 }
 
@@ -105,7 +103,11 @@ async function diff({ names, versions }: ToolsCommand, work: Work): Promise<numb
   const before = await versionOf(tool, from, work);
   const after = to === undefined ? tool.source : await versionOf(tool, to, work);
   const name = to === undefined ? `${tool.name}.py` : `version ${to}`;
-  work.writeOut(shownChange([`version ${from}`, before], [name, after], work));
+  const text = shownChange([`version ${from}`, before], [name, after], work);
+  work.print(
+    { name: tool.name, from: { version: from, source: before }, to: { version: to ?? null, source: after } },
+    text,
+  );
   return 0;
 }
 
@@ -118,13 +120,14 @@ async function edit({ names }: ToolsCommand, work: Work): Promise<number> {
     await runEditor(file, work.env);
     const source = await readFile(file, 'utf8');
     if (source === tool.source && tool.state === 'approved') {
-      work.writeOut(`'${tool.name}' was not changed.\n`);
+      work.print({ name: tool.name, isChanged: false }, `'${tool.name}' was not changed.\n`);
       return 0;
     }
     const edited = { name: tool.name, source };
     checkSource(edited);
     await work.store.write(edited, factsOf(edited, tool.record));
-    work.writeOut(`Stored '${tool.name}' as a new version. Later sessions define it.\n`);
+    const text = `Stored '${tool.name}' as a new version. Later sessions define it.\n`;
+    work.print({ name: tool.name, isChanged: true }, text);
     return 0;
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -136,8 +139,9 @@ async function remove({ names }: ToolsCommand, work: Work): Promise<number> {
   for (const { name } of found) {
     // biome-ignore lint/performance/noAwaitInLoops: they share a lock.
     await work.store.remove(name);
-    work.writeOut(`Deleted '${name}'.\n`);
+    work.say(`Deleted '${name}'.\n`);
   }
+  work.print({ removed: found.map(({ name }) => name) }, '');
   return 0;
 }
 
@@ -151,15 +155,15 @@ async function approve({ isSure, names }: ToolsCommand, work: Work): Promise<num
     // biome-ignore lint/performance/noAwaitInLoops: they are shown in order.
     const before = number === undefined ? undefined : await work.store.source(tool.name, number);
     const file = tool.shared?.path ?? join(work.store.directory, `${tool.name}.py`);
-    work.writeOut(`${escapeInLines(file)} (${tool.state}):\n`);
-    work.writeOut(
+    work.say(`${escapeInLines(file)} (${tool.state}):\n`);
+    work.say(
       before === undefined
         ? shownSource(tool.source, work)
         : shownChange([`version ${number}`, before], [`${tool.name}.py`, tool.source], work),
     );
   }
   if (waiting.length === 0) {
-    work.writeOut('Nothing has to be approved: sessions load it.\n');
+    work.print({ approved: [] }, 'Nothing has to be approved: sessions load it.\n');
     return 0;
   }
   const list = waiting.map(({ name }) => name).join(', ');
@@ -170,7 +174,7 @@ async function approve({ isSure, names }: ToolsCommand, work: Work): Promise<num
       ? work.store.write(tool, factsOf(tool, tool.record))
       : work.toolbox.approve(tool.shared));
   }
-  work.writeOut(`Approved: ${list}.\n`);
+  work.print({ approved: waiting.map(({ name }) => name) }, `Approved: ${list}.\n`);
   return 0;
 }
 
@@ -182,7 +186,8 @@ async function exportTools({ isForced, names, path }: ToolsCommand, work: Work):
   const sources = chosen.map(({ name, source }) => ({ name, source }));
   await writeFunctions(sources, { path, isForced, writeOut: work.writeOut });
   if (path !== '-') {
-    work.writeOut(`Wrote ${sources.length === 1 ? '1 function' : `${sources.length} functions`} to ${path}.\n`);
+    const count = sources.length === 1 ? '1 function' : `${sources.length} functions`;
+    work.print({ exported: sources.map(({ name }) => name), path }, `Wrote ${count} to ${path}.\n`);
   }
   return 0;
 }
@@ -198,11 +203,11 @@ async function importTools({ isForced, isSure, path }: ToolsCommand, work: Work)
     });
   }
   if (changed.length === 0) {
-    work.writeOut('Nothing to import: the same functions are kept.\n');
+    work.print({ imported: [] }, 'Nothing to import: the same functions are kept.\n');
     return 0;
   }
   for (const { name, source } of changed) {
-    work.writeOut(`${name}:\n${shownSource(source, work)}`);
+    work.say(`${name}:\n${shownSource(source, work)}`);
   }
   const list = changed.map(({ name }) => name).join(', ');
   await confirm(`Let sessions load ${list}?`, isSure, work);
@@ -210,7 +215,7 @@ async function importTools({ isForced, isSure, path }: ToolsCommand, work: Work)
     // biome-ignore lint/performance/noAwaitInLoops: they share a lock.
     await work.store.write(tool, factsOf(tool, undefined));
   }
-  work.writeOut(`Imported: ${list}.\n`);
+  work.print({ imported: changed.map(({ name }) => name) }, `Imported: ${list}.\n`);
   return 0;
 }
 
@@ -307,10 +312,6 @@ function describe(tool: Found) {
     packages: record?.packages ?? [],
     versions: record?.versions ?? [],
   };
-}
-
-function printJson(value: unknown, { writeOut }: Work): void {
-  writeOut(`${escapeInJson(JSON.stringify(value, undefined, 2))}\n`);
 }
 
 /** A pipe gets the source as it is; a terminal gets it with everything visible. */

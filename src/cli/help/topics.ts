@@ -13,6 +13,7 @@ export const TOPICS = {
   policy: 'rules for what code may call',
   pins: 'when a server changes its tools',
   approvals: 'approving calls, and questions from servers',
+  functions: 'keeping, sharing and running functions',
   audit: 'the log of cells and calls',
   troubleshooting: 'when something does not work',
   comparison: 'cost compared with calling tools directly',
