@@ -13,6 +13,7 @@ from bridge_kernel.proxies import Server, Servers, Tool, proxy_of
 from bridge_kernel.saved_tools import define_saved_tools
 from bridge_kernel.servers import Registry
 from bridge_kernel.text_result import TextResult
+from bridge_kernel.user_tools import UserTools
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class Api:
         self._progress = ProgressSender(host.send)
         self._runtime: Runtime | None = None
         self._host = host
+        self._user_tools = UserTools(host, namespace)
         self._packages: Packages | None = None
 
     def install(self, capability_summary: str = "", display: Callable[..., None] = print,
@@ -50,9 +52,10 @@ class Api:
         """
         self._registry.autoload = autoload
         runtime = Runtime(self._registry, self._namespace, capability_summary, self._progress, output,
-                          self.open_packages)  # fmt: skip
+                          self.open_packages, self._user_tools.add)  # fmt: skip
         self._runtime = runtime
         install_package(self._registry, runtime)
+        sys.modules["user_tools"] = self._user_tools
         self._constants = {
             "runtime": runtime,
             "save_tool": runtime.save_tool,
@@ -152,7 +155,7 @@ class Api:
 
     def define_saved_tools(self, tools: list[SavedTool]) -> None:
         """Defines the functions saved by earlier sessions; a failure is reported on stderr."""
-        define_saved_tools(tools, self._namespace)
+        define_saved_tools(tools, self._namespace, self._user_tools.add)
 
     def owns(self, name: str) -> bool:
         """Whether a top-level name still has the value set here, so it does not belong to the user."""

@@ -117,7 +117,8 @@ class Runtime(ModuleType):
 
     def __init__(self, registry: Registry, namespace: dict[str, object], capability_summary: str,
                  progress: ProgressSender, output: Callable[[int, str], object] | None = None,
-                 open_packages: Callable[[], Packages] | None = None) -> None:  # fmt: skip
+                 open_packages: Callable[[], Packages] | None = None,
+                 add_tool: Callable[[str, object], None] | None = None) -> None:  # fmt: skip
         super().__init__("mcp.runtime", "Find and call tools of MCP servers; `runtime.help()` lists the helpers.")
         self.__all__ = [*_HELPERS, *_CLASSES]
         self._registry = registry
@@ -126,6 +127,7 @@ class Runtime(ModuleType):
         self._summary = capability_summary
         self._output = output
         self._open_packages = open_packages
+        self._add_tool = add_tool
         self._jobs: Jobs | None = None
         self._progress = progress
         self._said: set[object] = set()
@@ -289,7 +291,12 @@ class Runtime(ModuleType):
         from bridge_kernel.saved_tools import source_of
 
         tool = source_of(func, self._namespace)
-        self._host.call_sync("save_tool", {"name": tool.name, "source": tool.source})
+        params: dict[str, object] = {"name": tool.name, "source": tool.source}
+        if tool.packages:
+            params["packages"] = tool.packages
+        self._host.call_sync("save_tool", params)
+        if self._add_tool is not None:
+            self._add_tool(tool.name, tool.function)
         return tool.report()
 
     def save_artifact(self, name: str, data: object) -> Any:
@@ -447,6 +454,10 @@ class Runtime(ModuleType):
         for entry in found.get("notices", []):
             self._say_once(f"server {entry['server']}: {entry['notice']}")
         documents = _as_list(found.get("documents"))
+        for document in documents:
+            # One that another session has saved since this one began.
+            if document.get("kind") == "function" and document.get("tool") not in self._namespace:
+                document["load"] = f"from {document.get('serverAlias')} import {document.get('tool')}"
         unmatched = "; ".join(_unmatched_word(entry) for entry in found.get("unmatched", []))
         if unmatched:
             rest = "; the hits match the rest of the query" if documents else ""

@@ -51,7 +51,12 @@ class ToolHit(_Found):
     def line(self, max_chars: int = _LINE_CHARS) -> str:
         """`await mcp_x.tool(name: str) -> str  # What it does.`"""
         alias = self.get("serverAlias", self.get("server"))
-        call = f"await mcp_{alias}.{self.get('signature') or self.get('toolAlias')}"
+        signature = self.get("signature") or self.get("toolAlias")
+        if self.get("kind") == "function":
+            first = f"from {alias} import {self.get('tool')}; " if self.get("load") else ""
+            call = f"{first}{'await ' if self.get('awaited') else ''}{signature}"
+        else:
+            call = f"await mcp_{alias}.{signature}"
         comment = self._description(max_chars)
         return f"{call}  # {comment}" if comment else call
 

@@ -30,10 +30,14 @@ _FILE_START = "<saved tool "
 class FunctionSource:
     """A function to save: its name, its source, and the global names that later sessions will lack."""
 
-    def __init__(self, name: str, source: str, missing: list[str]) -> None:
-        self.name = name
+    def __init__(self, function: FunctionType, source: str, missing: list[str]) -> None:
+        from bridge_kernel.user_tools import packages_of
+
+        self.name = function.__name__
+        self.function = function
         self.source = source
         self.missing = missing
+        self.packages = packages_of(source)
 
     def report(self) -> str:
         """The text that `save_tool` returns."""
@@ -74,7 +78,7 @@ def source_of(func: Callable[..., object] | str, namespace: dict[str, object]) -
         _parse(name, source)
     except (OSError, SyntaxError) as error:
         raise ValueError(f"the source of {name!r} is unknown; define it with 'def' in its own cell") from error
-    return FunctionSource(name, source, missing)
+    return FunctionSource(function, source, missing)
 
 
 def _split(names: list[str], namespace: dict[str, object]) -> tuple[str, list[str]]:
@@ -103,6 +107,7 @@ def _session_names(code: CodeType, namespace: dict[str, object]) -> list[str]:
         "runtime",
         "mcp_servers",
         "save_tool",
+        "user_tools",
         "LOADED_MCP_SERVERS",
         "MCPError",
         "ToolError",
@@ -179,9 +184,13 @@ def _imported(imports: list[ast.stmt]) -> Iterator[str]:
             yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
 
 
-def define_saved_tools(tools: list[SavedTool], namespace: dict[str, object]) -> None:
-    """Defines saved functions in `namespace` without running them; failures are reported on stderr."""
-    import builtins
+def define_saved_tools(
+    tools: list[SavedTool], namespace: dict[str, object], add: Callable[[str, object], None] | None = None
+) -> None:
+    """Defines saved functions in `namespace` without running them; failures are reported on stderr.
+
+    `add` is given each by name.
+    """
     import time
 
     end = time.monotonic() + _LOAD_SECONDS
@@ -193,17 +202,28 @@ def define_saved_tools(tools: list[SavedTool], namespace: dict[str, object]) -> 
             print(f"Saved tools that were not defined, {reason}: {late}", file=sys.stderr)
             break
         try:
-            if name in namespace or hasattr(builtins, name) or name == "mcp" or name.startswith(("_", "mcp_")):
+            if name in namespace:
                 raise ValueError("its name is taken in every session")
-            _define(name, tool["source"], namespace)
+            namespace[name] = define(name, tool["source"], namespace)
+            if add is not None:
+                add(name, namespace[name])
         except Exception as error:  # noqa: BLE001 The source may be anything, and the parser gives up in several ways.
             print(f"The saved tool {name!r} could not be defined: {error!r}", file=sys.stderr)
 
 
-def _define(name: str, source: str, namespace: dict[str, object]) -> None:
+def define(name: str, source: str, namespace: dict[str, object]) -> object:
+    """The function, whose global names are those of `namespace`. Defining it runs nothing of it and binds no name.
+
+    Raises:
+        Exception: it is not a function that can be saved; the parser gives up in several ways.
+    """
     import __future__
 
+    import builtins
     import linecache
+
+    if hasattr(builtins, name) or name in ("mcp", "user_tools") or name.startswith(("_", "mcp_")):
+        raise ValueError("its name is taken in every session")
 
     file_name = f"{_FILE_START}{name}>"
     # Annotations are kept as text, because they could contain calls.
@@ -211,4 +231,6 @@ def _define(name: str, source: str, namespace: dict[str, object]) -> None:
         _parse(name, source), file_name, "exec", flags=__future__.annotations.compiler_flag, dont_inherit=True
     )
     linecache.cache[file_name] = (len(source), None, source.splitlines(keepends=True), file_name)
-    exec(code, namespace)
+    defined: dict[str, object] = {}
+    exec(code, namespace, defined)
+    return defined[name]

@@ -102,6 +102,7 @@ const CORE: readonly Layer[] = [
       'clients',
       'servers',
       'settings',
+      'protocol',
       'catalog',
       'render',
       'session',

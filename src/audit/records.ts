@@ -119,6 +119,10 @@ export const CallSchema = z
       .literal(true)
       .optional()
       .describe('The call was not sent: a stand-in took the place of the answer, and `outcome` is `ok`.'),
+    resumed: z
+      .literal(true)
+      .optional()
+      .describe('The call was not sent: an interrupted run that goes on had got this answer before.'),
     outcome: z.enum(['ok', 'error']).describe('Whether the tool succeeded.'),
     error_code: errorCode.optional(),
     duration_ms: z.number().nonnegative().describe('Time until the outcome, including the wait for approval.'),

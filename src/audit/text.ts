@@ -75,7 +75,13 @@ function renderCall(call: RecordOf<'call'>): string {
   const further = call.undeclared === undefined ? [] : [`${call.undeclared} undeclared`];
   const parts = [
     `${call.server}.${call.tool}(${[...shapes, ...further].join(', ')})`,
-    call.dry_run === true ? 'not sent: dry run' : call.outcome === 'ok' ? 'ok' : (call.error_code ?? 'error'),
+    call.dry_run === true
+      ? 'not sent: dry run'
+      : call.resumed === true
+        ? 'not sent: answered by an earlier run'
+        : call.outcome === 'ok'
+          ? 'ok'
+          : (call.error_code ?? 'error'),
     ...(call.decision === 'allowed' ? [] : [call.answer === undefined ? call.decision : renderAnswer(call)]),
     ...(call.rule === undefined ? [] : [`(${call.rule})`]),
     milliseconds(call.duration_ms),

@@ -33,6 +33,8 @@ export interface EndedCall extends RecordedCell {
   readonly approval?: RecordOf<'call'>['approval'];
   /** Whether a stand-in took the place of the server's answer. */
   readonly isDryRun?: boolean | undefined;
+  /** Whether the answer is that of an interrupted run, so that nothing was sent. */
+  readonly isResumed?: boolean | undefined;
   /** Whether it was refused before anything was sent to the server. */
   readonly isRefused: boolean;
   /** Undefined if the tool succeeded. */
@@ -277,6 +279,7 @@ export class AuditTrail implements SessionRecorder {
       ...(shape.undeclared > 0 && { undeclared: shape.undeclared }),
       ...decisionOf(call),
       ...(call.isDryRun === true && { dry_run: true }),
+      ...(call.isResumed === true && { resumed: true }),
       outcome: errorCode === undefined ? 'ok' : 'error',
       ...(errorCode !== undefined && { error_code: errorCode }),
       duration_ms: rounded(call.durationMs),

@@ -6,6 +6,7 @@ import { artifactMethods, createArtifacts } from '../artifacts/index.ts';
 import { type AuditTrail, openAuditTrail, withAuditNotices } from '../audit/index.ts';
 import type { CellAnswer, CellRequest } from '../base/cell.ts';
 import { renderIssue } from '../base/config-issue.ts';
+import { Countdown } from '../base/countdown.ts';
 import { toBridgeError } from '../base/errors.ts';
 import { COPY_SHARE, MAX_CHECKPOINT_AGE_MS } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
@@ -18,18 +19,19 @@ import { resolveName } from '../catalog/names.ts';
 import { DryRun } from '../dry-run/index.ts';
 import { detectEngine } from '../engines/detect.ts';
 import type { Engine } from '../engines/engine.ts';
+import { programMethods, readLanguages, runProgram, Snippets } from '../languages/index.ts';
 import {
   createPackageInstaller,
   type PackageInstaller,
   readBuilderProgram,
   readPackageIndex,
 } from '../packages/index.ts';
-import { programMethods, readLanguages, runProgram, Snippets } from '../languages/index.ts';
-import { Recording, type Replay } from '../recordings/index.ts';
-import { createSavedTools, type SavedToolsOptions, savedToolMethods } from '../saved-tools/index.ts';
+import { openRun, Recording, type Replay, type ResumableRun, Resume } from '../recordings/index.ts';
+import { createSavedTools, type SavedTools, type SavedToolsOptions, savedToolMethods } from '../saved-tools/index.ts';
 import { createSecretMask } from '../secrets/index.ts';
 import { AUTOLOAD_SUMMARY, CAPABILITY_SUMMARY, PACKAGES_SUMMARY } from '../server/capabilities.ts';
 import type { Bridge, ServerNames } from '../server/lazy-bridge.ts';
+import { CellAsker } from '../session/asker.ts';
 import { readKernelSources } from '../session/boot.ts';
 import {
   CHECKPOINTS,
@@ -58,17 +60,16 @@ interface CreateOptions extends BridgeOptions {
 
 /** Rejects with `ENGINE_UNAVAILABLE` if no engine is installed; the next cell tries again. */
 export async function createBridge(settings: Settings, logger: Logger, options: CreateOptions = {}): Promise<Bridge> {
-  const { artifacts, checkpoints, dryRun, engine, packages, records, run, servers, sessions } = await createParts(
-    settings,
-    logger,
-    options,
-  );
+  const parts = await createParts(settings, logger, options);
+  const { artifacts, checkpoints, dryRun, engine, packages, records, savedTools, servers, sessions } = parts;
+  const askAboutShared = createQuestions(savedTools, settings);
   let hasSwept = false;
   let hasRunProgram = false;
 
   return {
     async runCell(request) {
       offerElicitation(servers.pool, request);
+      await askAboutShared(request);
       const answered = dryRun.withNotice(await runInSession(request, sessions, records.trail));
       const answer = await records.withNotices(answered);
       if (!hasSwept) {
@@ -81,7 +82,7 @@ export async function createBridge(settings: Settings, logger: Logger, options: 
     },
     async runProgram(request, context) {
       hasRunProgram = true;
-      return run(request, context);
+      return parts.runProgram(request, context);
     },
     describeEngine: async () => (hasSwept ? describeEngine(engine) : undefined),
     listServers: async () => listServers(servers),
@@ -96,12 +97,13 @@ export async function createBridge(settings: Settings, logger: Logger, options: 
   };
 }
 
-async function createParts(settings: Settings, logger: Logger, { client, isDryRun, replay }: CreateOptions) {
+async function createParts(settings: Settings, logger: Logger, { client, isDryRun, replay, resume }: CreateOptions) {
   const options = engineOptions(settings, logger);
   const engine = detectEngine(options);
   const { autoload, stateDir } = settings;
   const { servers, makeCalls } = await createServers(settings, logger, replay);
-  const records = openRecords(options.instanceId, settings, { servers, replay, logger });
+  const run = resume === undefined ? undefined : await openRun(resume);
+  const records = openRecords(options.instanceId, settings, { servers, replay, run, logger });
   const dryRun = new DryRun(records.mask);
   const { mask, trail } = records;
   const savedTools = createSavedTools({ ...savedToolsOptions(settings, servers, trail), logger });
@@ -109,13 +111,17 @@ async function createParts(settings: Settings, logger: Logger, { client, isDryRu
   const calls = makeCalls(approvals, { ...records, dryRun, isDryRun });
   const artifacts = createArtifacts(stateDir);
   const packages = createPackages({ engine, policies: servers.policies, settings, trail });
-  const run = programRunner(engine, settings, logger);
+  const runForCall = programRunner(engine, settings, logger);
   const methods = [
     ...savedToolMethods(savedTools),
     ...artifactMethods(artifacts),
     ...packages.methods,
     // Its programs make calls as cells do.
-    ...programMethods({ run, directory: servers.known, handleCall: async (...call) => handleCall(...call) }),
+    ...programMethods({
+      run: runForCall,
+      directory: servers.known,
+      handleCall: async (...call) => handleCall(...call),
+    }),
   ];
   const handleCall = createHostCalls({
     pool: servers.pool,
@@ -124,6 +130,7 @@ async function createParts(settings: Settings, logger: Logger, { client, isDryRu
     autoload,
     calls,
     methods,
+    extraTools: () => savedTools.extraTools(),
   });
   const checkpoints = new CheckpointStore(join(stateDir, CHECKPOINTS, options.instanceId), logger, { isOwn: true });
   const sessions = new Sessions({
@@ -138,7 +145,18 @@ async function createParts(settings: Settings, logger: Logger, { client, isDryRu
     startingServers: () => startingServers(servers.pool),
     savedTools: () => savedTools.list(),
   });
-  return { artifacts, checkpoints, dryRun, engine, packages, records, run, servers, sessions };
+  return {
+    artifacts,
+    checkpoints,
+    dryRun,
+    engine,
+    packages,
+    records,
+    runProgram: runForCall,
+    savedTools,
+    servers,
+    sessions,
+  };
 }
 
 type RunOptions = Parameters<typeof runProgram>[1];
@@ -178,11 +196,12 @@ async function createServers(settings: Settings, logger: Logger, replay: Replay 
 interface RecordsParts {
   readonly servers: ServersToCall;
   readonly replay: Replay | undefined;
+  readonly run: ResumableRun | undefined;
   readonly logger: Logger;
 }
 
 /** The audit log and the recording, as the settings say. */
-function openRecords(instanceId: string, settings: Settings, { servers, replay, logger }: RecordsParts) {
+function openRecords(instanceId: string, settings: Settings, { servers, replay, run, logger }: RecordsParts) {
   const { known, secrets } = servers;
   const mask = createSecretMask(secrets);
   const trail = openAuditTrail(instanceId, settings, { mask, logger });
@@ -193,10 +212,12 @@ function openRecords(instanceId: string, settings: Settings, { servers, replay, 
       metadata: known.metadata(server),
     }));
   const recording =
-    settings.record === undefined || replay !== undefined
+    (settings.record === undefined && run === undefined) || replay !== undefined
       ? undefined
-      : new Recording({ folder: settings.record, instanceId, mask, servers: describeAll, logger });
+      : new Recording({ folder: settings.record ?? '', instanceId, mask, servers: describeAll, logger, run });
+  const resume = run && new Resume(run, mask);
   return {
+    resume,
     mask,
     trail,
     recording,
@@ -204,7 +225,8 @@ function openRecords(instanceId: string, settings: Settings, { servers, replay, 
     /** The answer of a cell, with notices about its records. */
     async withNotices(answer: CellAnswer): Promise<CellAnswer> {
       const noticed = await withAuditNotices(trail, answer);
-      return recording?.withNotice(noticed) ?? noticed;
+      const recorded = recording?.withNotice(noticed) ?? noticed;
+      return resume?.withNotice(recorded) ?? recorded;
     },
     close: async () => Promise.all([trail?.close(), recording?.close()]),
   };
@@ -269,13 +291,14 @@ async function sessionSettings(settings: Settings, logger: Logger) {
 }
 
 function savedToolsOptions(
-  { savedTools: mode, stateDir }: Settings,
+  { savedTools: mode, stateDir, toolbox }: Settings,
   { policies }: Pick<ServersToCall, 'policies'>,
   trail: AuditTrail | undefined,
 ): Omit<SavedToolsOptions, 'logger'> {
   return {
     stateDir,
     mode,
+    folders: toolbox,
     fallback: () => policies()?.fallback,
     onSaved: (call, tool) => trail?.toolSaved(call, tool),
   };
@@ -308,6 +331,20 @@ function createPackages({ engine, policies, settings, trail }: PackageParts): Pa
     onInstalled: (call, installation) => trail?.packagesInstalled(call, installation),
     onRefused: (call, refused) => trail?.packagesRefused(call, refused),
   });
+}
+
+/** Asks about shared functions before the first cell of each session, so that the session defines those that are allowed. */
+function createQuestions(savedTools: SavedTools, { approvalTimeoutMs: timeoutMs }: Settings) {
+  const sessions = new Set<string>();
+  return async ({ code, person, session, signal }: CellRequest): Promise<void> => {
+    if (person === undefined || sessions.has(session)) {
+      return;
+    }
+    sessions.add(session);
+    const asker = new CellAsker({ person, code, clock: new Countdown(timeoutMs), timeoutMs });
+    await savedTools.askAboutShared(asker, signal ?? new AbortController().signal);
+    asker.close();
+  };
 }
 
 function offerElicitation(pool: ServersToCall['pool'], { person }: CellRequest): void {

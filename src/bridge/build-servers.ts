@@ -15,7 +15,7 @@ import { type DryRun, markDryRun } from '../dry-run/index.ts';
 import { createPinGate, createToolPinStore, createToolPins } from '../pins/index.ts';
 import { type CurrentPolicies, createCurrentPolicies, createPolicyGate, createVisibleTools } from '../policy/index.ts';
 import type { ServerReference } from '../protocol/frames.ts';
-import type { Recording } from '../recordings/index.ts';
+import type { Recording, Resume } from '../recordings/index.ts';
 import { createKnownSecrets } from '../secrets/index.ts';
 import { createServerDiscovery, type DiscoveredServers, type ServerDefinition } from '../servers/discover.ts';
 import { discoveryOptionsOf } from '../settings/discovery-options.ts';
@@ -91,13 +91,15 @@ export interface GateParts {
   readonly isDryRun?: boolean | undefined;
   readonly trail?: AuditTrail | undefined;
   readonly recording?: Recording | undefined;
+  /** Answers calls that an interrupted run has made. */
+  readonly resume?: Resume | undefined;
 }
 
 /** The gates around each call, whoever makes it: the records, the pins, the policies with the person's answer, the pins again. */
 export function createGatedCalls(
   { known, policies }: Pick<BridgeServers, 'known' | 'policies'>,
   approvals: Approvals,
-  { dryRun, isDryRun, trail, recording }: GateParts,
+  { dryRun, isDryRun, trail, recording, resume }: GateParts,
 ): CallPipeline {
   const pins = createPinGate(known);
   const gates = [
@@ -107,6 +109,7 @@ export function createGatedCalls(
     pins,
     createPolicyGate(policies, approvals),
     pins,
+    resume?.gate,
     dryRun.gate,
   ].filter((gate) => gate !== undefined);
   return createCallPipeline({ gates, noteUnmade: trail && createUnmadeNote(trail) });

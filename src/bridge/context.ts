@@ -26,6 +26,7 @@ export function createContext(env: NodeJS.ProcessEnv): CommandContext {
     logger,
     createBridge: async (options) => (await import('./bridge.ts')).createBridge(settings, logger, options),
     openReplay: async (path) => (await import('./replay.ts')).openReplay(path, settings, logger),
+    findFunction: async (name) => (await import('../saved-tools/index.ts')).findFunction(name, settings),
     openServers: async (options) =>
       (await import('./build-servers.ts')).createConfiguredServers(
         settings,

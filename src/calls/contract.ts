@@ -57,6 +57,8 @@ export interface CallFacts {
   readonly approval?: Approval | undefined;
   /** Whether a stand-in took the place of the server's answer. */
   readonly isDryRun?: boolean | undefined;
+  /** Whether it is the answer of an interrupted run that goes on, so that nothing was sent. */
+  readonly isResumed?: boolean | undefined;
 }
 
 /** The outcome of a call: the server's answer, or the reason why there is none. */

@@ -12,6 +12,7 @@ import { createToolSearch } from '../directory/tool-search.ts';
 import { carriedAsText } from '../protocol/exact-json.ts';
 import { encodeToon } from '../render/toon.ts';
 import type { HandleCall } from '../session/dispatch.ts';
+import type { ExtraTool, ExtraTools } from './extra-tools.ts';
 import { findServersMethod } from './find-servers.ts';
 import { checked, checkParams, createFindCallable, type Method, nameParam } from './method.ts';
 import { createObservedResults, type ObservedResults } from './observed-results.ts';
@@ -33,6 +34,8 @@ export interface HostCallsOptions {
   readonly autoload?: boolean;
   /** The gates that each call to a server passes; none by default. */
   readonly calls?: CallPipeline;
+  /** What search finds beside the tools of servers; undefined if there is nothing. Called for each search. */
+  readonly extraTools?: (() => Promise<ExtraTools | undefined>) | undefined;
   /** Methods of features, by name. */
   readonly methods?: readonly (readonly [string, Method])[];
 }
@@ -80,7 +83,10 @@ export function createHostCalls(options: HostCallsOptions): HandleCall {
 }
 
 /** Methods that read the documents of tools, of any configured server. */
-function documentMethods(directory: ServerDirectory, { searchWaitMs, observed }: CallOptions): [string, Method][] {
+function documentMethods(
+  directory: ServerDirectory,
+  { extraTools, searchWaitMs, observed }: CallOptions,
+): [string, Method][] {
   const searchTools = createToolSearch(directory, searchWaitMs);
 
   const listTools = checked(ListToolsParams, async (params, { loaded, signal }) => {
@@ -110,10 +116,14 @@ function documentMethods(directory: ServerDirectory, { searchWaitMs, observed }:
   });
 
   const searchToolDocs = checked(SearchToolDocsParams, async (params, { loaded, signal }) => {
-    const { found, unmatched, notSearched, notices } = await searchTools(params.query, params.limit, signal);
-    const documents = found.map(({ server, tool, score }) =>
-      describeHit(server, tool, { detail: params.detail, isLoaded: loaded.has(server.name), score }),
-    );
+    const extra = await extraTools?.();
+    const more = extra === undefined ? [] : [{ server: extra.source, tools: extra.tools, isExtra: true }];
+    const { found, unmatched, notSearched, notices } = await searchTools(params.query, params.limit, signal, more);
+    const documents = found.map(({ isExtra, server, tool, score }) => {
+      const isLoaded = isExtra === true || loaded.has(server.name);
+      const document = describeHit(server, tool, { detail: params.detail, isLoaded, score });
+      return isExtra === true ? { ...document, ...functionParts(tool as ExtraTool) } : document;
+    });
     return { documents, unmatched, not_searched: notSearched, notices };
   });
 
@@ -122,6 +132,11 @@ function documentMethods(directory: ServerDirectory, { searchWaitMs, observed }:
     ['query_tool_docs', queryToolDocs],
     ['search_tool_docs', searchToolDocs],
   ];
+}
+
+/** What the document of a function has beside, or instead of, that of a tool. */
+function functionParts({ isAsync, signature }: ExtraTool) {
+  return { signature, kind: 'function', awaited: isAsync };
 }
 
 /** Every configured server and what is known about it. Starts none. */

@@ -4,7 +4,7 @@
  */
 import type { CatalogServer, CatalogTool, KnownTool, ServerMetadata } from './known.ts';
 import { assignAliases, assignServerAliases, resolveName } from './names.ts';
-import { createToolIndex, type FoundTools } from './tool-index.ts';
+import { createToolIndex, type FoundTools, type IndexedServer } from './tool-index.ts';
 
 /** What the catalog needs of a configured server. */
 export interface CatalogEntry {
@@ -24,8 +24,11 @@ export interface Catalog {
   metadata(server: CatalogServer): ServerMetadata | undefined;
   /** Undefined if the server's tools are not known. */
   tools(server: CatalogServer): readonly CatalogTool[] | undefined;
-  /** The known tools that match `query` best, at most `limit`. Takes longer if tools have changed since the last search. */
-  search(query: string, limit: number): Promise<FoundTools>;
+  /**
+   * The known tools that match `query` best, and those of `extra`, at most `limit`. Takes longer if tools have changed since the
+   * last search.
+   */
+  search(query: string, limit: number, extra?: readonly IndexedServer[]): Promise<FoundTools>;
 }
 
 interface KnownServer {
@@ -75,7 +78,7 @@ export function createCatalog(findable: FindableTools = (_, tools) => tools): Ca
     },
     metadata: (server) => known.get(server.name)?.metadata,
     tools: (server) => known.get(server.name)?.tools,
-    search: (query, limit) => index.search(knownTools, query, limit),
+    search: (query, limit, extra = []) => index.search(() => [...knownTools(), ...extra], query, limit),
   };
 }
 

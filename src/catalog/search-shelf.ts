@@ -8,6 +8,8 @@ import type { Read, ReadRun } from './search-words.ts';
 /** A server as the search needs it. */
 export interface SearchServer {
   readonly name: string;
+  /** Whether words of the query can match its name; by default they can. */
+  readonly isNameless?: boolean | undefined;
   readonly description: string;
   readonly tools: readonly SearchTool[];
 }
@@ -100,7 +102,7 @@ function readFields(server: SearchServer, tool: SearchTool, read: Read): Fields 
   return {
     name: read(tool.name.slice(0, MAX_NAME_CHARS)),
     title: read((tool.title ?? '').slice(0, MAX_NAME_CHARS)),
-    server: read(server.name.slice(0, MAX_NAME_CHARS)),
+    server: server.isNameless === true ? [] : read(server.name.slice(0, MAX_NAME_CHARS)),
     serverDescription: read(server.description.slice(0, MAX_LEAD_CHARS)),
     lead: read(sentence.slice(0, MAX_LEAD_CHARS)),
     rest: read(description.slice(sentence.length)),

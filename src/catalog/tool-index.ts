@@ -11,6 +11,8 @@ export interface IndexedServer {
   readonly server: CatalogServer;
   /** The same array until something changes. */
   readonly tools: readonly CatalogTool[];
+  /** Whether it is no configured server. It may have the name of one, and its own name says nothing about its tools. */
+  readonly isExtra?: boolean | undefined;
 }
 
 export interface FoundTool extends IndexedServer {
@@ -57,7 +59,7 @@ export function createToolIndex(): ToolIndex {
       const { createSearchIndex } = await import('./search.ts');
       index = createSearchIndex();
     }
-    const wanted = new Map(current().map((entry) => [entry.server.name, entry]));
+    const wanted = new Map(current().map((entry) => [keyOf(entry), entry]));
     await update(wanted, index);
     const { hits, unmatched } = index.search(query, limit);
     const found = hits.flatMap(({ server, place, score }) => {
@@ -77,13 +79,20 @@ export function createToolIndex(): ToolIndex {
   };
 }
 
+/** No configured server has an empty name, or one with this character. */
+function keyOf({ isExtra, server }: IndexedServer): string {
+  return isExtra === true ? `\0${server.name}` : server.name;
+}
+
 function isSame({ server, tools }: IndexedServer, before: IndexedServer | undefined): boolean {
   return before?.tools === tools && before.server.description === server.description;
 }
 
-function searchServer({ server, tools }: IndexedServer): SearchServer {
+function searchServer(entry: IndexedServer): SearchServer {
+  const { isExtra, server, tools } = entry;
   return {
-    name: server.name,
+    name: keyOf(entry),
+    isNameless: isExtra,
     description: server.description,
     tools: tools.map(({ name, title, description, inputSchema }) => ({
       name,

@@ -3,14 +3,14 @@ import { auditCommand } from '../audit/index.ts';
 import { doctorCommand } from '../doctor/index.ts';
 import { execCommand } from '../exec/index.ts';
 import { imageCommand } from '../images/index.ts';
-import { examineLanguages } from '../languages/index.ts';
 import { examineRegistrations, installCommand } from '../install/index.ts';
-import { snippetsCommand } from '../languages/index.ts';
+import { examineLanguages, snippetsCommand } from '../languages/index.ts';
 import { serversCommand } from '../manage-servers/index.ts';
 import { examinePackages, packagesCommand } from '../packages/index.ts';
 import { acceptCommand } from '../pins/index.ts';
 import { examinePolicies, policyCommand } from '../policy/index.ts';
 import { recordCommand } from '../recordings/index.ts';
+import { toolsCommand } from '../saved-tools/index.ts';
 import { sessionsCommand } from '../session-list/index.ts';
 import type { LineOf } from '../terminal/command.ts';
 import type { CompleteCommand, CompletionCommand } from './completion.ts';
@@ -27,6 +27,7 @@ export const COMMANDS = [
   imageCommand,
   packagesCommand,
   snippetsCommand,
+  toolsCommand,
   auditCommand,
   recordCommand,
 ] as const;

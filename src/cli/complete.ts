@@ -3,6 +3,7 @@
 import { readLanguages, Snippets } from '../languages/index.ts';
 import { readExamples } from '../manage-servers/index.ts';
 import { createPackageLocks } from '../packages/index.ts';
+import { listFunctionNames } from '../saved-tools/index.ts';
 import type { CommandContext } from '../terminal/command.ts';
 import { type CompleteCommand, candidatesFor, isOffered, quoteCandidates } from './completion.ts';
 import { createProgram } from './program.ts';
@@ -51,6 +52,8 @@ export async function complete({ shell, words }: CompleteCommand, options: Compl
   const packages = words[0] === 'packages' ? await knownPackages(options.settings.stateDir) : [];
   const ofSnippets =
     words[0] === 'snippets' ? await snippetNames(options.settings.stateDir) : { snippets: [], languages: [] };
+  const needsFunctions = words[0] === 'tools' || words.at(-2) === '--tool';
+  const functions = needsFunctions ? await listFunctionNames(options.settings) : [];
   const toolsOf = (name: string): string[] => {
     const server = configured.known.servers().find((candidate) => candidate.name === name);
     return ((server && configured.known.metadata(server)?.tools) ?? []).map((tool) => tool.name).filter(isOffered);
@@ -62,6 +65,7 @@ export async function complete({ shell, words }: CompleteCommand, options: Compl
     examples,
     packages,
     ...ofSnippets,
+    functions,
     toolsOf,
   });
   writeOut(

@@ -108,6 +108,8 @@ export interface KnownNames {
   readonly snippets: readonly string[];
   /** Languages of snippets. */
   readonly languages: readonly string[];
+  /** Functions that code has kept, and shared ones. */
+  readonly functions: readonly string[];
   /** Cached tools of a server. */
   readonly toolsOf: (server: string) => readonly string[];
 }
@@ -160,11 +162,15 @@ function wordsAt(command: Command, prefix: string, { option, positionals, known 
   return [...subcommands, ...(argument?.argChoices ?? namesFor(argument?.name(), command.name(), positionals, known))];
 }
 
-function valuesFor(option: string | undefined, { examples, languages, servers }: KnownNames): readonly string[] {
+function valuesFor(
+  option: string | undefined,
+  { examples, functions, languages, servers }: KnownNames,
+): readonly string[] {
   const values = new Map([
     ['--server', servers],
     ['--example', examples],
     ['--language', languages],
+    ['--tool', functions],
   ]);
   return values.get(option ?? '') ?? [];
 }
@@ -174,13 +180,16 @@ function namesFor(
   argument: string | undefined,
   command: string,
   [server = '']: readonly string[],
-  { disabledServers, packages, servers, snippets, toolsOf }: KnownNames,
+  { disabledServers, functions, packages, servers, snippets, toolsOf }: KnownNames,
 ): readonly string[] {
   if (argument === 'package') {
     return packages;
   }
   if (argument === 'snippet') {
     return snippets;
+  }
+  if (argument === 'function') {
+    return functions;
   }
   if (argument === 'tool') {
     return toolsOf(server);

@@ -16,6 +16,8 @@ export function createProgram({ settle, show }: ProgramEnds): Command {
   const program = new Command(COMMAND_NAME)
     .description('One MCP tool, run_python: a live, locked-down Python session that calls your MCP servers as code.')
     .version('', '-v, --version', 'show the version')
+    // So that a subcommand can have an option of the same name.
+    .enablePositionalOptions()
     .helpOption('-h, --help', 'show help')
     // The usage of each command shows its arguments; here they would leave no room for the descriptions.
     .configureHelp({ subcommandTerm: (command) => command.name() })

@@ -8,7 +8,7 @@ import type { Logger } from '../base/log.ts';
 import { type Catalog, createCatalog } from '../catalog/catalog.ts';
 import type { CatalogServer, CatalogTool, ServerMetadata } from '../catalog/known.ts';
 import { assignServerAliases, resolveName } from '../catalog/names.ts';
-import type { FoundTools } from '../catalog/tool-index.ts';
+import type { FoundTools, IndexedServer } from '../catalog/tool-index.ts';
 import { visibleText } from '../catalog/visible.ts';
 import { BackgroundWork } from './background-work.ts';
 import { serverDisabled, serverNotFound, serverNotLoaded, shownName, toolNotFound } from './directory-errors.ts';
@@ -70,8 +70,8 @@ export interface ServerDirectory {
   workingDirectory(server: CatalogServer): string | undefined;
   /** Identifies its current definition: another server, or the same one with another definition, has another key. */
   definitionKey(server: CatalogServer): string;
-  /** The best matches among the known visible tools. Rejects with `POLICY_DENIED` if no tool may be called. */
-  search(query: string, limit: number): Promise<FoundTools>;
+  /** The best matches among the known visible tools and `extra`. Rejects with `POLICY_DENIED` if no tool may be called. */
+  search(query: string, limit: number, extra?: readonly IndexedServer[]): Promise<FoundTools>;
   /** Resolves when all metadata has been written. */
   close(): Promise<void>;
 }
@@ -278,13 +278,13 @@ class Directory implements ServerDirectory {
     return this.#configured().get(server.name)?.cwd;
   }
 
-  async search(query: string, limit: number): Promise<FoundTools> {
+  async search(query: string, limit: number, extra: readonly IndexedServer[] = []): Promise<FoundTools> {
     const refusal = this.#visible.refusalOfAll();
     if (refusal !== undefined) {
       throw refusal;
     }
     this.servers();
-    return this.#catalog.search(query, limit);
+    return this.#catalog.search(query, limit, extra);
   }
 
   close(): Promise<void> {

@@ -6,7 +6,7 @@ import { type CancelSignal, CancelSource } from '../base/cancel.ts';
 import { createDeferred } from '../base/deferred.ts';
 import { limitConcurrency } from '../base/limit-concurrency.ts';
 import type { CatalogServer } from '../catalog/known.ts';
-import type { FoundTools } from '../catalog/tool-index.ts';
+import type { FoundTools, IndexedServer } from '../catalog/tool-index.ts';
 import type { ServerDirectory } from './server-directory.ts';
 
 interface NotSearched {
@@ -22,7 +22,13 @@ export interface SearchResult extends FoundTools {
   readonly notices: { readonly server: string; readonly notice: string }[];
 }
 
-export type SearchTools = (query: string, limit: number, signal: CancelSignal) => Promise<SearchResult>;
+/** `extra` is searched beside the configured servers. */
+export type SearchTools = (
+  query: string,
+  limit: number,
+  signal: CancelSignal,
+  extra?: readonly IndexedServer[],
+) => Promise<SearchResult>;
 
 /** Each start is a process that compiles its code. Chosen. */
 export const MAX_STARTS_AT_ONCE = 6;
@@ -49,7 +55,7 @@ export function createToolSearch(directory: ServerDirectory, waitMs = WAIT_MS): 
     return start;
   }
 
-  return async (query, limit, signal) => {
+  return async (query, limit, signal, extra = []) => {
     await directory.ready();
     const isUnknown = (server: CatalogServer): boolean => directory.metadata(server) === undefined;
     const unknown = directory.servers().filter(isUnknown);
@@ -58,7 +64,7 @@ export function createToolSearch(directory: ServerDirectory, waitMs = WAIT_MS): 
     }
     const late = `it did not answer within ${waitMs / 1000} s; search again for its tools`;
     return {
-      ...(await directory.search(query, limit)),
+      ...(await directory.search(query, limit, extra)),
       notSearched: unknown.filter(isUnknown).map((server): NotSearched => {
         const reason = starting.has(server.name) ? undefined : directory.lastError(server);
         return { server: server.name, ...(reason === undefined ? { reason: late, late: true } : { reason }) };

@@ -7,10 +7,14 @@ export interface ExecCommand {
   readonly command: 'exec';
   /** Undefined if the cells of the recording `replay` run again. */
   readonly source: CodeSource | undefined;
+  /** A kept function that runs instead of code, with its arguments as typed. */
+  readonly tool: ToolLine | undefined;
   /** Whether calls of tools that are not marked read-only get a stand-in. */
   readonly isDryRun: boolean;
   /** A recording that answers all calls. */
   readonly replay: string | undefined;
+  /** The file in which the run is recorded, and from which it goes on after an interruption. */
+  readonly resume: string | undefined;
   readonly servers: readonly string[];
   /** As typed; validated with the other arguments of the cell. */
   readonly session: string | undefined;
@@ -19,19 +23,32 @@ export interface ExecCommand {
   readonly isJson: boolean;
 }
 
+interface ToolLine {
+  readonly name: string;
+  readonly words: readonly string[];
+  readonly jsonArguments: string | undefined;
+}
+
 interface ExecOptions {
+  readonly tool?: string;
+  readonly jsonArgs?: string;
   readonly code?: string;
   readonly server?: string[];
   readonly session?: string;
   readonly timeout?: number;
   readonly dryRun?: true;
   readonly replay?: string;
+  readonly resume?: string;
   readonly json?: true;
 }
 
-const NOTES = `Give either FILE or --code. If a policy requires approval, you are asked at the terminal, unless the code comes from standard input.
+const NOTES = `Give either FILE or --code, or --tool with its arguments as name=value. A value @FILE is the content of that file. If a policy requires approval, you are asked at the terminal, unless the code comes from standard input.
 
 With --dry-run, only calls of tools that their server marks as read-only are sent. The others get a stand-in, made from the output schema if there is one, and are listed on stderr.
+
+With --tool, a function that code has kept runs, and what it returns is printed. The servers that it names are loaded. With --json, \`result\` has what it returned.
+
+With --resume, the run is recorded in the file. After an interruption, the same command goes on: calls that were answered successfully get the recorded answer and are not made again; failed ones, and one that was under way, are made again. Policies and approvals apply as for any call.
 
 With --replay, no server is started: a call gets the recorded answer of the same call with the same arguments, in order. Recorded cells that run again start without variables; those that end differently than recorded are named.
 
@@ -42,30 +59,69 @@ export function defineExec(program: Command, settle: Settle<ExecCommand>): void 
     .command('exec')
     .summary('run one cell of Python in a sandbox')
     .description('Run one cell of Python in a sandbox and print what it prints.')
-    .argument('[file]', 'file with Python code; - reads standard input')
+    .argument('[file...]', 'file with Python code; - reads standard input; with --tool: arguments, as name=value')
     .option('-c, --code <code>', 'Python code to run instead of a file')
+    .option('--tool <name>', 'kept function to run instead')
+    .option('--json-args <json>', 'arguments of the function as a JSON object')
     .option('--server <name>', 'MCP server to load; may be repeated', collect)
     .option('--session <name>', 'name of the session')
     .option('--timeout <seconds>', 'deadline for the cell', wholeNumber('a whole number of seconds', 0, Infinity))
     .option('--dry-run', 'send no call that could change something; a stand-in is its result')
     .option('--replay <recording>', 'answer all calls from a recording; without code, run its cells again')
+    .option('--resume <file>', 'record the run there, or continue the one that was interrupted there')
     .addOption(jsonOption())
-    .action((path: string | undefined, { code, server = [], session, timeout, dryRun, replay, json }: ExecOptions) => {
-      const isCodeMissing = code === undefined && path === undefined && replay === undefined;
-      if (isCodeMissing || (code !== undefined && path !== undefined)) {
-        exec.error('error: exec needs exactly one of a file, - (standard input) and --code');
+    .action((words: readonly string[], options: ExecOptions) => {
+      const problem = problemOf(words, options);
+      if (problem !== undefined) {
+        exec.error(`error: ${problem}`);
       }
-      if (dryRun === true && replay !== undefined) {
-        exec.error('error: --dry-run cannot be combined with --replay, which sends no call at all');
-      }
-      const source = sourceOf(code, path);
-      if (source === undefined && (server.length > 0 || session !== undefined || timeout !== undefined)) {
-        exec.error('error: --server, --session and --timeout need code; recorded cells have their own');
-      }
+      const {
+        code,
+        dryRun,
+        json,
+        jsonArgs: jsonArguments,
+        replay,
+        resume,
+        server = [],
+        session,
+        timeout,
+        tool,
+      } = options;
       const flags = { isDryRun: dryRun === true, isJson: json === true };
-      settle({ command: 'exec', source, servers: server, session, timeoutSeconds: timeout, replay, ...flags });
+      const what =
+        tool === undefined
+          ? { source: sourceOf(code, words[0]), tool: undefined }
+          : { source: undefined, tool: { name: tool, words, jsonArguments } };
+      settle({ command: 'exec', ...what, servers: server, session, timeoutSeconds: timeout, replay, resume, ...flags });
     });
   addNotes(exec, NOTES);
+}
+
+/** What is wrong with the combination of options; undefined if nothing is. */
+function problemOf(
+  words: readonly string[],
+  { code, dryRun, jsonArgs, replay, resume, server = [], session, timeout, tool }: ExecOptions,
+): string | undefined {
+  if (tool === undefined) {
+    const given = words.length + (code === undefined ? 0 : 1);
+    if (given > 1 || (given === 0 && replay === undefined)) {
+      return 'exec needs exactly one of a file, - (standard input), --code and --tool';
+    }
+    if (jsonArgs !== undefined) {
+      return '--json-args needs --tool';
+    }
+    if (given === 0 && (server.length > 0 || session !== undefined || timeout !== undefined)) {
+      return '--server, --session and --timeout need code; recorded cells have their own';
+    }
+  } else if (code !== undefined) {
+    return '--code cannot be combined with --tool';
+  }
+  if (resume !== undefined && (dryRun === true || replay !== undefined)) {
+    return '--resume cannot be combined with --dry-run or --replay';
+  }
+  return dryRun === true && replay !== undefined
+    ? '--dry-run cannot be combined with --replay, which sends no call at all'
+    : undefined;
 }
 
 function sourceOf(code: string | undefined, path: string | undefined): CodeSource | undefined {

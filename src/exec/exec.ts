@@ -13,6 +13,7 @@ import { closeInTime, watchProcess } from '../terminal/lifecycle.ts';
 import { startProgress } from '../terminal/progress-line.ts';
 import { createTerminalPerson, type Terminal } from '../terminal/terminal-person.ts';
 import type { ExecCommand } from './command-line.ts';
+import { cellFor, readArguments } from './kept-function.ts';
 import { hintsForShell } from './shell-hints.ts';
 
 const CELL_FAILED = 1;
@@ -33,11 +34,14 @@ export interface ExecOptions extends CommandContext {
 export async function exec(command: ExecCommand, options: ExecOptions): Promise<number> {
   const { logger } = options;
   const replay = command.replay === undefined ? undefined : await options.openReplay(command.replay);
-  const cells = await cellsOf(command, options, replay);
-  const { isDryRun } = command;
+  const { isDryRun, resume } = command;
   const bridge = new LazyBridge(() =>
-    replay === undefined ? options.createBridge({ isDryRun }) : replay.createBridge(),
+    replay === undefined ? options.createBridge({ isDryRun, resume }) : replay.createBridge(),
   );
+  const cells = await cellsOf(command, options, { replay, bridge }).catch(async (error: unknown) => {
+    await bridge.close();
+    throw error;
+  });
   const cancel = new AbortController();
   const lifecycle = watchProcess(logger);
   const answers: CellAnswer[] = [];
@@ -75,17 +79,33 @@ interface Cell {
 
 async function cellsOf(
   command: ExecCommand,
-  { input }: ExecOptions,
-  replay: OpenedReplay | undefined,
+  options: ExecOptions,
+  { bridge, replay }: { readonly bridge: LazyBridge; readonly replay: OpenedReplay | undefined },
 ): Promise<Cell[]> {
-  const { servers, session, source, timeoutSeconds } = command;
+  const { servers, session, source, timeoutSeconds, tool } = command;
+  if (tool !== undefined) {
+    const kept = await options.findFunction(tool.name);
+    const given = await readArguments(tool.words, tool.jsonArguments, kept);
+    const code = cellFor(kept, given, command.isJson);
+    const all = [...new Set([...servers, ...(await configured(kept.servers, bridge))])];
+    return [{ given: { code, servers: all, session, timeout: timeoutSeconds } }];
+  }
   if (source !== undefined) {
-    return [{ given: { code: await readCode(source, input), servers, session, timeout: timeoutSeconds } }];
+    return [{ given: { code: await readCode(source, options.input), servers, session, timeout: timeoutSeconds } }];
   }
   return (replay?.cells ?? []).map(({ isSame, timeoutSeconds: timeout, ...given }) => ({
     given: { ...given, timeout },
     isSame,
   }));
+}
+
+/** Those of the names that are servers. The others are words in the source that look like names of servers. */
+async function configured(names: readonly string[], bridge: LazyBridge): Promise<string[]> {
+  if (names.length === 0) {
+    return [];
+  }
+  const servers = await (await bridge.get()).listServers();
+  return names.map((name) => servers.resolve(name)).filter((name) => name !== undefined);
 }
 
 /** Never rejects. */
@@ -117,10 +137,23 @@ async function runOne(
 }
 
 /** One report for code that was given, a list for the cells of a recording. */
-function printReports(answers: readonly CellAnswer[], { source }: ExecCommand, options: ExecOptions): void {
-  const reports = answers.map((answer) => buildReport(answer, options.settings.maxOutputChars));
-  const json = JSON.stringify(source === undefined ? reports : reports[0], undefined, 2);
+function printReports(answers: readonly CellAnswer[], { source, tool }: ExecCommand, options: ExecOptions): void {
+  const reports = answers.map((answer) => ({
+    ...buildReport(answer, options.settings.maxOutputChars),
+    ...(tool === undefined ? {} : resultOf(answer)),
+  }));
+  const isList = source === undefined && tool === undefined;
+  const json = JSON.stringify(isList ? reports : reports[0], undefined, 2);
   options.writeOut(`${escapeInJson(json)}\n`);
+}
+
+/** What the function returned, unless it is too long. */
+function resultOf({ value }: CellAnswer): { readonly result?: unknown } {
+  try {
+    return value === undefined ? {} : { result: JSON.parse(value) };
+  } catch {
+    return {};
+  }
 }
 
 /** No one can answer on stdin if the code was read from it. */

@@ -7,8 +7,8 @@ import type { Readable } from 'node:stream';
 import type { ProgramFile } from '../base/program.ts';
 import type { Sandbox } from '../engines/engine.ts';
 import { KeptOutput } from './kept-output.ts';
-import { MAX_OUTPUT_FILES_BYTES } from './limits.ts';
 import type { Language } from './languages-file.ts';
+import { MAX_OUTPUT_FILES_BYTES } from './limits.ts';
 import type { Program, ProgramEnd } from './program-run.ts';
 import { readTar, writeTar } from './tar.ts';
 

@@ -7,9 +7,9 @@ import type { CatalogServer, CatalogTool } from '../catalog/known.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
 import { namedAtShell } from '../directory/directory-errors.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
+import { checkToolArguments } from '../terminal/argument-check.ts';
+import { readJsonArguments, readPairs, typeArguments } from '../terminal/call-arguments.ts';
 import type { CallerIo, CommandContext } from '../terminal/command.ts';
-import { checkToolArguments } from './argument-check.ts';
-import { readJsonArguments, readPairs, typeArguments } from './call-arguments.ts';
 import { readResult, type ShowOptions, showResult } from './call-result.ts';
 import { DEFAULT_CALL_SECONDS, type ServersCommand } from './command-line.ts';
 

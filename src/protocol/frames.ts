@@ -218,6 +218,7 @@ export const CALL_METHODS = [
   'stubs',
   'run_program',
   'save_tool',
+  'load_tool',
   'save_artifact',
   'load_artifact',
   'list_artifacts',

@@ -57,6 +57,8 @@ const call = z.object({
   result: z.unknown().optional(),
   /** The size of a result that was too large. */
   left_out_bytes: z.int().optional(),
+  /** Whether the result contains masked secrets, so that it cannot stand for the real one. */
+  masked: z.literal(true).optional(),
   error: z
     .object({
       code: z.string(),

@@ -4,7 +4,7 @@
  */
 import { constants } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { CellAnswer, CellRequest } from '../base/cell.ts';
 import { messageOf, toBridgeError } from '../base/errors.ts';
 import { MAX_RECORDED_RESULT_BYTES, MAX_RECORDING_BYTES, MAX_UNRECORDED_BYTES } from '../base/limits.ts';
@@ -16,8 +16,10 @@ import { stringifyExact } from '../protocol/exact-json.ts';
 import { summarizeCellError } from '../render/cell-error.ts';
 import type { RecordedCell, SessionRecorder } from '../session/recorder.ts';
 import type { CellOutcome } from '../session/run-cell.ts';
+import { makeFolders } from '../state/file-system.ts';
 import { ensureDirectory, openRegularFile } from '../state/state-files.ts';
 import { type LineOfType, RECORDING_VERSION, type RecordedLine, SUFFIX } from './format.ts';
+import type { ResumableRun } from './resume.ts';
 
 export interface RecordingOptions {
   /** Created if it is missing. */
@@ -29,6 +31,8 @@ export interface RecordingOptions {
   /** What is known about the configured servers. */
   readonly servers: () => readonly KnownServer[];
   readonly logger: Logger;
+  /** A run that goes on in its own file. Code then gets an answer only after it is on disk. */
+  readonly run?: ResumableRun | undefined;
 }
 
 interface KnownServer {
@@ -54,8 +58,10 @@ export class Recording implements SessionRecorder {
 
   constructor(options: RecordingOptions) {
     this.#options = options;
+    this.#calls = options.run?.lastNumber ?? 0;
     const time = new Date().toISOString().slice(0, 19).replaceAll(':', '-');
-    this.#path = join(options.folder, `${time}-${options.instanceId.slice(0, INSTANCE_CHARS)}${SUFFIX}`);
+    const name = `${time}-${options.instanceId.slice(0, INSTANCE_CHARS)}${SUFFIX}`;
+    this.#path = options.run?.path ?? join(options.folder, name);
   }
 
   sessionStarted(): void {}
@@ -86,8 +92,11 @@ export class Recording implements SessionRecorder {
     const number = this.#calls;
     const start = performance.now();
     const outcome = await next(call);
+    if (outcome.isResumed === true) {
+      return outcome; // It is in the file already.
+    }
     this.#addCall(call, outcome, number, performance.now() - start);
-    if (this.#unwrittenBytes > MAX_UNRECORDED_BYTES) {
+    if (this.#options.run !== undefined || this.#unwrittenBytes > MAX_UNRECORDED_BYTES) {
       await this.#writes;
     }
     return outcome;
@@ -127,7 +136,12 @@ export class Recording implements SessionRecorder {
       this.#add({ ...line, error: { code, message, ...(hint === undefined ? {} : { hint }), data } });
       return;
     }
-    this.#add({ ...line, result: outcome.result }, (bytes) => ({ ...line, left_out_bytes: bytes }));
+    const { result } = outcome;
+    const isMasked = stringifyExact(this.#options.mask(result)) !== stringifyExact(result);
+    this.#add({ ...line, result, ...(isMasked ? { masked: true } : {}) }, (bytes) => ({
+      ...line,
+      left_out_bytes: bytes,
+    }));
   }
 
   /** Adds a line for each server about which something else is known than before. */
@@ -165,7 +179,8 @@ export class Recording implements SessionRecorder {
     if (this.#failure !== undefined) {
       return;
     }
-    const first = this.#file === undefined ? this.#head() : '';
+    const isStarted = this.#file !== undefined || this.#options.run?.hasHead === true;
+    const first = isStarted ? '' : this.#head();
     const data = Buffer.from(first + text);
     this.#bytes += data.length;
     if (this.#bytes > MAX_RECORDING_BYTES) {
@@ -189,6 +204,12 @@ export class Recording implements SessionRecorder {
   }
 
   async #open(): Promise<FileHandle> {
+    const { run } = this.#options;
+    if (run !== undefined) {
+      await makeFolders(dirname(this.#path));
+      const flags = constants.O_WRONLY | constants.O_APPEND;
+      return openRegularFile(this.#path, run.isNew ? flags | constants.O_CREAT | constants.O_EXCL : flags);
+    }
     await ensureDirectory(this.#options.folder);
     return openRegularFile(this.#path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL);
   }

@@ -53,7 +53,8 @@ export async function readRecording(path: string): Promise<Replay> {
         servers.set(line.name, line);
         break;
       case 'cell':
-        cells.set(keyOf(line), { cell: line, calls: [] });
+        // A run that was resumed has the same cell again.
+        cells.set(keyOf(line), { cell: line, calls: cells.get(keyOf(line))?.calls ?? [] });
         break;
       case 'call':
         calls.push(line);
@@ -130,7 +131,7 @@ async function readLines(path: string): Promise<RecordedLine[]> {
 }
 
 /** A line, or what is wrong with it. */
-function parseLine(line: string): RecordedLine | string {
+export function parseLine(line: string): RecordedLine | string {
   let value: unknown;
   try {
     value = parseExact(line);
@@ -237,7 +238,8 @@ function describeCall(server: string, tool: string, given: JsonObject): string {
   return `${server}.${tool}(${text.length > MAX_SHOWN_CHARS ? `${text.slice(0, MAX_SHOWN_CHARS)}…` : text})`;
 }
 
-function callKey(server: string, tool: string, given: JsonObject): string {
+/** The same for the same call; the order of arguments does not matter. */
+export function callKey(server: string, tool: string, given: JsonObject): string {
   return `${server}\n${tool}\n${canonical(given)}`;
 }
 

@@ -1,28 +1,34 @@
 /**
- * Functions that code keeps with `save_tool`, stored as `tools/<name>.py` in the state directory, each with a
- * `<name>.sha256` in the format of `sha256sum`. Names come from a sandbox, so they are checked against a pattern before they
- * become part of a path, and links in the store are not followed.
+ * Functions that code keeps with `save_tool`, and those of shared folders: which of them sessions get, and what is asked before.
+ * Names come from a sandbox, so they are checked against a pattern before they become part of a path.
  *
  * A saved function reaches every later session, so it is how hostile code could stay. None replaces another unless the user
  * allows it, and each is recorded. What a function may contain is checked here only as far as text allows; the kernel of each
  * later session parses it, and defines it without running any of it (`saved_tools.py`).
  */
-import { createHash } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { BridgeError, messageOf } from '../base/errors.ts';
-import { MAX_SAVED_TOOL_BYTES, MAX_SAVED_TOOLS } from '../base/limits.ts';
+import { MAX_SAVED_TOOLS } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
+import { COMMAND } from '../base/package.ts';
+import { didYouMean } from '../base/suggest.ts';
 import type { Decision } from '../calls/contract.ts';
+import type { ExtraTools } from '../calls/extra-tools.ts';
 import { checked, type Method } from '../calls/method.ts';
 import { isPythonKeyword } from '../catalog/names.ts';
-import { checkDirectory, ensureDirectory, readBounded, writeAtomically } from '../state/state-files.ts';
-import { askToSave, type SavingCall } from './ask-to-save.ts';
+import type { Asker } from '../session/asker.ts';
+import { askToLoad, askToSave, type SavingCall } from './ask-to-save.ts';
+import { toExtraTools } from './documents.ts';
+import { checkName, checkSource, type SavedTool } from './function-source.ts';
+import { FunctionStore, sha256 } from './function-store.ts';
+import { readFunctionHead } from './python-signature.ts';
+import { Toolbox, type ToolboxFunction } from './toolbox.ts';
 
-export interface SavedTool {
-  readonly name: string;
-  readonly source: string;
+/** A function as code saves it. */
+export interface ToolToSave extends SavedTool {
+  /** Packages of the session that it imports, as `name==version`. */
+  readonly packages?: readonly string[] | undefined;
 }
 
 /** What happened, for the audit log. */
@@ -41,6 +47,8 @@ export interface SavedToolsOptions {
   readonly logger: Logger;
   /** `MCP_BRIDGE_SAVED_TOOLS`. */
   readonly mode: 'off' | 'ask' | 'on';
+  /** `MCP_BRIDGE_TOOLBOX`. */
+  readonly folders?: readonly string[] | undefined;
   /** What the policy says about what it does not name, if anything. */
   readonly fallback?: () => Decision | undefined;
   readonly onSaved?: ((call: SavingCall, tool: SavedToolFacts) => void) | undefined;
@@ -51,45 +59,187 @@ export interface SavedTools {
    * Stores a function. Asks the user if the mode or the policy says so, and before replacing another source. Rejects with
    * `CALL_REFUSED`, `POLICY_DENIED`, `APPROVAL_…` or `STATE_WRITE_FAILED`.
    */
-  save(tool: SavedTool, call: SavingCall): Promise<void>;
-  /** The stored functions, sorted by name, at most `MAX_SAVED_TOOLS`. Unreadable ones are logged and skipped. Never rejects. */
+  save(tool: ToolToSave, call: SavingCall): Promise<void>;
+  /**
+   * The functions that a session defines, sorted by name, at most `MAX_SAVED_TOOLS`. Those that are unreadable or not approved are
+   * logged, once, and skipped. Never rejects.
+   */
   list(): Promise<SavedTool[]>;
+  /** One of them by name, also if it was saved after the session had started. Asks about a shared one. Rejects with `CALL_REFUSED` or `APPROVAL_…`. */
+  load(name: string, call: Pick<SavingCall, 'asker' | 'signal'>): Promise<SavedTool>;
+  /** Asks about shared functions that are new or have changed, each once. Never rejects. */
+  askAboutShared(asker: Asker, signal: AbortSignal): Promise<void>;
+  /** The functions that a session defines, as search finds them. The same object until they change. */
+  extraTools(): Promise<ExtraTools | undefined>;
 }
 
-const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
-/** Names with a meaning in every session, which a function must not replace there. The kernel knows the others. */
-const TAKEN_NAME = /^_|^mcp(_|$)|^(runtime|save_tool|display|print|LOADED_MCP_SERVERS|MCPError|ToolError|PolicyError)$/;
-/** Names of devices on Windows, with any extension. */
-const DEVICE_NAME = /^(con|prn|aux|nul|com\d|lpt\d)$/i;
-const EXTENSION = '.py';
+/** Names in a message. */
+const MAX_NAMED = 20;
+/** Questions before a cell. Chosen: more are no longer read. */
+const MAX_QUESTIONS = 5;
 
 export function createSavedTools(options: SavedToolsOptions): SavedTools {
-  const { fallback, logger, mode, stateDir } = options;
-  const directory = join(stateDir, 'tools');
+  const { fallback, folders = [], logger, mode, stateDir } = options;
+  const store = new FunctionStore(stateDir);
+  const report = reportOnce(logger);
+  const toolbox = new Toolbox({ folders, stateDir, report });
   const inTurn = createTurns();
+  const asked = new Set<string>();
+  let documents: { readonly key: string; readonly tools: ExtraTools } | undefined;
+
+  async function list(): Promise<SavedTool[]> {
+    return mode === 'off' ? [] : listTools({ store, toolbox, report });
+  }
 
   return {
     async save(tool, call) {
       refuseIfOff(mode, fallback?.());
       checkName(tool.name);
       checkSource(tool);
-      await inTurn(tool.name, () => saveNow(tool, call, { ...options, directory }));
+      await inTurn(tool.name, () => saveNow(tool, call, options, store));
     },
-    async list() {
-      if (mode === 'off') {
-        return [];
+    list,
+    async load(name, call) {
+      refuseToLoadIfOff(mode);
+      return loadTool(name, { store, toolbox }, call);
+    },
+    async askAboutShared(asker, signal) {
+      if (mode === 'off' || folders.length === 0) {
+        return;
       }
-      // Sessions work without them, and the folder may not even be meant as a store.
-      const names = await storedNames(directory).catch((error: unknown) => {
-        logger.warning(`The saved tools were skipped: ${messageOf(error)}`);
-        return [];
+      const waiting = (await waitingFunctions(store, toolbox)).filter(({ sha256: hash }) => !asked.has(hash));
+      for (const tool of waiting.slice(0, MAX_QUESTIONS)) {
+        asked.add(tool.sha256);
+        // biome-ignore lint/performance/noAwaitInLoops: a person answers one question after the other.
+        await allowShared(tool, toolbox, { asker, signal }).catch((error: unknown) => logger.info(messageOf(error)));
+      }
+    },
+    async extraTools() {
+      const tools = await list();
+      const key = tools.map(({ name, source }) => `${name}:${sha256(source)}`).join();
+      if (documents?.key !== key) {
+        documents = { key, tools: toExtraTools(tools) };
+      }
+      return tools.length === 0 ? undefined : documents.tools;
+    },
+  };
+}
+
+interface Sources {
+  readonly store: FunctionStore;
+  readonly toolbox: Toolbox;
+}
+
+/** Functions of the store win over shared ones of the same name. */
+async function listTools({
+  store,
+  toolbox,
+  report,
+}: Sources & { report: (text: string) => void }): Promise<SavedTool[]> {
+  // Sessions work without them, and the folder may not even be meant as a store.
+  const names = await store.names().catch((error: unknown): string[] => {
+    report(`The saved tools were skipped: ${messageOf(error)}`);
+    return [];
+  });
+  const own = await Promise.all(names.map((name) => readTool(name, store, report)));
+  const shared = (await toolbox.list()).map((tool): SavedTool | undefined => {
+    const { name, path, source, state } = tool;
+    if (names.includes(name)) {
+      report(`${path} was skipped: you have kept another function ${name}.`);
+      return undefined;
+    }
+    if (state !== 'approved') {
+      const why = state === 'new' ? 'is new' : 'has changed';
+      report(
+        `The shared function ${path} ${why} and is not loaded. To review and allow it: ${COMMAND} tools approve ${name}`,
+      );
+      return undefined;
+    }
+    return { name, source };
+  });
+  const all = [...own, ...shared].filter((tool) => tool !== undefined).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  if (all.length > MAX_SAVED_TOOLS) {
+    report(`There are ${all.length} saved tools; sessions get the first ${MAX_SAVED_TOOLS} by name.`);
+  }
+  return all.slice(0, MAX_SAVED_TOOLS);
+}
+
+async function readTool(
+  name: string,
+  store: FunctionStore,
+  report: (text: string) => void,
+): Promise<SavedTool | undefined> {
+  try {
+    const tool = await store.read(name);
+    if (tool === undefined || tool.state === 'approved') {
+      return tool && { name, source: tool.source };
+    }
+    const why = tool.state === 'changed' ? 'was changed after it was saved' : 'was not saved by the bridge';
+    report(
+      `The saved tool ${name} in ${store.directory} ${why} and is not loaded. To review and allow it: ${COMMAND} tools approve ${name}`,
+    );
+  } catch (error) {
+    report(`The saved tool ${name} in ${store.directory} was skipped: ${messageOf(error)}`);
+  }
+  return undefined;
+}
+
+/** Shared functions that are loaded only if the person agrees. */
+async function waitingFunctions(store: FunctionStore, toolbox: Toolbox): Promise<ToolboxFunction[]> {
+  const own = await store.names().catch((): string[] => []);
+  return (await toolbox.list()).filter(({ name, state }) => state !== 'approved' && !own.includes(name));
+}
+
+async function loadTool(
+  name: string,
+  { store, toolbox }: Sources,
+  call: Pick<SavingCall, 'asker' | 'signal'>,
+): Promise<SavedTool> {
+  const own = await store.read(name).catch((error: unknown) => {
+    throw new BridgeError('CALL_REFUSED', `the function '${name}' cannot be read: ${messageOf(error)}`);
+  });
+  if (own !== undefined) {
+    if (own.state !== 'approved') {
+      throw new BridgeError('CALL_REFUSED', `the function '${name}' was changed by hand and is not loaded`, {
+        hint: `To review and allow it, the user can run: ${COMMAND} tools approve ${name}`,
       });
-      if (names.length > MAX_SAVED_TOOLS) {
-        logger.warning(`${directory} holds ${names.length} tools; sessions get the first ${MAX_SAVED_TOOLS} by name.`);
-      }
-      const tools = await Promise.all(names.slice(0, MAX_SAVED_TOOLS).map((name) => readTool(name, directory, logger)));
-      return tools.filter((tool) => tool !== undefined);
-    },
+    }
+    return { name, source: own.source };
+  }
+  const all = await toolbox.list();
+  const shared = all.find((tool) => tool.name === name);
+  if (shared === undefined) {
+    const known = [...(await store.names().catch((): string[] => [])), ...all.map((tool) => tool.name)].toSorted();
+    const some = known.slice(0, MAX_NAMED).join(', ');
+    const listed = known.length === 0 ? 'None is kept.' : `There are: ${some}${known.length > MAX_NAMED ? ', …' : ''}.`;
+    throw new BridgeError(
+      'CALL_REFUSED',
+      `no function '${name.slice(0, 80)}' is kept.${await didYouMean(name.slice(0, 80), known)}`,
+      { hint: listed },
+    );
+  }
+  if (shared.state !== 'approved') {
+    await allowShared(shared, toolbox, call);
+  }
+  return { name, source: shared.source };
+}
+
+async function allowShared(
+  tool: ToolboxFunction,
+  toolbox: Toolbox,
+  asking: Pick<SavingCall, 'asker' | 'signal'>,
+): Promise<void> {
+  await askToLoad(tool, asking);
+  await toolbox.approve(tool);
+}
+
+function reportOnce(logger: Logger): (problem: string) => void {
+  const reported = new Set<string>();
+  return (problem) => {
+    if (!reported.has(problem)) {
+      reported.add(problem);
+      logger.warning(problem);
+    }
   };
 }
 
@@ -110,34 +260,31 @@ function createTurns(): (name: string, run: () => Promise<void>) => Promise<void
   };
 }
 
-interface Store extends SavedToolsOptions {
-  readonly directory: string;
-}
-
-async function saveNow(tool: SavedTool, call: SavingCall, store: Store): Promise<void> {
-  const { name, source } = tool;
-  const { directory, logger, onSaved } = store;
-  const file = join(directory, name + EXTENSION);
-  const before = await readStored(name, directory);
-  if (before === source) {
+async function saveNow(
+  tool: ToolToSave,
+  call: SavingCall,
+  options: SavedToolsOptions,
+  store: FunctionStore,
+): Promise<void> {
+  const { name, packages = [], source } = tool;
+  const isStored = (await store.names().catch((): string[] => [])).includes(name);
+  // One that cannot be read counts as different from any other.
+  const before = isStored ? await store.read(name).catch(() => ({ source: '', state: 'changed' }) as const) : undefined;
+  if (before?.source === source && before.state === 'approved') {
     return;
   }
-  const reason = before === undefined ? whyAsk(store) : `another function is saved under the name ${name}`;
+  const reason = before === undefined ? whyAsk(options) : `another function is saved under the name ${name}`;
   if (reason !== undefined) {
-    await askToSave(tool, before, { reason, file }, call);
+    const file = join(store.directory, `${name}.py`);
+    await askToSave(tool, before?.source, { reason, file }, call);
   }
-  try {
-    await ensureDirectory(directory);
-    checkRoom(name, await storedNames(directory));
-    await writeAtomically(file, [source]);
-    await writeAtomically(join(directory, `${name}.sha256`), [`${sha256(source)}  ${name}${EXTENSION}\n`]);
-  } catch (error) {
-    throw error instanceof BridgeError ? error : writeFailed(directory, error);
-  }
-  const replaced = before === undefined ? {} : { replaced: sha256(before) };
+  const head = readFunctionHead(name, source);
+  const { signature = '', summary = '' } = head ?? {};
+  await store.write(tool, { session: call.session, packages: [...packages], signature, summary });
+  const replaced = before === undefined ? {} : { replaced: sha256(before.source) };
   const bytes = Buffer.byteLength(source);
-  onSaved?.(call, { name, sha256: sha256(source), bytes, ...replaced, asked: reason !== undefined });
-  logger.info(`Saved the tool ${name} in ${directory}.`);
+  options.onSaved?.(call, { name, sha256: sha256(source), bytes, ...replaced, asked: reason !== undefined });
+  options.logger.info(`Saved the tool ${name} in ${store.directory}.`);
 }
 
 /** Why the user is asked about a new function; undefined if not. */
@@ -149,45 +296,11 @@ function whyAsk({ fallback, mode }: SavedToolsOptions): string | undefined {
   return decision?.effect === 'ask' ? decision.reason : undefined;
 }
 
-/** Undefined if there is none. One that cannot be read counts as different from any other. */
-async function readStored(name: string, directory: string): Promise<string | undefined> {
-  const isStored = (await storedNames(directory).catch((): string[] => [])).includes(name);
-  return isStored ? readText(join(directory, name + EXTENSION)).catch(() => '') : undefined;
-}
-
-async function readTool(name: string, directory: string, logger: Logger): Promise<SavedTool | undefined> {
-  try {
-    const source = await readText(join(directory, name + EXTENSION));
-    // Only a warning, because users may edit saved functions, and anyone who can write here could also define servers.
-    const recorded = await readText(join(directory, `${name}.sha256`)).catch(() => '');
-    if (!recorded.startsWith(sha256(source))) {
-      logger.warning(`The saved tool ${name} in ${directory} was changed after it was saved.`);
-    }
-    return { name, source };
-  } catch (error) {
-    logger.warning(`The saved tool ${name} in ${directory} was skipped: ${messageOf(error)}`);
-    return undefined;
-  }
-}
-
-function checkName(name: string): void {
-  if (TAKEN_NAME.test(name)) {
-    throw new BridgeError(
-      'CALL_REFUSED',
-      `a tool cannot be saved under the name '${name.slice(0, 80)}', which is taken`,
-      {
-        hint: 'Give the function another name.',
-      },
-    );
-  }
-  if (!NAME.test(name) || DEVICE_NAME.test(name)) {
-    throw new BridgeError(
-      'CALL_REFUSED',
-      `a tool cannot be saved under the name ${JSON.stringify(name.slice(0, 80))}`,
-      {
-        hint: 'Use at most 64 ASCII letters, digits and underscores, and do not start with a digit.',
-      },
-    );
+function refuseToLoadIfOff(mode: SavedToolsOptions['mode']): void {
+  if (mode === 'off') {
+    throw new BridgeError('CALL_REFUSED', 'there are no kept functions, because MCP_BRIDGE_SAVED_TOOLS is off', {
+      hint: 'Define the function in this session.',
+    });
   }
 }
 
@@ -204,86 +317,27 @@ function refuseIfOff(mode: SavedToolsOptions['mode'], decision: Decision | undef
   }
 }
 
-function checkSource({ name, source }: SavedTool): void {
-  const bytes = Buffer.byteLength(source);
-  if (bytes > MAX_SAVED_TOOL_BYTES) {
-    const limit = MAX_SAVED_TOOL_BYTES.toLocaleString('en-US');
-    throw new BridgeError(
-      'CALL_REFUSED',
-      `the source of '${name}' has ${bytes.toLocaleString('en-US')} bytes; the limit is ${limit} bytes`,
-      {
-        hint: 'Save a smaller function, and keep its data in an artifact or on a server.',
-      },
-    );
-  }
-  if (!isFunction(name, source)) {
-    throw new BridgeError('CALL_REFUSED', `the source of '${name}' is not one function with its imports`, {
-      hint: `Begin with imports, if any, followed by 'def ${name}(...):', without decorators.`,
-    });
-  }
-}
-
-/** Whether the text begins as one function, with only imports before it. What follows, only a parser can judge. */
-function isFunction(name: string, source: string): boolean {
-  const start = new RegExp(`^(?:async[ \\t]+)?def[ \\t]+${name}\\b`);
-  const lines = source.split(/\r\n?|\n/);
-  const first = lines.findIndex((line) => start.test(line));
-  return (
-    first >= 0 && lines.slice(0, first).every((line) => /^(?:(?:import|from)[ \t][^;]*|[ \t]*(?:#.*)?)$/.test(line))
-  );
-}
-
-function checkRoom(name: string, stored: readonly string[]): void {
-  // On a file system that ignores case, one would silently replace the other.
-  const twin = stored.find((other) => other !== name && other.toLowerCase() === name.toLowerCase());
-  if (twin !== undefined) {
-    throw new BridgeError('CALL_REFUSED', `'${name}' differs only in case from the saved tool '${twin}'`, {
-      hint: 'Give the function another name.',
-    });
-  }
-  if (!stored.includes(name) && stored.length >= MAX_SAVED_TOOLS) {
-    throw new BridgeError('CALL_REFUSED', `${MAX_SAVED_TOOLS} tools are already saved, which is the limit`, {
-      hint: 'Reuse the name of a tool that is no longer needed.',
-    });
-  }
-}
-
-/** Names of the stored functions, sorted; empty if there is no store. */
-async function storedNames(directory: string): Promise<string[]> {
-  try {
-    await checkDirectory(directory);
-    const files = await readdir(directory);
-    const names = files.filter((file) => file.endsWith(EXTENSION)).map((file) => file.slice(0, -EXTENSION.length));
-    return names.filter((name) => NAME.test(name)).toSorted();
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
-      return [];
-    }
-    throw error;
-  }
-}
-
-async function readText(path: string): Promise<string> {
-  return (await readBounded(path, MAX_SAVED_TOOL_BYTES)).toString('utf8');
-}
-
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
-}
-
-function writeFailed(directory: string, cause: unknown): BridgeError {
-  return new BridgeError('STATE_WRITE_FAILED', `the tool could not be written to ${directory}: ${messageOf(cause)}`, {
-    hint: 'Make the directory writable, or set MCP_BRIDGE_STATE_DIR to one that is.',
-    cause,
-  });
-}
+/** Limits for what the sandbox claims about packages. Chosen. */
+const MAX_PACKAGES = 50;
+const PACKAGE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}==[A-Za-z0-9][A-Za-z0-9.!+_-]{0,63}$/;
 
 const SaveToolParams = z.strictObject({
   name: z.string().refine((word) => !isPythonKeyword(word), 'a function cannot be named after a Python keyword'),
   source: z.string(),
+  packages: z
+    .custom<unknown[]>(
+      (value) => Array.isArray(value) && value.length <= MAX_PACKAGES,
+      `expected a list of at most ${MAX_PACKAGES} packages`,
+    )
+    .pipe(z.array(z.string().regex(PACKAGE)))
+    .optional(),
 });
+const LoadToolParams = z.strictObject({ name: z.string().min(1).max(1_000) });
 
 /** The methods that code can call. */
-export function savedToolMethods(savedTools: Pick<SavedTools, 'save'>): [string, Method][] {
-  return [['save_tool', checked(SaveToolParams, (tool, call) => savedTools.save(tool, call))]];
+export function savedToolMethods(savedTools: Pick<SavedTools, 'save' | 'load'>): [string, Method][] {
+  return [
+    ['save_tool', checked(SaveToolParams, (tool, call) => savedTools.save(tool, call))],
+    ['load_tool', checked(LoadToolParams, ({ name }, call) => savedTools.load(name, call))],
+  ];
 }

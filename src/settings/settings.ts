@@ -262,6 +262,18 @@ const DEFINITIONS = {
     allowed: 'off, ask or on',
     schema: oneOf(['off', 'ask', 'on']),
   },
+  toolbox: {
+    variable: 'MCP_BRIDGE_TOOLBOX',
+    meaning:
+      'Shared folders of functions (`NAME.py`) that sessions load beside those that were kept. They are only read, and a file that is new or has changed is loaded only with your consent.',
+    allowed: 'paths separated by commas; ~ is your home folder',
+    schema: z.string().transform((text) =>
+      text
+        .split(',')
+        .map((part) => part.trim())
+        .filter((part) => part !== ''),
+    ),
+  },
   audit: {
     variable: 'MCP_BRIDGE_AUDIT',
     default: '1',
@@ -500,6 +512,7 @@ function finish(settings: Settings, env: Environment): Settings {
       return source.kind === 'file' ? { kind: 'file', path: toPath(source.path, env) } : source;
     }),
     ...(settings.record !== undefined && { record: toPath(settings.record, env) }),
+    ...(settings.toolbox !== undefined && { toolbox: settings.toolbox.map((path) => toPath(path, env)) }),
     ...(settings.serversConfig !== undefined && { serversConfig: toPath(settings.serversConfig, env) }),
   };
 }

@@ -32,6 +32,8 @@ export interface CommandContext {
   readonly createBridge: (options?: BridgeOptions) => Promise<Bridge>;
   /** Reads a recording, to run code with its answers instead of servers. Rejects with `USAGE_INVALID`. */
   readonly openReplay: (path: string) => Promise<OpenedReplay>;
+  /** Finds a function that code has kept, or a shared one. Rejects with `USAGE_INVALID` or `CALL_REFUSED`. */
+  readonly findFunction: (name: string) => Promise<KeptFunction>;
   /** Starts nothing and reads no server file before the first `refresh`. */
   readonly openServers: OpenServers;
   /** Calls one tool for a person, through the same gates as a call of code. */
@@ -50,6 +52,23 @@ export interface BridgeOptions {
   readonly client?: (() => string) | undefined;
   /** Calls of tools that are not marked read-only get a stand-in. */
   readonly isDryRun?: boolean | undefined;
+  /** The file of a run: one that was interrupted goes on, and a new one is recorded there. */
+  readonly resume?: string | undefined;
+}
+
+/** A function that code has kept, according to its source. */
+export interface KeptFunction {
+  readonly name: string;
+  readonly isAsync: boolean;
+  /** First line of the docstring. */
+  readonly summary: string;
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+  /** Parameters that can be given by position only, in order. */
+  readonly positional: readonly string[];
+  /** The lines of its imports. */
+  readonly imports: readonly string[];
+  /** Servers that it names, by any name. */
+  readonly servers: readonly string[];
 }
 
 /** A recording. */

@@ -2,6 +2,7 @@
  * Saved functions as a way to stay: what one hostile session can do to all later ones, also in new bridges. The calls are
  * written past the proxies, and the files past the bridge, because neither the kernel that saves nor the store can be trusted.
  */
+import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -39,6 +40,14 @@ const HOSTILE: Readonly<Record<string, string>> = {
   runtime: 'def runtime(): pass',
 };
 const CHECK = 'print(len("abc"), "HIJACKED" in globals(), price(21)); await mcp_echo.echo(text="true")';
+
+/** Writes a function past the bridge, with a record that says it was saved. */
+function plant(stateDir: string, name: string, source: string): void {
+  writeFileSync(join(stateDir, 'tools', `${name}.py`), source);
+  rmSync(join(stateDir, 'tools', `${name}.json`), { force: true });
+  const hash = createHash('sha256').update(source).digest('hex');
+  writeFileSync(join(stateDir, 'tools', `${name}.sha256`), `${hash}  ${name}.py\n`);
+}
 
 const engines = await coverEngines();
 
@@ -84,7 +93,7 @@ for name, source in ${JSON.stringify(HOSTILE)}.items():
     await first.close();
     // Whatever got past the host, and what did not.
     for (const [name, source] of Object.entries(HOSTILE)) {
-      writeFileSync(join(stateDir, 'tools', `${name}.py`), source);
+      plant(stateDir, name, source);
     }
     const later = await startWith(stateDir);
     const answer = await later.runPython(CHECK, { servers: ['echo'] });
@@ -107,7 +116,7 @@ for name, source in ${JSON.stringify(HOSTILE)}.items():
     for (let number = 0; number < amount(60, 200); number += 1) {
       const name = `f${String(number).padStart(3, '0')}`;
       const source = `def ${name}():\n${'    a = [1, 2, 3, 4]\n'.repeat(2_900)}`;
-      writeFileSync(join(stateDir, 'tools', `${name}.py`), source);
+      plant(stateDir, name, source);
     }
     const bridge = await startWith(stateDir);
     const { structured, text } = await bridge.runPython('f000.__name__', { timeout: 30 });

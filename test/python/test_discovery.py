@@ -9,6 +9,7 @@ import json
 import linecache
 import pickle
 import time
+import unittest.mock
 from typing import TYPE_CHECKING, Any
 
 from fake_host import READ_FILE, ApiTestCase, text_result
@@ -387,6 +388,61 @@ class SavedTools(RuntimeTestCase):
         self.assertLess(time.monotonic() - start, 10)
         self.assertIn("large0", self.namespace)
         self.assertRegex(reported, r"not defined, because it would take more than 2 s: large\d+, .*large199")
+
+    def test_kept_functions_are_names_of_a_module(self) -> None:
+        self.load(twice="def twice(n): return 2 * n")
+        self.run_code("from user_tools import twice as t\nimport user_tools\nassert t(4) == user_tools.twice(4) == 8")
+        self.define("def thrice(n): return 3 * n\n")
+        self.runtime.save_tool(self.namespace["thrice"])
+        self.run_code("assert user_tools.__all__ == dir(user_tools) == ['thrice', 'twice']")
+        self.run_code("from user_tools import *\nfrom user_tools import thrice\nassert thrice(2) == 6")
+
+    def test_one_saved_later_is_loaded_when_it_is_named(self) -> None:
+        source = "def later(n): return later(n - 1) + mcp_x if n else 0"
+        self.namespace["mcp_x"] = 5
+        self.host.answers["load_tool"] = lambda params: {"name": "later", "source": source}
+        self.run_code("from user_tools import later\nassert later(2) == 10")
+        self.run_code("from user_tools import later")
+        self.assertEqual(self.host.asked, [("load_tool", {"name": "later"})])
+
+    def test_what_the_host_sends_is_checked_as_at_the_start(self) -> None:
+        ran: list[int] = []
+        self.namespace["ran"] = ran
+        self.host.answers["load_tool"] = lambda params: {"source": "ran.append(1)\ndef late(): pass"}
+        with self.assertRaisesRegex(ValueError, "only imports may stand before"):
+            self.run_code("from user_tools import late")
+        self.assertEqual(ran, [])
+
+    def test_a_missing_name_says_which_there_are(self) -> None:
+        def refuse(params: object) -> object:
+            raise MCPError("no function 'nope' is kept.", "CALL_REFUSED", hint="There are: twice.")
+
+        self.host.answers["load_tool"] = refuse
+        for code, kind in (("from user_tools import nope", ImportError),
+                           ("import user_tools\nuser_tools.nope", AttributeError)):  # fmt: skip
+            with self.assertRaisesRegex(kind, "no function 'nope' is kept. There are: twice."):
+                self.run_code(code)
+        self.run_code("import user_tools\nassert not hasattr(user_tools, '_x') and not hasattr(user_tools, 'nope')")
+
+    def test_packages_that_a_function_imports_are_sent(self) -> None:
+        names = {"no_such_module": ["No-Such"]}
+        with (
+            unittest.mock.patch("importlib.metadata.packages_distributions", return_value=names),
+            unittest.mock.patch("importlib.metadata.version", return_value="1.2"),
+        ):
+            self.define("def parse(text):\n    import json, no_such_module.part\n    return json.loads(text)\n")
+            self.runtime.save_tool(self.namespace["parse"])
+        self.assertEqual(self.host.asked[0][1]["packages"], ["No-Such==1.2"])
+
+    def test_hits_print_as_the_call_of_the_function(self) -> None:
+        hit = {"server": "user_tools", "serverAlias": "user_tools", "tool": "total", "signature": "total(n: int)",
+               "description": "Adds up", "loaded": True, "kind": "function", "awaited": True}  # fmt: skip
+        self.host.answers["search_tool_docs"] = lambda params: {"documents": [dict(hit)]}
+        found = self.runtime.search_tool_docs_sync("add")
+        self.assertEqual(repr(found), "from user_tools import total; await total(n: int)  # Adds up.")
+        self.load(total="async def total(n): pass")
+        found = self.runtime.search_tool_docs_sync("add")
+        self.assertEqual(repr(found), "await total(n: int)  # Adds up.")
 
     def test_functions_whose_definition_has_effects_are_not_saved(self) -> None:
         self.define(

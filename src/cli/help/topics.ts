@@ -14,6 +14,7 @@ export const TOPICS = {
   pins: 'when a server changes its tools',
   approvals: 'approving calls, and questions from servers',
   snippets: 'programs in other languages, and stored snippets',
+  functions: 'keeping, sharing and running functions',
   audit: 'the log of cells and calls',
   troubleshooting: 'when something does not work',
   comparison: 'cost compared with calling tools directly',

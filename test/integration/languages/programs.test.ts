@@ -86,7 +86,9 @@ const CLOSED = [
   'vsock 97',
   'io_uring 1',
   'clone 1',
-  `capabilities ${JSON.stringify(Array(5).fill('0'.repeat(16))).replaceAll('"', "'").replaceAll(',', ', ')}`,
+  `capabilities ${JSON.stringify(Array(5).fill('0'.repeat(16)))
+    .replaceAll('"', "'")
+    .replaceAll(',', ', ')}`,
   'no_new_privs True',
   'files []',
   'root False False False',

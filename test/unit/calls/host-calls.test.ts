@@ -9,8 +9,8 @@ import { createHostCalls, type ToolPool } from '../../../src/calls/host-calls.ts
 import type { ListedTool } from '../../../src/catalog/intake.ts';
 import { type CallableServer, createServerDirectory } from '../../../src/directory/server-directory.ts';
 import { createMetadataSource, type Listing } from '../../../src/directory/server-metadata.ts';
-import { CALL_METHODS } from '../../../src/protocol/frames.ts';
 import { programMethods } from '../../../src/languages/index.ts';
+import { CALL_METHODS } from '../../../src/protocol/frames.ts';
 import { savedToolMethods } from '../../../src/saved-tools/index.ts';
 
 const AT = { session: 'default', generation: 1, cell: 1, call: 1 };
@@ -80,6 +80,7 @@ function setUp({ list, notices, searchWaitMs = 1_000 }: Setup = {}) {
     save: async (tool: unknown) => {
       saved.push(tool);
     },
+    load: async (name: string) => ({ name, source: '' }),
   };
   const methods = [
     ...savedToolMethods(savedTools),
@@ -400,6 +401,33 @@ describe('search_tool_docs', () => {
       expect((await setUp().refusal('search_tool_docs', params))?.code).toBe('CALL_REFUSED');
     },
   );
+});
+
+test('search finds what a feature provides beside the tools of servers, by the same score', async () => {
+  const source = { name: 'user_tools', alias: 'user_tools', description: '' };
+  const tool = { name: 'add_up', alias: 'add_up', description: 'Adds up invoices.', inputSchema: {} };
+  const tools = [{ ...tool, signature: 'add_up(n: int)', isAsync: true }];
+  const directory = directoryOf(SERVERS, async () => TOOLS['files'] ?? []);
+  const pool: ToolPool = { callTool: async () => ({ content: [] }), surface: async () => ({ result: {} }) };
+  const handle = createHostCalls({ pool, directory, ...unused, extraTools: async () => ({ source, tools }) });
+  const ask = async (query: string) => {
+    const at = { ...AT, loaded: new Set(['files']), signal: new AbortController().signal };
+    return ((await handle({ method: 'search_tool_docs', params: { query } }, at)) as { documents: unknown[] })
+      .documents;
+  };
+  expect(await ask('add up invoices')).toEqual([
+    expect.objectContaining({
+      server: 'user_tools',
+      tool: 'add_up',
+      signature: 'add_up(n: int)',
+      description: 'Adds up invoices.',
+      loaded: true,
+      kind: 'function',
+      awaited: true,
+    }),
+  ]);
+  // The name of the module says nothing about its functions.
+  expect(await ask('user tools')).not.toContainEqual(expect.objectContaining({ tool: 'add_up' }));
 });
 
 describe('save_tool', () => {

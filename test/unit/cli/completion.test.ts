@@ -13,6 +13,7 @@ const complete = (line: string) =>
     packages: ['numpy', 'pandas'],
     snippets: ['hello', 'report'],
     languages: ['go', 'javascript'],
+    functions: ['total'],
     toolsOf: (server) => [`tool-of-${server}`],
   });
 
@@ -45,6 +46,9 @@ test.each([
   ['snippets add h', []],
   ['snippets add name --language g', ['go']],
   ['import --d', ['--dry-run']],
+  ['tools show t', ['total']],
+  ['tools rm total t', ['total']],
+  ['exec --tool t', ['total']],
   ['exec --ser', ['--server']],
   ['install cur', ['cursor']],
   ['install cursor ze', ['zed']],

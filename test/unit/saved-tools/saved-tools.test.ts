@@ -6,7 +6,9 @@ import type { Question, Reply } from '../../../src/base/cell.ts';
 import { MAX_SAVED_TOOL_BYTES, MAX_SAVED_TOOLS } from '../../../src/base/limits.ts';
 import { createLogger } from '../../../src/base/log.ts';
 import type { SavingCall } from '../../../src/saved-tools/ask-to-save.ts';
-import { createSavedTools, type SavedTool, type SavedToolsOptions } from '../../../src/saved-tools/saved-tools.ts';
+import type { SavedTool } from '../../../src/saved-tools/function-source.ts';
+import { FunctionStore, sha256 } from '../../../src/saved-tools/function-store.ts';
+import { createSavedTools, type SavedToolsOptions, savedToolMethods } from '../../../src/saved-tools/saved-tools.ts';
 import type { Asker } from '../../../src/session/asker.ts';
 
 const SOURCE = 'def add(a, b):\n    return a + b\n';
@@ -52,7 +54,7 @@ const YES: Reply = { action: 'accept', content: { save: true } };
 test('a function is stored with its hash, readable by the owner only, and listed', async () => {
   await tools().save({ name: 'add', source: SOURCE });
   expect(await tools().list()).toEqual([{ name: 'add', source: SOURCE }]);
-  expect((await readdir(store)).toSorted()).toEqual(['add.py', 'add.sha256']);
+  expect((await readdir(store)).toSorted()).toEqual(['.history', 'add.json', 'add.py', 'add.sha256']);
   expect((await stat(join(store, 'add.py'))).mode & 0o777).toBe(0o600);
   expect((await stat(store)).mode & 0o777).toBe(0o700);
   expect(await readFile(join(store, 'add.sha256'), 'utf8')).toMatch(/^[0-9a-f]{64} {2}add\.py\n$/);
@@ -274,19 +276,195 @@ describe('links in the store', () => {
     await link(join(root, 'other'), join(store, 'hard.py'));
     await mkdir(join(store, 'folder.py'));
     await writeFile(join(store, 'large.py'), 'x'.repeat(MAX_SAVED_TOOL_BYTES + 1));
-    await writeFile(join(store, 'good.py'), SOURCE);
-    expect((await tools().list()).map((tool) => tool.name)).toEqual(['good']);
+    await tools().save({ name: 'add', source: SOURCE });
+    expect((await tools().list()).map((tool) => tool.name)).toEqual(['add']);
     for (const name of ['soft', 'hard', 'folder', 'large']) {
       expect(logged.join('')).toContain(`The saved tool ${name} in ${store} was skipped`);
     }
   });
 });
 
-test('a function that was edited after it was saved is used, and the change is logged', async () => {
+describe('a function that was changed by hand', () => {
+  test('is not loaded, and a bridge says so once', async () => {
+    const bridge = tools();
+    await bridge.save({ name: 'add', source: SOURCE });
+    await writeFile(join(store, 'add.py'), 'def add(): pass');
+    expect(await bridge.list()).toEqual([]);
+    expect(await bridge.list()).toEqual([]);
+    expect(logged).toEqual([expect.stringContaining('was changed after it was saved and is not loaded.')]);
+    expect(logged[0]).toContain('tools approve add');
+    await expect(bridge.load('add', callOf({}))).rejects.toMatchObject({
+      code: 'CALL_REFUSED',
+      hint: expect.stringContaining('tools approve add'),
+    });
+  });
+
+  test('is asked about when code saves the same source again', async () => {
+    await tools().save({ name: 'add', source: SOURCE });
+    await writeFile(join(store, 'add.py'), 'def add(): pass');
+    const again = { name: 'add', source: 'def add(): pass' };
+    await expect(tools().save(again)).rejects.toMatchObject({ code: 'APPROVAL_UNAVAILABLE' });
+    await tools().save(again, personWho(YES));
+    expect(await tools().list()).toEqual([again]);
+  });
+});
+
+test('a file that the bridge did not save is not loaded', async () => {
+  await mkdir(store, { recursive: true });
+  await writeFile(join(store, 'add.py'), SOURCE);
+  expect(await tools().list()).toEqual([]);
+  expect(logged.join('')).toContain('was not saved by the bridge and is not loaded');
+});
+
+test('what an earlier version of the bridge saved is loaded as before, and becomes version 1', async () => {
+  await mkdir(store, { recursive: true });
+  await writeFile(join(store, 'add.py'), SOURCE);
+  await writeFile(join(store, 'add.sha256'), `${sha256(SOURCE)}  add.py\n`);
+  expect(await tools().list()).toEqual([{ name: 'add', source: SOURCE }]);
+  expect(logged).toEqual([]);
+  await tools().save({ name: 'add', source: 'def add(): pass\n' }, personWho(YES));
+  const files = new FunctionStore(stateDir);
+  expect((await files.read('add'))?.record?.versions.map(({ number, session }) => [number, session])).toEqual([
+    [1, undefined],
+    [2, 's'],
+  ]);
+  expect(await files.source('add', 1)).toBe(SOURCE);
+});
+
+test('the record has the origin, the packages, the signature and the docstring', async () => {
+  const source =
+    'import pandas\nasync def rows(path: str, n: int = 5) -> list[dict]:\n    """Reads rows.\n\n    More."""\n';
+  await tools().save({ name: 'rows', source, packages: ['pandas==2.2.3'] } as SavedTool);
+  const file = join(store, 'rows.json');
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+  expect(JSON.parse(await readFile(file, 'utf8'))).toMatchObject({
+    sha256: sha256(source),
+    session: 's',
+    packages: ['pandas==2.2.3'],
+    signature: 'rows(path: str, n: int = 5) -> list[dict]',
+    summary: 'Reads rows.',
+  });
+});
+
+test('twenty versions are kept', async () => {
+  const files = new FunctionStore(stateDir);
+  const facts = { packages: [], signature: '', summary: '' };
+  for (let number = 1; number <= 22; number += 1) {
+    await files.write({ name: 'add', source: `def add(): return ${number}\n` }, facts);
+  }
+  const numbers = (await files.read('add'))?.record?.versions.map(({ number }) => number);
+  expect([numbers?.length, numbers?.[0], numbers?.at(-1)]).toEqual([20, 3, 22]);
+  expect((await readdir(join(store, '.history', 'add'))).length).toBe(20);
+  expect(await files.source('add', 2)).toBeUndefined();
+  expect(await files.source('add', 3)).toBe('def add(): return 3\n');
+  expect(await files.remove('add')).toBe(true);
+  expect(await readdir(store)).toEqual(['.history']);
+  expect(await files.remove('add')).toBe(false);
+});
+
+test('a method call with malformed packages is refused', () => {
+  const methods = new Map(savedToolMethods(tools()));
+  const save = methods.get('save_tool')?.schema;
+  const tool = { name: 'add', source: SOURCE };
+  expect(save?.safeParse({ ...tool, packages: ['a==1'] }).success).toBe(true);
+  for (const packages of [['a'], ['a==1\u001b[2J'], [`a==${'1'.repeat(100)}`], Array(51).fill('a==1'), 'a==1']) {
+    expect(save?.safeParse({ ...tool, packages }).success).toBe(false);
+  }
+});
+
+describe('shared functions', () => {
+  const shared = 'def double(n):\n    return 2 * n\n';
+  let folder: string;
+
+  beforeEach(async () => {
+    folder = join(root, 'team');
+    await mkdir(folder);
+    await writeFile(join(folder, 'double.py'), shared);
+  });
+
+  const bridge = () => tools({ folders: [folder] });
+  const never = new AbortController().signal;
+
+  test('are loaded after the person has consented to the source, once', async () => {
+    const one = bridge();
+    expect(await one.list()).toEqual([]);
+    expect(logged.join('')).toContain('double.py is new and is not loaded. To review and allow it: ');
+    const { asker, questions } = personWho({ action: 'accept', content: { load: true } });
+    await one.askAboutShared(asker, never);
+    expect(questions).toEqual([expect.stringContaining('    | def double(n):\n    |     return 2 * n')]);
+    expect(await one.list()).toEqual([{ name: 'double', source: shared }]);
+    const later = bridge();
+    await later.askAboutShared(asker, never);
+    expect(await later.list()).toEqual([{ name: 'double', source: shared }]);
+    expect(questions.length).toBe(1);
+  });
+
+  test('are asked about again when they change, and not loaded if the person refuses', async () => {
+    const yes = personWho({ action: 'accept', content: { load: true } });
+    await bridge().askAboutShared(yes.asker, never);
+    await writeFile(join(folder, 'double.py'), 'def double(n):\n    return "stolen"\n');
+    const one = bridge();
+    const no = personWho({ action: 'decline' });
+    await one.askAboutShared(no.asker, never);
+    await one.askAboutShared(no.asker, never);
+    expect(no.questions).toEqual([expect.stringContaining('it has changed since you allowed it')]);
+    expect(await one.list()).toEqual([]);
+    // Code that names it asks again.
+    await expect(one.load('double', callOf(no))).rejects.toMatchObject({ code: 'APPROVAL_DENIED' });
+    await expect(one.load('double', callOf({}))).rejects.toMatchObject({
+      code: 'APPROVAL_UNAVAILABLE',
+      hint: expect.stringContaining('tools approve double'),
+    });
+    expect((await one.load('double', callOf(yes))).source).toContain('stolen');
+    expect((await one.list()).length).toBe(1);
+  });
+
+  test('give way to a kept function of the same name, and that is said once', async () => {
+    const one = bridge();
+    const own = { name: 'double', source: 'def double(n): return n + n\n' };
+    await one.save(own);
+    const { asker, questions } = personWho({ action: 'accept', content: { load: true } });
+    await one.askAboutShared(asker, never);
+    expect(await one.list()).toEqual([own]);
+    expect(await one.list()).toEqual([own]);
+    expect(questions).toEqual([]);
+    expect(logged.filter((line) => line.includes('was skipped: you have kept another function double'))).toHaveLength(
+      1,
+    );
+  });
+
+  test('with unusable names or sources, links and missing folders are skipped and said once', async () => {
+    await writeFile(join(folder, 'runtime.py'), 'def runtime(): pass');
+    await writeFile(join(folder, 'other.py'), 'print("runs")');
+    await symlink(join(folder, 'double.py'), join(folder, 'linked.py'));
+    const one = tools({ folders: [folder, join(root, 'absent')] });
+    await one.askAboutShared(personWho({ action: 'accept', content: { load: true } }).asker, never);
+    expect((await one.list()).map(({ name }) => name)).toEqual(['double']);
+    for (const name of ['runtime.py', 'other.py', 'linked.py', 'absent']) {
+      expect(logged.filter((line) => line.includes(`${name} was skipped`))).toHaveLength(1);
+    }
+  });
+});
+
+test('a name that is not kept names those that are', async () => {
   await tools().save({ name: 'add', source: SOURCE });
-  await writeFile(join(store, 'add.py'), 'def add(): pass');
-  expect(await tools().list()).toEqual([{ name: 'add', source: 'def add(): pass' }]);
-  expect(logged.join('')).toContain('was changed after it was saved');
+  await expect(tools().load('ad', callOf({}))).rejects.toMatchObject({
+    code: 'CALL_REFUSED',
+    message: expect.stringContaining("no function 'ad' is kept."),
+    hint: 'There are: add.',
+  });
+  await expect(tools().load('../add', callOf({}))).rejects.toMatchObject({ code: 'CALL_REFUSED' });
+});
+
+test('search gets the functions that sessions define, the same object until they change', async () => {
+  const one = tools();
+  expect(await one.extraTools()).toBeUndefined();
+  await one.save({ name: 'add', source: SOURCE });
+  const documents = await one.extraTools();
+  expect(documents?.tools).toEqual([expect.objectContaining({ name: 'add', signature: 'add(a, b)', isAsync: false })]);
+  expect((await one.extraTools())?.tools).toBe(documents?.tools);
+  await one.save({ name: 'more', source: 'def more(): pass' });
+  expect((await one.extraTools())?.tools.length).toBe(2);
 });
 
 test('a store that cannot be read is logged and counts as empty', async () => {

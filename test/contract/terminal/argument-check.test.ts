@@ -9,7 +9,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Schema } from '../../../src/catalog/json-schema.ts';
-import { createSchemaCheck } from '../../../src/manage-servers/schema-check.ts';
+import { createSchemaCheck } from '../../../src/terminal/schema-check.ts';
 import { hasLocalPython } from '../../support/local-python.ts';
 
 const PAIRS = 500;

@@ -17,11 +17,32 @@ export async function checkToolArguments(
   tool: CatalogTool,
   given: Given,
 ): Promise<Record<string, unknown>> {
+  return checkArguments(tool, given, {
+    label: `${server.name}.${tool.name}`,
+    allOfIt: `servers tools ${quoteShellWord(server.name)} --json`,
+    data: { server: server.name, tool: tool.name },
+  });
+}
+
+interface Called {
+  /** The name in messages. */
+  readonly label: string;
+  /** The command that shows the whole signature. */
+  readonly allOfIt: string;
+  readonly data: Readonly<Record<string, string>>;
+}
+
+/** The same for anything with parameters. */
+export async function checkArguments(
+  tool: CatalogTool,
+  given: Given,
+  { allOfIt, data, label }: Called,
+): Promise<Record<string, unknown>> {
   const spec = toolSpec(tool);
   const refuse = (place: string, text: string): BridgeError =>
-    new BridgeError('TOOL_ARGUMENT_INVALID', `${server.name}.${tool.name}: ${place} ${text}`, {
-      hint: signatureHint(spec, `\`${COMMAND} servers tools ${quoteShellWord(server.name)} --json\``),
-      data: { server: server.name, tool: tool.name, argument: place },
+    new BridgeError('TOOL_ARGUMENT_INVALID', `${label}: ${place} ${text}`, {
+      hint: signatureHint(spec, `\`${COMMAND} ${allOfIt}\``),
+      data: { ...data, argument: place },
     });
   const check = await createSchemaCheck(spec.input_schema);
   const named = await bind(spec, given, check, refuse);
