@@ -6,7 +6,7 @@ import { artifactMethods, createArtifacts } from '../artifacts/index.ts';
 import { type AuditTrail, openAuditTrail, withAuditNotices } from '../audit/index.ts';
 import type { CellAnswer, CellRequest } from '../base/cell.ts';
 import { renderIssue } from '../base/config-issue.ts';
-import { toBridgeError } from '../base/errors.ts';
+import { BridgeError, toBridgeError } from '../base/errors.ts';
 import { COPY_SHARE, MAX_CHECKPOINT_AGE_MS } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import { PACKAGE_ROOT } from '../base/package.ts';
@@ -76,6 +76,11 @@ export async function createBridge(settings: Settings, logger: Logger, options: 
       }
       return answer;
     },
+    async runProgram() {
+      throw new BridgeError('CALL_REFUSED', 'this bridge cannot run programs', { hint: 'Use run_python.' });
+    },
+    listSessions: async () => sessions.list(),
+    resetSession: (name) => sessions.reset(name),
     describeEngine: async () => (hasSwept ? describeEngine(engine) : undefined),
     listServers: async () => listServers(servers),
     preload: preloadClient,

@@ -3,6 +3,7 @@ import type { Readable, Writable } from 'node:stream';
 import { artifactResources, createArtifacts } from '../artifacts/index.ts';
 import { messageOf } from '../base/errors.ts';
 import { VERSION } from '../base/package.ts';
+import { createFrontTools } from '../extra-tools/index.ts';
 import { LazyBridge } from '../server/lazy-bridge.ts';
 import { serveClient } from '../server/server.ts';
 import { StdioServerTransport } from '../server/stdio-transport.ts';
@@ -34,6 +35,7 @@ export async function serve(options: ServeOptions): Promise<number> {
     observer,
     resources: artifactResources(createArtifacts(settings.stateDir)),
     version: VERSION,
+    tools: createFrontTools(settings.tools, { ...settings, bridge, logger }),
     onClient: (name) => {
       client = name || UNNAMED_CLIENT;
     },

@@ -17,6 +17,9 @@ function front(runCell: Bridge['runCell'], servers = SERVERS): RunPythonOptions 
   const bridge: Bridge = {
     runCell,
     listServers: async () => servers,
+    runProgram: () => Promise.reject(new Error('not used')),
+    listSessions: async () => [],
+    resetSession: async () => false,
     describeEngine: async () => undefined,
     preload: async () => undefined,
     preinstall: async () => undefined,
