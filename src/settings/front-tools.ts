@@ -3,6 +3,11 @@
 export const FRONT_TOOLS = ['run_python', 'execute_code', 'executer', 'sessions'] as const;
 export type FrontToolName = (typeof FRONT_TOOLS)[number];
 
+/** Tools that have no name of their own in the setting. */
+const PARTS: Readonly<Record<string, FrontToolName>> = {
+  start_code_executer: 'executer',
+  stop_code_executer: 'executer',
+};
 const MAX_SHOWN_NAME_CHARS = 40;
 /** Share of letter pairs that a misspelled name must have in common with the right one. Chosen. */
 const MIN_LIKENESS = 0.3;
@@ -22,11 +27,16 @@ function toFrontTool(name: string): FrontToolName {
   if (found !== undefined) {
     return found;
   }
-  const near = FRONT_TOOLS.map((known) => ({ known, likeness: likenessOf(name, known) }))
-    .filter(({ likeness }) => likeness >= MIN_LIKENESS)
-    .toSorted((a, b) => b.likeness - a.likeness)[0];
-  const guess = near === undefined ? '' : `; did you mean ${near.known}?`;
+  const whole = Object.hasOwn(PARTS, name) ? PARTS[name] : undefined;
+  const near = whole ?? nearestTo(name);
+  const guess = near === undefined ? '' : `; did you mean ${near}?`;
   throw new Error(`there is no tool '${name.slice(0, MAX_SHOWN_NAME_CHARS)}'${guess}`);
+}
+
+function nearestTo(name: string): FrontToolName | undefined {
+  return FRONT_TOOLS.map((known) => ({ known, likeness: likenessOf(name, known) }))
+    .filter(({ likeness }) => likeness >= MIN_LIKENESS)
+    .toSorted((a, b) => b.likeness - a.likeness)[0]?.known;
 }
 
 /** From 0 to 1 (Dice coefficient). Settings are read before anything else, so this must not load a library. */
