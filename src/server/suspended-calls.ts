@@ -41,6 +41,9 @@ interface SentCall {
   readonly given: unknown;
 }
 
+/** Reads the arguments of a call. Throws a protocol error if they are invalid. */
+type ReadCall = () => FrontCall | Promise<FrontCall>;
+
 /** A request that waits for the answer or the next question. */
 interface WaitingRequest {
   readonly settle: (outcome: Outcome) => void;
@@ -69,7 +72,7 @@ export class SuspendedCalls {
    * Serves one request: starts a call, which `read` reads, or continues the one of its token. Resolves with the answer or the
    * next question. Rejects with -32602 if the token is unknown, used or expired, or belongs to other arguments.
    */
-  async serve(sent: SentCall, context: ServerContext, read: () => FrontCall | Promise<FrontCall>): Promise<Result> {
+  async serve(sent: SentCall, context: ServerContext, read: ReadCall): Promise<Result> {
     const token = context.mcpReq.requestState<string>();
     const call = token === undefined ? this.#begin(sent, await read(), context) : this.#find(token, sent);
     if (token !== undefined) {

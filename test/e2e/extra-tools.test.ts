@@ -6,11 +6,13 @@ import { join } from 'node:path';
 import { encode } from 'gpt-tokenizer/encoding/o200k_base';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { CAPABILITY_RESOURCE_URI } from '../../src/server/capabilities.ts';
-import { FRONT_TOOLS } from '../../src/settings/front-tools.ts';
 import { describeRunPython, MAX_DEFINITION_TOKENS } from '../../src/server/tool-definition.ts';
+import { FRONT_TOOLS } from '../../src/settings/front-tools.ts';
+import { ERAS, startAskingBridge } from '../support/asking-bridge.ts';
+import { fixtureServer } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
 import type { TestEngine } from '../support/engines.ts';
-import { connectTools, SDKS, type ToolClient, type ToolClientOptions } from '../support/front-clients.ts';
+import { connectTools, SDKS, type ToolClientOptions } from '../support/front-clients.ts';
 import { type PackageIndex, startPackageIndex } from '../support/package-index.ts';
 import { makeWheel } from '../support/wheels.ts';
 import { type BuiltCommand, buildFakeCommand } from './front-process.ts';
@@ -19,7 +21,7 @@ const engines = await coverEngines();
 const embedded = engines.filter(({ name }) => name === 'embedded');
 const ALL = FRONT_TOOLS.join(',');
 
-const open: ToolClient[] = [];
+const open: { close(): Promise<void> }[] = [];
 afterEach(async () => {
   await Promise.all(open.splice(0).map((client) => client.close()));
 });
@@ -169,6 +171,27 @@ describe.each(embedded)('the executer', (engine) => {
     await client.call('execute_code', { code: 'words = "to be or not".split()' });
     expect(await client.call('execute_code', { code: 'len(words)' })).toEqual(execution('4', '4'));
     expect(await client.call('stop_code_executer')).toEqual(execution('Stopped.', 'Stopped.'));
+  });
+
+  it.each(ERAS)('lets the person decide about calls of its code: %s', async (era) => {
+    const asked: string[] = [];
+    const bridge = await startAskingBridge({
+      engine,
+      era,
+      servers: { echo: fixtureServer('echo.mjs') },
+      policy: { rules: [{ effect: 'ask', server: 'echo', tool: 'echo' }] },
+      env: { MCP_BRIDGE_TOOLS: 'executer', MCP_BRIDGE_AUTOLOAD: '1' },
+      person({ message }) {
+        asked.push(message);
+        return asked.length === 1 ? { action: 'accept', content: { answer: 'Allow once' } } : { action: 'decline' };
+      },
+    });
+    open.push(bridge);
+    const code = 'await mcp_echo.echo(text="hi")';
+    const tool = { tool: 'execute_code' };
+    expect(await bridge.run(code, {}, tool)).toContain('hi');
+    expect(await bridge.run(code, {}, tool)).toContain('APPROVAL_DENIED');
+    expect(asked).toEqual([expect.stringContaining("Code in session 'executer'"), expect.any(String)]);
   });
 
   it('continues nothing of an earlier bridge', async () => {
