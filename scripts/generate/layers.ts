@@ -127,6 +127,7 @@ const FEATURES: readonly Layer[] = [
   feature('doctor', 'finding problems and fixing them'),
   feature('dry-run', 'stand-ins for calls that could change something'),
   feature('exec', 'running a cell from the shell'),
+  feature('extra-tools', 'the optional tools beside `run_python`'),
   feature('images', 'images for sandboxes'),
   feature('install', 'registering the bridge with clients'),
   feature('languages', 'programs in other languages, and stored snippets'),

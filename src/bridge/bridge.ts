@@ -84,6 +84,8 @@ export async function createBridge(settings: Settings, logger: Logger, options: 
       hasRunProgram = true;
       return parts.runProgram(request, context);
     },
+    listSessions: async () => sessions.list(),
+    resetSession: (name) => sessions.reset(name),
     describeEngine: async () => (hasSwept ? describeEngine(engine) : undefined),
     listServers: async () => listServers(servers),
     preload: preloadClient,

@@ -3,6 +3,7 @@ import type { Readable, Writable } from 'node:stream';
 import { artifactResources, createArtifacts } from '../artifacts/index.ts';
 import { messageOf } from '../base/errors.ts';
 import { VERSION } from '../base/package.ts';
+import { createFrontTools } from '../extra-tools/index.ts';
 import { LazyBridge } from '../server/lazy-bridge.ts';
 import { joinProviders, type ResourceProvider } from '../server/resources.ts';
 import { serveClient } from '../server/server.ts';
@@ -35,6 +36,7 @@ export async function serve(options: ServeOptions): Promise<number> {
     observer,
     resources: joinProviders([artifactResources(createArtifacts(settings.stateDir)), createSnippetResources(options)]),
     version: VERSION,
+    tools: createFrontTools(settings.tools, { ...settings, bridge, logger }),
     onClient: (name) => {
       client = name || UNNAMED_CLIENT;
     },

@@ -49,7 +49,7 @@ export interface ArgumentRules {
  */
 export async function checkRunArguments(given: unknown, rules: ArgumentRules): Promise<CellArguments> {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
-    throw refusal(`The arguments are ${shown(given)}; an object with \`code\` is needed.`, SEND_CODE);
+    throw refusal(`The arguments are ${shownArgument(given)}; an object with \`code\` is needed.`, SEND_CODE);
   }
   const named = given as Record<string, unknown>;
   const unknown = Object.keys(named).find((name) => !ARGUMENT_NAMES.includes(name));
@@ -73,7 +73,7 @@ function checkCode(code: unknown): string {
     throw refusal('`code` is missing; it is the Python source to run, a string.', SEND_CODE);
   }
   if (typeof code !== 'string') {
-    throw refusal(`\`code\` is ${shown(code)}; it must be a string of Python source.`, SEND_CODE);
+    throw refusal(`\`code\` is ${shownArgument(code)}; it must be a string of Python source.`, SEND_CODE);
   }
   if (code.trim() === '') {
     throw refusal('`code` is blank; it must hold Python source.', SEND_CODE);
@@ -88,12 +88,13 @@ function checkCode(code: unknown): string {
   return code;
 }
 
-function checkTimeout(timeout: unknown, maxSeconds: number): number {
+/** A deadline in whole seconds. Throws `ARGUMENT_INVALID`. */
+export function checkTimeout(timeout: unknown, maxSeconds: number): number {
   const seconds = typeof timeout === 'string' && DECIMAL.test(timeout.trim()) ? Number(timeout) : timeout;
   if (typeof seconds !== 'number' || !Number.isInteger(seconds) || seconds < 1 || seconds > maxSeconds) {
     const isTooLong = typeof seconds === 'number' && seconds > maxSeconds;
     throw refusal(
-      `\`timeout\` is ${shown(timeout)}; it must be a whole number of seconds from 1 to ${maxSeconds}.`,
+      `\`timeout\` is ${shownArgument(timeout)}; it must be a whole number of seconds from 1 to ${maxSeconds}.`,
       isTooLong
         ? `Use ${maxSeconds}, and do the rest in the next cell. The user can allow more with MCP_BRIDGE_MAX_TIMEOUT.`
         : 'Write only the number of seconds, without a unit or fraction.',
@@ -102,12 +103,13 @@ function checkTimeout(timeout: unknown, maxSeconds: number): number {
   return seconds;
 }
 
-function checkSession(given: unknown): string {
+/** The name of a session. Throws `ARGUMENT_INVALID`. */
+export function checkSession(given: unknown): string {
   // Above 2^53 two different numbers can be read as one, and would name the same session.
   const session = Number.isSafeInteger(given) ? String(given) : given;
   if (typeof session !== 'string' || !SESSION_NAME_PATTERN.test(session)) {
     throw refusal(
-      `\`session\` is ${shown(given)}; it must be a string of 1 to 64 letters, digits, '_', '.' or '-' that begins ` +
+      `\`session\` is ${shownArgument(given)}; it must be a string of 1 to 64 letters, digits, '_', '.' or '-' that begins ` +
         'with a letter or digit.',
       'Use a short name such as default, or leave the argument out.',
     );
@@ -134,7 +136,7 @@ function textsIn(servers: readonly unknown[]): readonly string[] {
   const notText = servers.findIndex((name) => typeof name !== 'string');
   if (notText !== -1) {
     throw refusal(
-      `\`servers[${notText}]\` is ${shown(servers[notText])}; it must be the name of a server, a string.`,
+      `\`servers[${notText}]\` is ${shownArgument(servers[notText])}; it must be the name of a server, a string.`,
       EXAMPLE_LIST,
     );
   }
@@ -159,7 +161,7 @@ async function resolveAll(wanted: readonly string[], configured: ServerNames): P
 }
 
 function notAList(given: unknown): BridgeError {
-  return refusal(`\`servers\` is ${shown(given)}; it must be a list of server names.`, EXAMPLE_LIST);
+  return refusal(`\`servers\` is ${shownArgument(given)}; it must be a list of server names.`, EXAMPLE_LIST);
 }
 
 /** Reads a string given instead of a list: the server of exactly that name, a list as JSON or Python, or names with commas. */
@@ -213,7 +215,7 @@ function refusal(message: string, hint: string): BridgeError {
 }
 
 /** A value, cut to a readable length. */
-function shown(value: unknown): string {
+export function shownArgument(value: unknown): string {
   if (typeof value === 'string') {
     return quoted(value);
   }

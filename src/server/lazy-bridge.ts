@@ -2,17 +2,20 @@
  * What the front needs from the rest of the program, and how it gets it: the bridge is made when it is first needed, so
  * `initialize` and `tools/list` are answered before any of it is loaded.
  */
-
-import type { CancelSignal } from '../base/cancel.ts';
-import type { CellAnswer, CellRequest } from '../base/cell.ts';
+import type { CellAnswer, CellProgress, CellRequest, Person } from '../base/cell.ts';
 import type { BridgeError } from '../base/errors.ts';
 import type { ProgramRequest, ProgramResult } from '../base/program.ts';
+import type { SessionFacts } from '../session/session.ts';
 
 export interface Bridge {
   /** Runs one cell. May reject with a `BridgeError`; a failure of the user's code is an answer. */
   runCell(request: CellRequest): Promise<CellAnswer>;
-  /** Runs a program in a sandbox of its own. Rejects with a `BridgeError`; a program that fails is a result. */
+  /** Runs one program in a sandbox of its own. May reject with a `BridgeError`; a program that fails is a result. */
   runProgram(request: ProgramRequest, context: ProgramContext): Promise<ProgramResult>;
+  /** The live sessions, by name. */
+  listSessions(): Promise<readonly SessionFacts[]>;
+  /** Drops the state of a session, saved or not, and ends its cell. False if there is no session of this name; creates none. */
+  resetSession(name: string): Promise<boolean>;
   /** Reads the configured servers as of now; starts none. */
   listServers(): Promise<ServerNames>;
   /** What runs sessions, which engines were refused and what Python lacks there; undefined before the first cell. Starts nothing. */
@@ -25,13 +28,18 @@ export interface Bridge {
   close(): Promise<void>;
 }
 
-export interface ProgramContext {
-  readonly signal?: CancelSignal | undefined;
-  /** What the run waits for before it starts. */
-  readonly onProgress?:
-    | ((progress: { readonly message: string; readonly percent?: number | undefined }) => void)
-    | undefined;
-  /** Name of the session, for the label of the sandbox. */
+/** The request of a client that a cell or a program belongs to. */
+export interface RequestContext {
+  /** Aborts when the client cancels the request or disconnects. */
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: ((progress: CellProgress) => void) | undefined;
+  /** Undefined if the client cannot ask the person. */
+  readonly person?: Person | undefined;
+}
+
+/** On whose behalf a program runs. */
+export interface ProgramContext extends RequestContext {
+  /** The session whose code starts the program; undefined if the client does. */
   readonly session?: string | undefined;
 }
 

@@ -1,11 +1,13 @@
-/** One call of `run_python`: checks the arguments, runs the cell, renders the answer. Never rejects. */
+/** `run_python`: its arguments are checked, the cell is run, and the answer is rendered. */
 
-import { type CellAnswer, type CellProgress, DEFAULT_SESSION, NO_OUTPUT, type Person } from '../base/cell.ts';
+import { type CellAnswer, DEFAULT_SESSION, NO_OUTPUT } from '../base/cell.ts';
 import { BridgeError, type ErrorCode, reportError, toBridgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
-import { type OutputMode, type RenderedAnswer, renderAnswer } from '../render/render.ts';
+import { type OutputMode, renderAnswer } from '../render/render.ts';
 import { type CellArguments, checkRunArguments } from './arguments.ts';
+import type { FrontTool, RunPythonCall } from './front-tool.ts';
 import type { LazyBridge } from './lazy-bridge.ts';
+import { describeRunPython } from './tool-definition.ts';
 
 export interface RunPythonOptions {
   readonly bridge: LazyBridge;
@@ -29,15 +31,6 @@ export interface CellObserver {
   cellFailed(error: unknown): void;
 }
 
-export interface RunPythonCall {
-  /** `params.arguments` as the client sent it; not checked yet. */
-  readonly given: unknown;
-  readonly signal?: AbortSignal | undefined;
-  readonly onProgress?: ((progress: CellProgress) => void) | undefined;
-  /** Undefined if the client cannot ask the person. */
-  readonly person?: Person | undefined;
-}
-
 /** The answer to one call. Refused arguments and failures of the bridge are answers, too. */
 export async function answerCell(options: RunPythonOptions, call: RunPythonCall): Promise<CellAnswer> {
   const { bridge, defaultTimeoutSeconds, maxTimeoutSeconds, observer, untilRoom } = options;
@@ -55,10 +48,11 @@ export async function answerCell(options: RunPythonOptions, call: RunPythonCall)
     cell = rest;
     observer?.cellBegins();
     const { servers, session, timeoutSeconds } = rest;
-    const { signal, onProgress, person } = call;
+    const { isFresh, signal, onProgress, person } = call;
     const timeoutMs = timeoutSeconds * 1000;
     const made = await bridge.get();
-    const answer = await made.runCell({ code, servers, session, timeoutMs, signal, onProgress, untilRoom, person });
+    const request = { code, servers, session, timeoutMs, signal, onProgress, untilRoom, person, isFresh };
+    const answer = await made.runCell(request);
     observer?.cellEnded();
     return answer;
   } catch (thrown) {
@@ -70,14 +64,19 @@ export async function answerCell(options: RunPythonOptions, call: RunPythonCall)
   }
 }
 
-/** The same as a tool result. */
-export async function callRunPython(options: RunPythonOptions, call: RunPythonCall): Promise<RenderedAnswer> {
-  return render(options, await answerCell(options, call));
-}
-
-/** Renders an answer as the settings ask. */
-export function render(options: RunPythonOptions, answer: CellAnswer): Promise<RenderedAnswer> {
-  return renderAnswer(answer, options.outputMode, options.maxOutputChars);
+/** The tool `run_python`. */
+export function createRunPython(
+  options: Pick<RunPythonOptions, 'outputMode' | 'maxOutputChars' | 'defaultTimeoutSeconds' | 'maxTimeoutSeconds'>,
+): FrontTool {
+  return {
+    definition: describeRunPython(options.defaultTimeoutSeconds, options.maxTimeoutSeconds),
+    purpose: 'run_python is a live Python session that calls the other MCP servers of this user as code.',
+    call: (given) => ({
+      kind: 'cell',
+      cell: { given },
+      render: (answer) => renderAnswer(answer, options.outputMode, options.maxOutputChars),
+    }),
+  };
 }
 
 /** Codes with which `checkRunArguments` rejects. */

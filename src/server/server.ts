@@ -1,5 +1,5 @@
 /**
- * The MCP server: one tool, its manual and the kept files as resources, for both protocol eras (2025-11-25 and older,
+ * The MCP server: its tools, usually one, the manual and the kept files as resources, for both protocol eras (2025-11-25 and older,
  * 2026-07-28). The SDK's fallback handler serves all requests, because it does not validate them: a bad argument gets a
  * sentence of ours instead of a schema dump.
  */
@@ -19,15 +19,14 @@ import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { isObject } from '../base/is-object.ts';
 import { CAPABILITY_RESOURCE_URI } from './capabilities.ts';
 import { legacyPerson } from './client-person.ts';
+import type { FrontTool } from './front-tool.ts';
 import { createProgressReporter } from './progress-notifications.ts';
 import { listResources, type ResourceOptions, readResource } from './resources.ts';
-import { answerCell, callRunPython, type RunPythonOptions, render } from './run-python.ts';
+import { answerCell, createRunPython, type RunPythonOptions } from './run-python.ts';
 import { SuspendedCalls } from './suspended-calls.ts';
-import { describeRunPython, TOOL_NAME } from './tool-definition.ts';
 
-const INSTRUCTIONS =
-  'run_python is a live Python session that calls the other MCP servers of this user as code. ' +
-  `The manual is ${CAPABILITY_RESOURCE_URI}, or runtime.capability_summary() inside.`;
+/** The last sentence of the instructions. It holds for each tool that runs Python. */
+const WHERE_THE_MANUAL_IS = `The manual is ${CAPABILITY_RESOURCE_URI}, or runtime.capability_summary() inside.`;
 
 /** How long a client may cache the lists, which do not change while the process lives. Chosen: an hour. */
 const LIST_TTL_MS = 3_600_000;
@@ -38,6 +37,8 @@ const IDLE_DELAY_MS = 200;
 
 export interface FrontOptions extends RunPythonOptions, ResourceOptions {
   readonly version: string;
+  /** What the client sees, in this order; by default only `run_python`. */
+  readonly tools?: readonly FrontTool[] | undefined;
   /** Called with the name that the client gives itself, before each request that reads or calls anything. */
   readonly onClient?: ((name: string) => void) | undefined;
   /** Called once, shortly after the first `tools/list` was answered. May load modules, must start nothing. */
@@ -52,7 +53,7 @@ export function serveClient(transport: Transport, options: FrontOptions): { clos
 
 /** Makes the servers for one connection, which may need more than one to find the era. They hold no state. */
 export function createServerFactory(options: FrontOptions): McpServerFactory {
-  const tool = describeRunPython(options.defaultTimeoutSeconds, options.maxTimeoutSeconds);
+  const tools = options.tools ?? [createRunPython(options)];
   const announceIdle = once(() => options.onIdle?.());
   const runModern = serveModern(options);
 
@@ -63,18 +64,18 @@ export function createServerFactory(options: FrontOptions): McpServerFactory {
     const handlers: Record<string, (request: JSONRPCRequest, context: ServerContext) => Result | Promise<Result>> = {
       'tools/list': () => {
         setTimeout(announceIdle, IDLE_DELAY_MS).unref();
-        return { tools: [tool], ...freshness };
+        return { tools: tools.map(({ definition }) => definition), ...freshness };
       },
-      'tools/call': (request, context) => runPython(givenArguments(request), context),
+      'tools/call': ({ params }, context) => callTool(findTool(tools, params?.name), params?.arguments ?? {}, context),
       'resources/list': async () => ({ resources: await listResources(options), ...volatile }),
       'resources/templates/list': () => ({ resourceTemplates: [], ...freshness }),
       'resources/read': async (request) => ({ ...(await readResource(request, options)), ...volatile }),
     };
     const server = new Server(
       { name: 'mcp-server-code-execution-mode', version: options.version },
-      { capabilities: { tools: {}, resources: {} }, instructions: INSTRUCTIONS },
+      { capabilities: { tools: {}, resources: {} }, instructions: instructionsOf(tools) },
     );
-    const runPython = era === 'modern' ? runModern : serveLegacy(server, options);
+    const callTool = era === 'modern' ? runModern : serveLegacy(server, options);
     server.fallbackRequestHandler = async (request, context) => {
       const handler = Object.hasOwn(handlers, request.method) ? handlers[request.method] : undefined;
       if (handler === undefined) {
@@ -98,46 +99,56 @@ function clientName(server: Server, { mcpReq }: ServerContext): string | undefin
   return typeof name === 'string' ? name.slice(0, MAX_CLIENT_NAME_CHARS) : undefined;
 }
 
-type RunPython = (given: unknown, context: ServerContext) => Promise<Result>;
+type CallTool = (tool: FrontTool, given: unknown, context: ServerContext) => Promise<Result>;
 
 /** Until 2025-11-25, the server asks the client while its request waits. */
-function serveLegacy(server: Server, options: FrontOptions): RunPython {
+function serveLegacy(server: Server, options: FrontOptions): CallTool {
   // The SDK numbers its requests from 0, and its client of version 1 (1.32.2) never cancels request 0.
   const useUpFirstNumber = once(() => void server.ping().catch(() => undefined));
-  return async (given, context) => {
+  return async (tool, given, context) => {
+    const call = await tool.call(given);
     const progress = createProgressReporter(context);
-    const answer = await callRunPython(options, {
-      given,
+    const request = {
       signal: context.mcpReq.signal,
       onProgress: progress?.report,
       person: legacyPerson(server.getClientCapabilities(), context, useUpFirstNumber),
-    });
-    progress?.stop();
-    return { ...answer };
+    };
+    try {
+      return {
+        ...(call.kind === 'own'
+          ? await call.answer(request)
+          : await call.render(await answerCell(options, { ...call.cell, ...request }))),
+      };
+    } finally {
+      progress?.stop();
+    }
   };
 }
 
 /** Since 2026-07-28, a question ends the request, and the client sends it again with the reply. */
-function serveModern(options: FrontOptions): RunPython {
+function serveModern(options: FrontOptions): CallTool {
   const calls = new SuspendedCalls({
     answer: (call) => answerCell(options, call),
-    render: (answer) => render(options, answer),
     capabilitiesOf: ({ mcpReq }) =>
       (mcpReq.envelope as Record<string, unknown> | undefined)?.[CLIENT_CAPABILITIES_META_KEY],
   });
-  return (given, context) => calls.serve(given, context);
+  return (tool, given, context) => calls.serve({ name: tool.definition.name, given }, context, () => tool.call(given));
 }
 
-/** The arguments of a call of `run_python`. Throws -32602 for any other tool. */
-function givenArguments({ params }: JSONRPCRequest): unknown {
-  const { name, arguments: given = {} } = params ?? {};
-  if (name !== TOOL_NAME) {
-    throw new ProtocolError(
-      ProtocolErrorCode.InvalidParams,
-      `Unknown tool: ${JSON.stringify(name)}; the only one is ${TOOL_NAME}.`,
-    );
+/** What the tools are for, and where the manual is. */
+function instructionsOf(tools: readonly FrontTool[]): string {
+  return [...new Set(tools.map(({ purpose }) => purpose)), WHERE_THE_MANUAL_IS].join(' ');
+}
+
+/** Throws -32602 if there is no such tool. */
+function findTool(tools: readonly FrontTool[], name: unknown): FrontTool {
+  const tool = tools.find(({ definition }) => definition.name === name);
+  if (tool === undefined) {
+    const names = tools.map(({ definition }) => definition.name).join(', ');
+    const which = tools.length === 1 ? `the only one is ${names}` : `there are ${names}`;
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${JSON.stringify(name)}; ${which}.`);
   }
-  return given;
+  return tool;
 }
 
 function once(action: () => void): () => void {

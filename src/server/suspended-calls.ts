@@ -1,16 +1,18 @@
 /**
- * Calls of `run_python` that take several requests (MCP 2026-07-28: basic/patterns/mrtr). A server of that era cannot send
- * requests: it answers with its question, and the client sends the call again with the reply. Meanwhile the cell waits here.
+ * Calls of tools that take several requests (MCP 2026-07-28: basic/patterns/mrtr). A server of that era cannot send
+ * requests: it answers with its question, and the client sends the call again with the reply. Meanwhile the call waits here.
  * A token that cannot be guessed and works once identifies it.
  */
 import { randomBytes } from 'node:crypto';
 import { ProtocolError, ProtocolErrorCode, type Result, type ServerContext } from '@modelcontextprotocol/server';
 import type { CellAnswer, CellProgress, Person, Question, Reply } from '../base/cell.ts';
+import { messageOf } from '../base/errors.ts';
 import type { RenderedAnswer } from '../render/render.ts';
 import { cutEnd } from '../render/truncate.ts';
 import { type ElicitationRequest, readModes, readReply, toRequest } from './client-person.ts';
+import type { FrontCall, RunPythonCall } from './front-tool.ts';
+import type { RequestContext } from './lazy-bridge.ts';
 import { createProgressReporter, type ProgressReporter } from './progress-notifications.ts';
-import type { RunPythonCall } from './run-python.ts';
 
 /** 256 bits cannot be guessed. */
 const TOKEN_BYTES = 32;
@@ -26,14 +28,25 @@ const MAX_REPEATED_CHARS = 2_000;
 export interface SuspendedCallsOptions {
   /** Runs a cell and resolves with its answer. Never rejects. */
   readonly answer: (call: RunPythonCall) => Promise<CellAnswer>;
-  readonly render: (answer: CellAnswer) => Promise<RenderedAnswer>;
   /** The capabilities that the client declares with each request. */
   readonly capabilitiesOf: (context: ServerContext) => unknown;
 }
 
+/** How a call ended: its result, or why its arguments were refused. */
+type Outcome = Result | ProtocolError;
+
+/** A call as the client sent it. Each of its requests has the same. */
+interface SentCall {
+  readonly name: string;
+  readonly given: unknown;
+}
+
+/** Reads the arguments of a call. Throws a protocol error if they are invalid. */
+type ReadCall = () => FrontCall | Promise<FrontCall>;
+
 /** A request that waits for the answer or the next question. */
 interface WaitingRequest {
-  readonly settle: (result: Result) => void;
+  readonly settle: (outcome: Outcome) => void;
   readonly progress: ProgressReporter | undefined;
 }
 
@@ -56,12 +69,12 @@ export class SuspendedCalls {
   }
 
   /**
-   * Serves one request: starts a call, or continues the one of its token. Resolves with the answer or the next question.
-   * Rejects with -32602 if the token is unknown, used or expired, or belongs to other arguments.
+   * Serves one request: starts a call, which `read` reads, or continues the one of its token. Resolves with the answer or the
+   * next question. Rejects with -32602 if the token is unknown, used or expired, or belongs to other arguments.
    */
-  async serve(given: unknown, context: ServerContext): Promise<Result> {
+  async serve(sent: SentCall, context: ServerContext, read: ReadCall): Promise<Result> {
     const token = context.mcpReq.requestState<string>();
-    const call = token === undefined ? this.#begin(given, context) : this.#find(token, given);
+    const call = token === undefined ? this.#begin(sent, await read(), context) : this.#find(token, sent);
     if (token !== undefined) {
       this.#byToken.delete(token);
       call.takeReplies(context.mcpReq.inputResponses);
@@ -69,13 +82,12 @@ export class SuspendedCalls {
     return call.next(context);
   }
 
-  #begin(given: unknown, context: ServerContext): Call {
-    const call = new Call(JSON.stringify(given), (suspended) => this.#mint(suspended));
+  #begin(sent: SentCall, front: FrontCall, context: ServerContext): Call {
+    const call = new Call(fingerprintOf(sent), (suspended) => this.#mint(suspended));
     const { form, url } = readModes(this.#options.capabilitiesOf(context));
     // A client that wants progress asks for it in its first request.
     const wantsProgress = context.mcpReq._meta?.progressToken !== undefined;
-    void this.#run(call, {
-      given,
+    void this.#run(call, front, {
       signal: call.signal,
       onProgress: wantsProgress ? (progress) => call.report(progress) : undefined,
       person: form ? call.person(url) : undefined,
@@ -83,21 +95,31 @@ export class SuspendedCalls {
     return call;
   }
 
-  async #run(call: Call, request: RunPythonCall): Promise<void> {
-    const answer = await this.#options.answer(request);
+  async #run(call: Call, front: FrontCall, context: RequestContext): Promise<void> {
+    if (front.kind === 'own') {
+      const outcome = await front.answer(context).catch((error: unknown) => refusalOf(error));
+      if (!call.finish(outcome instanceof ProtocolError ? outcome : { ...outcome })) {
+        this.#keep(call);
+      }
+      return;
+    }
+    const answer = await this.#options.answer({ ...front.cell, ...context });
     const notices = [...this.#takeUndelivered(answer.session), ...answer.notices];
-    const rendered = await this.#options.render({ ...answer, notices });
+    const rendered = await front.render({ ...answer, notices });
     if (!call.finish({ ...rendered })) {
-      this.#keep(call, answer, rendered);
+      const undelivered = this.#undelivered.get(answer.session) ?? [];
+      const described = [...undelivered, describeUndelivered(answer, rendered)];
+      this.#undelivered.set(answer.session, described.slice(-MAX_KEPT_ANSWERS));
+      this.#keep(call);
     }
   }
 
-  #find(token: string, given: unknown): Call {
+  #find(token: string, sent: SentCall): Call {
     const call = this.#byToken.get(token);
     if (call === undefined) {
       throw refusal('it is unknown, was used before, or has expired');
     }
-    if (call.fingerprint !== JSON.stringify(given)) {
+    if (call.fingerprint !== fingerprintOf(sent)) {
       throw refusal('it belongs to a call with other arguments');
     }
     return call;
@@ -109,10 +131,8 @@ export class SuspendedCalls {
     return token;
   }
 
-  /** Keeps an undelivered answer for a client that comes back late; the session's next answer repeats it. */
-  #keep(call: Call, answer: CellAnswer, rendered: RenderedAnswer): void {
-    const notices = this.#undelivered.get(answer.session) ?? [];
-    this.#undelivered.set(answer.session, [...notices, describeUndelivered(answer, rendered)].slice(-MAX_KEPT_ANSWERS));
+  /** Keeps an undelivered answer for a client that comes back late. That of a cell is repeated by the session's next answer. */
+  #keep(call: Call): void {
     const kept = [...this.#byToken.values()].filter(({ isOver }) => isOver);
     kept.slice(0, -MAX_KEPT_ANSWERS).forEach((oldest) => this.#forget(oldest));
     setTimeout(() => this.#forget(call), KEPT_ANSWER_MS).unref();
@@ -141,7 +161,7 @@ class Call {
   #waiting: WaitingRequest | undefined;
   #question: OpenQuestion | undefined;
   #questions = 0;
-  #result: Result | undefined;
+  #outcome: Outcome | undefined;
   /** Reports from the time when no request waited. */
   #progress: CellProgress[] = [];
 
@@ -155,7 +175,7 @@ class Call {
   }
 
   get isOver(): boolean {
-    return this.#result !== undefined;
+    return this.#outcome !== undefined;
   }
 
   cancel(): void {
@@ -193,13 +213,17 @@ class Call {
   next(context: ServerContext): Promise<Result> {
     const { signal } = context.mcpReq;
     const progress = createProgressReporter(context);
-    return new Promise<Result>((resolve) => {
+    return new Promise<Result>((resolve, reject) => {
       const onAbort = (): void => this.cancel();
-      const settle = (result: Result): void => {
+      const settle = (outcome: Outcome): void => {
         signal.removeEventListener('abort', onAbort);
         progress?.stop();
         this.#waiting = undefined;
-        resolve(result);
+        if (outcome instanceof ProtocolError) {
+          reject(outcome);
+        } else {
+          resolve(outcome);
+        }
       };
       signal.addEventListener('abort', onAbort, { once: true });
       this.#waiting = { settle, progress };
@@ -208,9 +232,9 @@ class Call {
     });
   }
 
-  /** Returns whether a request waited for the result. */
-  finish(result: Result): boolean {
-    this.#result = result;
+  /** Returns whether a request waited for the outcome. */
+  finish(outcome: Outcome): boolean {
+    this.#outcome = outcome;
     return this.#settleWaiting();
   }
 
@@ -233,8 +257,8 @@ class Call {
     if (waiting === undefined) {
       return false;
     }
-    if (this.#result !== undefined) {
-      waiting.settle(this.#result);
+    if (this.#outcome !== undefined) {
+      waiting.settle(this.#outcome);
     } else if (this.#question !== undefined) {
       const { key, request } = this.#question;
       waiting.settle({
@@ -245,6 +269,14 @@ class Call {
     }
     return this.#waiting === undefined;
   }
+}
+
+function fingerprintOf({ name, given }: SentCall): string {
+  return JSON.stringify([name, given]);
+}
+
+function refusalOf(error: unknown): ProtocolError {
+  return error instanceof ProtocolError ? error : new ProtocolError(ProtocolErrorCode.InternalError, messageOf(error));
 }
 
 function refusal(why: string): ProtocolError {

@@ -68,6 +68,23 @@ interface Loss {
   readonly cell: number;
 }
 
+/** A session that has a sandbox, or is about to. */
+export interface SessionFacts {
+  readonly name: string;
+  /** Undefined while its sandbox starts. */
+  readonly engine: string | undefined;
+  /** Whether a cell runs or waits. */
+  readonly isBusy: boolean;
+  /** Number of its last cell. */
+  readonly cells: number;
+  /** Names of the loaded servers, sorted. */
+  readonly servers: readonly string[];
+  /** Since its sandbox was ready; undefined while it starts. */
+  readonly ageMs: number | undefined;
+  /** Since its last cell ended; undefined if it is busy. */
+  readonly idleMs: number | undefined;
+}
+
 export class Session {
   readonly name: string;
   readonly #options: SessionOptions;
@@ -81,6 +98,8 @@ export class Session {
   #cells = 0;
   #generation = 0;
   #kernel: Kernel | undefined;
+  /** When the kernel was ready, in ms of `performance.now()`. */
+  #readyAt = 0;
   /** Continues for the next cell if the one that began it is cancelled. */
   #starting: Promise<Kernel> | undefined;
   /** Of the cell that waits for the start. */
@@ -130,6 +149,37 @@ export class Session {
   /** When the last cell ended, in ms of `performance.now()`. */
   get lastUsed(): number {
     return this.#lastUsed;
+  }
+
+  /** What it is now; undefined if it has no sandbox and no cell. */
+  facts(): SessionFacts | undefined {
+    const kernel = this.#kernel;
+    const { isBusy } = this;
+    if (!isBusy && !this.isLive) {
+      return undefined;
+    }
+    const now = performance.now();
+    return {
+      name: this.name,
+      engine: kernel?.engine.name,
+      isBusy,
+      cells: this.#cells,
+      servers: [...this.#loaded].toSorted(),
+      ageMs: kernel === undefined ? undefined : now - this.#readyAt,
+      idleMs: isBusy ? undefined : now - this.#lastUsed,
+    };
+  }
+
+  /** Drops its variables and files, saved ones too, and ends a cell that runs. The next cell begins anew. */
+  async reset(): Promise<void> {
+    await this.#starting?.catch(() => undefined);
+    // Only then does it know what an earlier bridge has saved of it.
+    await (await this.#openCheckpoint())?.close();
+    this.#restored = undefined;
+    this.#loaded.clear();
+    const forgotten = this.#keeper?.forget();
+    this.#leave('it was reset');
+    await forgotten;
   }
 
   /**
@@ -186,6 +236,9 @@ export class Session {
   async #runNow(request: CellRequest): Promise<CellAnswer> {
     await request.untilRoom?.();
     this.#throwIfOver(request);
+    if (request.isFresh === true) {
+      await this.reset();
+    }
     request.servers.forEach((server) => this.#loaded.add(server));
     const kernel = this.#kernel ?? (await this.#awaitStart(request));
     this.#throwIfOver(request);
@@ -340,6 +393,7 @@ export class Session {
 
   #enter(kernel: Kernel): void {
     this.#kernel = kernel;
+    this.#readyAt = performance.now();
     void kernel.connection.ended.then(({ reason }) => this.#noteEnd(kernel, reason));
     this.#startIdleTimer();
   }

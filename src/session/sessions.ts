@@ -4,7 +4,7 @@
  */
 import { BridgeError } from '../base/errors.ts';
 import { MAX_SESSIONS } from '../base/limits.ts';
-import { Session, type SessionOptions, shuttingDown } from './session.ts';
+import { Session, type SessionFacts, type SessionOptions, shuttingDown } from './session.ts';
 
 /** Sessions without a sandbox that are kept, so that their next answer can report what was lost. */
 const MAX_REMEMBERED = 1_000;
@@ -37,6 +37,20 @@ export class Sessions {
     const session = new Session(name, this.#options);
     this.#sessions.set(name, session);
     return session;
+  }
+
+  /** Sessions with a sandbox or a cell, by name. Creates none. */
+  list(): SessionFacts[] {
+    return [...this.#sessions.values()]
+      .flatMap((session) => session.facts() ?? [])
+      .toSorted((a, b) => a.name.localeCompare(b.name));
+  }
+
+  /** Resets a session; false if this bridge has run no cell in one of this name. Creates none. */
+  async reset(name: string): Promise<boolean> {
+    const session = this.#sessions.get(name);
+    await session?.reset();
+    return session !== undefined;
   }
 
   /** Ends every session. Cells that run or wait are answered first, with the reason. */

@@ -14,6 +14,7 @@ import { didYouMean } from '../base/suggest.ts';
 import { parseDurationMs, parseSizeBytes } from '../base/units.ts';
 import { CLIENT_IDS } from '../clients/table.ts';
 import { type ConfigSource, parseSources } from '../servers/sources.ts';
+import { FRONT_TOOLS, parseFrontTools } from './front-tools.ts';
 import { parseMounts } from './mounts.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -233,6 +234,21 @@ const DEFINITIONS = {
     schema: z.string().transform((text, context) => {
       try {
         return parseMounts(text);
+      } catch (error) {
+        context.addIssue({ code: 'custom', message: messageOf(error) });
+        return z.NEVER;
+      }
+    }),
+  },
+  tools: {
+    variable: 'MCP_BRIDGE_TOOLS',
+    default: 'run_python',
+    meaning:
+      'The tools that the client sees, in this order. `execute_code` runs programs and snippets, `executer` adds start_code_executer, execute_code(code) and stop_code_executer, `sessions` lists and resets sessions.',
+    allowed: `a comma-separated list of ${FRONT_TOOLS.join(', ')}`,
+    schema: z.string().transform((text, context) => {
+      try {
+        return parseFrontTools(text);
       } catch (error) {
         context.addIssue({ code: 'custom', message: messageOf(error) });
         return z.NEVER;

@@ -35,8 +35,8 @@ export interface AskingBridge {
   readonly pid: number;
   /** `> ` and a message from the client, or `< ` and one from the bridge, as JSON. */
   readonly wire: string[];
-  /** Returns the text of the answer. */
-  run(code: string, more?: Record<string, unknown>, options?: { signal?: AbortSignal }): Promise<string>;
+  /** Calls `run_python`, or another tool that takes code. Returns the text of the answer. */
+  run(code: string, more?: Record<string, unknown>, options?: { signal?: AbortSignal; tool?: string }): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -62,8 +62,8 @@ export async function startAskingBridge(options: AskingOptions): Promise<AskingB
     folder,
     pid: pid ?? 0,
     wire,
-    async run(code, more = {}, { signal } = {}) {
-      const params = { name: 'run_python', arguments: { code, ...more } };
+    async run(code, more = {}, { signal, tool = 'run_python' } = {}) {
+      const params = { name: tool, arguments: { code, ...more } };
       const { content } = (await call(params, signal)) as { content: { text?: string }[] };
       return content[0]?.text ?? '';
     },

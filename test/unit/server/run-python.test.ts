@@ -3,7 +3,7 @@ import { type CellAnswer, type CellRequest, NO_OUTPUT } from '../../../src/base/
 import { BridgeError } from '../../../src/base/errors.ts';
 import { createLogger } from '../../../src/base/log.ts';
 import { type Bridge, LazyBridge, type ServerNames } from '../../../src/server/lazy-bridge.ts';
-import { answerCell, callRunPython, type RunPythonOptions } from '../../../src/server/run-python.ts';
+import { answerCell, createRunPython, type RunPythonOptions } from '../../../src/server/run-python.ts';
 
 const SERVERS: ServerNames = {
   names: ['github'],
@@ -18,6 +18,8 @@ function front(runCell: Bridge['runCell'], servers = SERVERS): RunPythonOptions 
     runCell,
     listServers: async () => servers,
     runProgram: () => Promise.reject(new Error('not used')),
+    listSessions: async () => [],
+    resetSession: async () => false,
     describeEngine: async () => undefined,
     preload: async () => undefined,
     preinstall: async () => undefined,
@@ -59,11 +61,22 @@ test('the bridge gets what the client asked for', async () => {
 
 test('refused arguments never reach the bridge', async () => {
   const options = front(() => Promise.reject(new Error('must not be called')));
-  expect(await callRunPython(options, { given: { code: '' } })).toMatchObject({
+  const call = await createRunPython(options).call({ code: '' });
+  expect(call.kind === 'cell' && (await call.render(await answerCell(options, call.cell)))).toMatchObject({
     structuredContent: { status: 'validation_error', timeoutSeconds: 30 },
     isError: true,
   });
   expect(options.logged).toEqual([]);
+});
+
+test('a session begins anew if the call says so', async () => {
+  const requests: CellRequest[] = [];
+  const options = front(async (request) => {
+    requests.push(request);
+    return answerTo(request);
+  });
+  await answerCell(options, { given: { code: 'x' }, isFresh: true });
+  expect(requests).toMatchObject([{ code: 'x', isFresh: true }]);
 });
 
 test('a disabled server is a refused argument', async () => {

@@ -1,9 +1,10 @@
-/** Progress of a call of `run_python` that takes several requests. */
-import type { ServerContext } from '@modelcontextprotocol/server';
+/** Calls that take several requests: progress, questions, answers of a tool itself. */
+import { ProtocolError, type ServerContext } from '@modelcontextprotocol/server';
 import { expect, it } from 'vitest';
 import { type CellAnswer, NO_OUTPUT } from '../../../src/base/cell.ts';
 import { createDeferred } from '../../../src/base/deferred.ts';
-import type { RunPythonCall } from '../../../src/server/run-python.ts';
+import { BridgeError } from '../../../src/base/errors.ts';
+import { type FrontCall, invalidCall, type RunPythonCall } from '../../../src/server/front-tool.ts';
 import { SuspendedCalls } from '../../../src/server/suspended-calls.ts';
 
 const ANSWER: CellAnswer = {
@@ -16,7 +17,14 @@ const ANSWER: CellAnswer = {
   notices: [],
 };
 
-function setUp() {
+/** A cell whose answer is rendered as its status. */
+const CELL: FrontCall = {
+  kind: 'cell',
+  cell: { given: { code: 'x' } },
+  render: async ({ status }) => ({ content: [{ type: 'text', text: status }], structuredContent: {}, isError: false }),
+};
+
+function setUp(front: FrontCall = CELL) {
   const running = createDeferred<RunPythonCall>();
   const answer = createDeferred<CellAnswer>();
   const calls = new SuspendedCalls({
@@ -24,15 +32,15 @@ function setUp() {
       running.resolve(call);
       return answer.promise;
     },
-    render: async ({ status }) => ({
-      content: [{ type: 'text', text: status }],
-      structuredContent: {},
-      isError: false,
-    }),
     capabilitiesOf: () => ({ elicitation: { form: {} } }),
   });
   const sent: string[] = [];
-  function request(progressToken: string | undefined, requestState?: string, inputResponses?: object) {
+  function request(
+    progressToken: string | undefined,
+    requestState?: string,
+    inputResponses?: object,
+    tool = 'run_python',
+  ) {
     const notify = async ({ params }: { params: { message: string; progressToken: string } }) =>
       void sent.push(`${params.progressToken}: ${params.message}`);
     const mcpReq = {
@@ -42,7 +50,11 @@ function setUp() {
       requestState: () => requestState,
       inputResponses,
     };
-    return calls.serve({ code: 'x' }, { mcpReq } as unknown as ServerContext);
+    const read = (): FrontCall => {
+      sent.push('read');
+      return front;
+    };
+    return calls.serve({ name: tool, given: { code: 'x' } }, { mcpReq } as unknown as ServerContext, read);
   }
   return { running: running.promise, answer, request, sent };
 }
@@ -59,7 +71,7 @@ it('progress during a question arrives with the next request, and none after the
   );
   const asked = (await first) as { requestState: string; inputRequests: object };
   onProgress?.({ message: 'two' });
-  expect(sent).toEqual(['a: one']);
+  expect(sent).toEqual(['read', 'a: one']);
   const [question = ''] = Object.keys(asked.inputRequests);
   const second = request('b', asked.requestState, { [question]: { action: 'accept', content: {} } });
   await reply;
@@ -67,7 +79,7 @@ it('progress during a question arrives with the next request, and none after the
   answer.resolve(ANSWER);
   await second;
   onProgress?.({ message: 'late' });
-  expect(sent).toEqual(['a: one', 'b: two', 'b: three']);
+  expect(sent).toEqual(['read', 'a: one', 'b: two', 'b: three']);
 });
 
 it('without a request for progress, nothing is watched', async () => {
@@ -76,4 +88,44 @@ it('without a request for progress, nothing is watched', async () => {
   expect((await running).onProgress).toBeUndefined();
   answer.resolve(ANSWER);
   await served;
+});
+
+const QUESTION = { mode: 'form', message: 'May it?', requestedSchema: { type: 'object', properties: {} } } as const;
+
+it('a tool that answers itself can ask the person, and its call is read once', async () => {
+  const { request, sent } = setUp({
+    kind: 'own',
+    async answer({ person }) {
+      const reply = await person?.ask(QUESTION, new AbortController().signal);
+      return { content: [{ type: 'text', text: String(reply?.action) }], structuredContent: {}, isError: false };
+    },
+  });
+  const asked = (await request(undefined)) as { requestState: string; inputRequests: object };
+  const [question = ''] = Object.keys(asked.inputRequests);
+  expect(await request(undefined, asked.requestState, { [question]: { action: 'decline' } })).toMatchObject({
+    content: [{ type: 'text', text: 'decline' }],
+  });
+  expect(sent).toEqual(['read']);
+});
+
+it('the token of one tool does not continue a call of another', async () => {
+  const { running, request } = setUp();
+  const first = request(undefined);
+  const { person } = await running;
+  void person?.ask(QUESTION, new AbortController().signal);
+  const { requestState } = (await first) as { requestState: string };
+  await expect(request(undefined, requestState, {}, 'execute_code')).rejects.toMatchObject({
+    code: -32602,
+    message: expect.stringContaining('other arguments'),
+  });
+});
+
+it.each([
+  ['refuses', invalidCall(new BridgeError('USAGE_INVALID', 'no snippet x', { hint: 'h' })), -32602, 'no snippet x'],
+  ['fails', new Error('a bug'), -32603, 'a bug'],
+])('a tool that %s its call gets a protocol error', async (_name, error, code, message) => {
+  const { request } = setUp({ kind: 'own', answer: () => Promise.reject(error) });
+  const thrown = await request(undefined).catch((reason: unknown) => reason);
+  expect(thrown).toBeInstanceOf(ProtocolError);
+  expect(thrown).toMatchObject({ code, message: expect.stringContaining(message) });
 });

@@ -27,6 +27,60 @@ describe('cells of different sessions', () => {
   });
 });
 
+describe('the list of sessions', () => {
+  it('has those with a sandbox or a cell, and creates none', async () => {
+    const { begin, sessions } = openSessions();
+    expect([sessions.list(), await sessions.reset('a')]).toEqual([[], false]);
+    const b = await begin({ session: 'b', servers: ['two', 'one'] });
+    await (await begin({ session: 'a' })).end();
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(sessions.list()).toEqual([
+      { name: 'a', engine: expect.any(String), isBusy: false, cells: 1, servers: [], ageMs: 5_000, idleMs: 5_000 },
+      {
+        name: 'b',
+        engine: expect.any(String),
+        isBusy: true,
+        cells: 1,
+        servers: ['one', 'two'],
+        ageMs: 5_000,
+        idleMs: undefined,
+      },
+    ]);
+    await b.end();
+  });
+});
+
+describe('a reset', () => {
+  it('ends the sandbox without a report of lost state, and unloads servers', async () => {
+    const { begin, sessions } = openSessions();
+    const first = await begin({ session: 'a', servers: ['one'] });
+    await first.end({ names: { variables: ['x'], functions: [], imports: [], omitted: 0 } });
+    expect(await sessions.reset('a')).toBe(true);
+    expect(first.sandbox.kills).toBeGreaterThan(0);
+    expect(sessions.list()).toEqual([]);
+    expect(await (await begin({ session: 'a' })).end()).toMatchObject({ notices: [], servers: [] });
+  });
+
+  it('ends a cell that runs', async () => {
+    const { begin, sessions } = openSessions();
+    const cell = await begin({ session: 'a' });
+    await sessions.reset('a');
+    expect(await cell.answer).toMatchObject({
+      status: 'error',
+      error: { code: 'SESSION_LOST', message: expect.stringContaining('it was reset') },
+    });
+  });
+
+  it('comes before a cell that wants a session without state', async () => {
+    const { begin } = openSessions();
+    const first = await begin({ session: 'a' });
+    await first.end();
+    const second = await begin({ session: 'a', isFresh: true });
+    expect([first.sandbox.kills > 0, second.sandbox === first.sandbox]).toEqual([true, false]);
+    expect(await second.end()).toMatchObject({ notices: [] });
+  });
+});
+
 describe('a session above the limit', () => {
   it('ends the one that has been idle longest, whose next answer says so', async () => {
     const { begin } = openSessions();

@@ -33,6 +33,7 @@ test('has these defaults', () => {
     containerUser: '65534:65534',
     configSources: [{ kind: 'mcps' }],
     stateDir: '/home/ada/MCPs',
+    tools: ['run_python'],
     outputMode: 'compact',
     maxOutputChars: 40_000,
     savedTools: 'on',

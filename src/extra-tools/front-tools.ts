@@ -1,0 +1,45 @@
+/** Makes the tools that the client sees. */
+import type { Logger } from '../base/log.ts';
+import type { OutputMode } from '../render/render.ts';
+import type { FrontTool } from '../server/front-tool.ts';
+import type { LazyBridge } from '../server/lazy-bridge.ts';
+import { createRunPython } from '../server/run-python.ts';
+import type { FrontToolName } from '../settings/front-tools.ts';
+import { createExecuteCode } from './execute-code.ts';
+import { createExecuter } from './executer.ts';
+import { createSessionsTool } from './sessions-tool.ts';
+
+export interface FrontToolOptions {
+  readonly bridge: LazyBridge;
+  readonly outputMode: OutputMode;
+  /** Limits the output of one answer. */
+  readonly maxOutputChars: number;
+  readonly timeoutSeconds: number;
+  readonly maxTimeoutSeconds: number;
+  readonly logger: Logger;
+}
+
+/**
+ * The tools of these names, in this order. There is one `execute_code`, at its first place: with both `execute_code` and
+ * `executer`, its arguments decide whether it runs a program or continues the session of the executer.
+ */
+export function createFrontTools(names: readonly FrontToolName[], options: FrontToolOptions): readonly FrontTool[] {
+  const executer = names.includes('executer') ? createExecuter(options) : undefined;
+  const executeCode = createExecuteCode(options, {
+    runsPrograms: names.includes('execute_code'),
+    continueSession: executer?.execute,
+  });
+  const tools = names.flatMap((name): readonly FrontTool[] => {
+    switch (name) {
+      case 'run_python':
+        return [createRunPython({ ...options, defaultTimeoutSeconds: options.timeoutSeconds })];
+      case 'execute_code':
+        return [executeCode];
+      case 'executer':
+        return executer === undefined ? [] : [executer.start, executeCode, executer.stop];
+      case 'sessions':
+        return [createSessionsTool(options)];
+    }
+  });
+  return [...new Set(tools)];
+}

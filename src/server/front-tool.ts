@@ -1,0 +1,48 @@
+/**
+ * The contract of a tool that the client sees. A call of it either runs a cell, whose answer the tool renders, or is answered by
+ * the tool itself; either way it can ask the person, in both protocol eras.
+ */
+import { ProtocolError, ProtocolErrorCode, type Tool } from '@modelcontextprotocol/server';
+import type { CellAnswer } from '../base/cell.ts';
+import { type BridgeError, renderError } from '../base/errors.ts';
+import type { RenderedAnswer } from '../render/render.ts';
+import type { RequestContext } from './lazy-bridge.ts';
+
+export type ToolDefinition = Tool;
+
+export interface FrontTool {
+  readonly definition: ToolDefinition;
+  /** One sentence for the instructions of the server. Tools that belong together have the same. */
+  readonly purpose: string;
+  /** Reads a call; `given` is what the client sent. Throws what `invalidCall` returns if the arguments are invalid. */
+  call(given: unknown): FrontCall | Promise<FrontCall>;
+}
+
+/** What a call means. */
+export type FrontCall = CellCall | OwnCall;
+
+/** A call of `run_python`. */
+export interface RunPythonCall extends RequestContext {
+  /** `params.arguments` as the client sent it; not checked yet. */
+  readonly given: unknown;
+  /** See `CellRequest`. */
+  readonly isFresh?: boolean | undefined;
+}
+
+/** A cell. Its arguments are those of `run_python`. */
+export interface CellCall {
+  readonly kind: 'cell';
+  readonly cell: Pick<RunPythonCall, 'given' | 'isFresh'>;
+  render(answer: CellAnswer): Promise<RenderedAnswer>;
+}
+
+/** A call that the tool answers itself. `answer` may reject only with what `invalidCall` returns. */
+export interface OwnCall {
+  readonly kind: 'own';
+  answer(context: RequestContext): Promise<RenderedAnswer>;
+}
+
+/** The protocol error for invalid arguments. */
+export function invalidCall(error: BridgeError): Error {
+  return new ProtocolError(ProtocolErrorCode.InvalidParams, renderError(error));
+}
