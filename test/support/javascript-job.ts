@@ -115,16 +115,31 @@ export async function runJavaScript(code: string, options: ProgramOptions = {}):
   parts ??= loadParts();
   const { guestSource, module } = await parts;
   const { memoryBytes = 64 * MEBIBYTE, workspaceBytes = MEBIBYTE } = options;
-  return await new Promise((resolve, reject) => {
-    let running: Promise<RunningJob> | undefined;
-    const collector = createCollector((line) => {
-      // Never while the program is running, as in the child.
-      setImmediate(() => void running?.then((job) => job.answer(line)));
-    }, options);
-    const job = parseJob(jobLine(code, options));
-    const onEnd = () => resolve(collector.output());
-    const write = (line: string) => collector.add(line);
-    running = runJob({ module, guestSource, job, memoryBytes, workspaceBytes, write, onEnd });
-    running.catch(reject);
+  const { promise, resolve } = createGate();
+  const answers: string[] = [];
+  const started: { job?: RunningJob } = {};
+  const deliver = () => {
+    for (const line of answers.splice(0)) {
+      started.job?.answer(line);
+    }
+  };
+  const collector = createCollector((line) => {
+    answers.push(line);
+    // Never while the program is running, as in the child.
+    setImmediate(deliver);
+  }, options);
+  const write = (line: string) => collector.add(line);
+  const job = parseJob(jobLine(code, options));
+  started.job = await runJob({ module, guestSource, job, memoryBytes, workspaceBytes, write, onEnd: resolve });
+  deliver();
+  await promise;
+  return collector.output();
+}
+
+function createGate() {
+  let resolve: () => void = () => undefined;
+  const promise = new Promise<void>((settle) => {
+    resolve = settle;
   });
+  return { promise, resolve: () => resolve() };
 }

@@ -116,7 +116,9 @@ class EmbeddedEngine implements Engine {
     const name = `mcp-bridge-${instanceId}-${this.#startedCount}`;
     const limits = request.program?.limits ?? this.#options.limits;
     const argumentsOf = request.program === undefined ? childArguments : javascriptArguments;
-    const launch = surroundings.launch(argumentsOf({ ...surroundings, limits, name, nodeVersion: process.versions.node }));
+    const launch = surroundings.launch(
+      argumentsOf({ ...surroundings, limits, name, nodeVersion: process.versions.node }),
+    );
     const child = await openPipe({ ...launch, env: {} }, launch.arguments, launch.input).catch((error: unknown) => {
       throw cannotRun(launch.executable, error);
     });

@@ -52,7 +52,7 @@ function startThread(): void {
   thread.on('error', (error) => endBroken(error));
   thread.on('exit', (status) => process.exit(status));
   const lines = createInterface({ input: process.stdin, crlfDelay: Number.POSITIVE_INFINITY });
-  lines.on('line', (line) => thread.postMessage(line));
+  lines.on('line', (line) => thread.postMessage(line, []));
   // The host keeps the pipe open until the last line, so it is gone.
   lines.on('close', () => process.exit(0));
 }
@@ -77,7 +77,6 @@ function runThread({ directory, memoryBytes, workspaceBytes }: ProgramData): voi
   report({ report: 'started', memory_limit_bytes: memoryBytes, pids_limit: null, seccomp: false });
   let running: Promise<RunningJob> | undefined;
   parentPort?.on('message', (line: string) => {
-    running ??= undefined;
     if (running === undefined) {
       const options = { module, guestSource, memoryBytes, workspaceBytes, write, onEnd: () => process.exit(0) };
       running = startJob(line, options);

@@ -70,7 +70,11 @@ class JobRun implements RunningJob {
     this.#vm = vm;
     const functions = vm.newObject();
     for (const [name, run] of Object.entries(this.#hostFunctions())) {
-      vm.setProp(functions, name, vm.newFunction(name, (...values) => this.#toGuest(run(...values.map(plainValue)))));
+      vm.setProp(
+        functions,
+        name,
+        vm.newFunction(name, (...values) => this.#toGuest(run(...values.map(plainValue)))),
+      );
     }
     const begin = vm.evalCode(`(function (host) { ${guestSource}\nreturn guest.start(host); })`, 'guest.js');
     this.#guest = vm.callFunction(begin, vm.undefined, functions);
@@ -121,7 +125,8 @@ class JobRun implements RunningJob {
       exit: (code) => this.#exit(asNumber(code) & 255),
       random: (count) => randomFillSync(new Uint8Array(Math.min(asNumber(count), MAX_RANDOM_BYTES))).buffer,
       encode: (text) => new Uint8Array(Buffer.from(asString(text).toWellFormed())).buffer,
-      decode: (bytes, isFatal) => new TextDecoder('utf-8', { fatal: isFatal === true, ignoreBOM: true }).decode(asBytes(bytes)),
+      decode: (bytes, isFatal) =>
+        new TextDecoder('utf-8', { fatal: isFatal === true, ignoreBOM: true }).decode(asBytes(bytes)),
     };
   }
 

@@ -44,7 +44,10 @@ function latin1Bytes(text: string): Uint8Array {
 function base64Bytes(text: string): Uint8Array {
   const native = Uint8Array as unknown as { fromBase64(text: string): Uint8Array };
   const [digits = ''] = text.split('=');
-  const clean = digits.replaceAll('-', '+').replaceAll('_', '/').replaceAll(/[^A-Za-z0-9+/]/g, '');
+  const clean = digits
+    .replaceAll('-', '+')
+    .replaceAll('_', '/')
+    .replaceAll(/[^A-Za-z0-9+/]/g, '');
   return native.fromBase64(clean.length % 4 === 1 ? clean.slice(0, -1) : clean);
 }
 
@@ -57,7 +60,9 @@ export function bytesOf(text: string, encoding: string = 'utf8'): Uint8Array {
     case 'base64url':
       return base64Bytes(text);
     case 'hex':
-      return Uint8Array.from(/^(?:[0-9a-f]{2})*/i.exec(text)?.[0].match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+      return Uint8Array.from(/^(?:[0-9a-f]{2})*/i.exec(text)?.[0].match(/../g) ?? [], (pair) =>
+        Number.parseInt(pair, 16),
+      );
     case 'latin1':
     case 'binary':
     case 'ascii':

@@ -4,6 +4,8 @@ import type { GuestHost, GuestJob } from './host.ts';
 interface Waiting {
   resolve(value: unknown): void;
   reject(error: Error): void;
+  /** The stack of the code that makes the call. */
+  readonly frames: string;
 }
 
 interface AnswerLine {
@@ -18,8 +20,9 @@ export class MCPError extends Error {
   readonly code: string | undefined;
   readonly hint: string | undefined;
 
-  constructor({ code, hint, message }: NonNullable<AnswerLine['error']>) {
+  constructor({ code, hint, message }: NonNullable<AnswerLine['error']>, frames: string) {
     super(message ?? 'the call failed');
+    Object.defineProperty(this, 'stack', { value: `${String(this)}${frames}`, writable: true, configurable: true });
     this.code = code;
     this.hint = hint;
   }
@@ -61,7 +64,7 @@ export class GuestCalls {
     if (ok) {
       waiting?.resolve(value);
     } else {
-      waiting?.reject(new MCPError(error ?? {}));
+      waiting?.reject(new MCPError(error ?? {}, waiting.frames));
     }
   }
 
@@ -75,10 +78,11 @@ export class GuestCalls {
     if (!json.startsWith('{')) {
       throw new TypeError(`mcp.${server}.${tool} takes one object with the arguments, not ${json.slice(0, 60)}`);
     }
-    return await new Promise((resolve, reject) => {
+    const frames = new Error('call').stack?.replace('Error: call', '') ?? '';
+    return new Promise((resolve, reject) => {
       const send = () => {
         this.#lastId += 1;
-        this.#waiting.set(this.#lastId, { resolve, reject });
+        this.#waiting.set(this.#lastId, { resolve, reject, frames });
         this.#host.call(this.#lastId, server, tool, json);
       };
       if (this.#waiting.size < this.maxCalls) {

@@ -26,7 +26,12 @@ function copyObject(value: object, known: Map<object, unknown>): unknown {
     value.forEach((item) => (made as typeof value).add(copy(item, known)));
   } else if (Array.isArray(value) || isPlain(value)) {
     for (const [key, item] of Object.entries(value)) {
-      Object.defineProperty(made, key, { value: copy(item, known), writable: true, enumerable: true, configurable: true });
+      Object.defineProperty(made, key, {
+        value: copy(item, known),
+        writable: true,
+        enumerable: true,
+        configurable: true,
+      });
     }
   }
   return made;
@@ -59,5 +64,8 @@ function emptyCopy(value: object): object {
 }
 
 function isPlain(value: object): boolean {
-  return !(value instanceof Date || value instanceof RegExp || value instanceof ArrayBuffer || value instanceof Error) && !ArrayBuffer.isView(value);
+  return (
+    !(value instanceof Date || value instanceof RegExp || value instanceof ArrayBuffer || value instanceof Error) &&
+    !ArrayBuffer.isView(value)
+  );
 }

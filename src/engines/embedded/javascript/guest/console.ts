@@ -70,9 +70,12 @@ function tableText(rows: unknown): string {
     ...(hasValues ? [isRecord(row) ? '' : shown(row)] : []),
   ]);
   const head = ['(index)', ...columns, ...(hasValues ? ['Values'] : [])];
-  const widths = head.map((name, at) => Math.max(...[head, ...lines].map((line) => line[at]?.length ?? name.length)) + 2);
+  const widths = head.map(
+    (name, at) => Math.max(...[head, ...lines].map((line) => line[at]?.length ?? name.length)) + 2,
+  );
   const rule = (left: string, middle: string, right: string) =>
     left + widths.map((width) => '─'.repeat(width)).join(middle) + right;
-  const row = (cells: readonly string[]) => `│${cells.map((cell, at) => ` ${cell.padEnd((widths[at] ?? 0) - 1)}`).join('│')}│`;
+  const row = (cells: readonly string[]) =>
+    `│${cells.map((cell, at) => ` ${cell.padEnd((widths[at] ?? 0) - 1)}`).join('│')}│`;
   return [rule('┌', '┬', '┐'), row(head), rule('├', '┼', '┤'), ...lines.map(row), rule('└', '┴', '┘')].join('\n');
 }

@@ -126,9 +126,6 @@ function headOf(value: object, name: string | undefined): string | undefined {
   if (value instanceof RegExp) {
     return RegExp.prototype.toString.call(value);
   }
-  if (value instanceof Number || value instanceof Boolean || value instanceof String) {
-    return `[${name}: ${show(value.valueOf(), { maxDepth: 0, parents: [] })}]`;
-  }
   return undefined;
 }
 
@@ -182,7 +179,9 @@ function propertiesOf(value: object, walk: Walk): string[] {
     const property = Object.getOwnPropertyDescriptor(value, key);
     if (property !== undefined && isShown(value, key, property)) {
       const label = typeof key === 'symbol' ? `[${String(key)}]` : IDENTIFIER.test(key) ? key : quote(key);
-      shown.push(`${key === 'cause' && property.enumerable !== true ? '[cause]' : label}: ${showProperty(property, walk)}`);
+      shown.push(
+        `${key === 'cause' && property.enumerable !== true ? '[cause]' : label}: ${showProperty(property, walk)}`,
+      );
     }
   }
   return shown;

@@ -2,7 +2,7 @@
  * What a program finds in QuickJS: the globals and modules of Node that need nothing of the machine. All of it is the program's
  * own: it can break it for itself. The host functions, which it cannot break, are in a closure.
  */
-import { GuestBuffer, GuestTextDecoder, GuestTextEncoder, bytesOf, ownBuffer, textOf, useCodec } from './bytes.ts';
+import { GuestBuffer, GuestTextDecoder, GuestTextEncoder, ownBuffer, textOf, useCodec } from './bytes.ts';
 import { GuestCalls, MCPError } from './calls.ts';
 import { cloneValue } from './clone.ts';
 import { createConsole } from './console.ts';
@@ -13,6 +13,7 @@ import { MemoryFiles } from './memory-files.ts';
 import { GuestModules, missingText } from './modules.ts';
 import { guestPath, WORKSPACE } from './paths.ts';
 
+import { fillProcess, type ProcessListener } from './process.ts';
 import { GuestTimers } from './timers.ts';
 import { GuestSearchParams, GuestUrl } from './urls.ts';
 
@@ -34,8 +35,6 @@ interface Job extends GuestJob {
   readonly url: string;
 }
 
-type Listener = (...values: unknown[]) => unknown;
-
 export function start(host: GuestHost): Guest {
   useCodec(host);
   return new Program(host).guest();
@@ -47,7 +46,7 @@ class Program {
   readonly #files = new MemoryFiles();
   readonly #calls: GuestCalls;
   readonly #timers: GuestTimers;
-  readonly #listeners = new Map<string, Listener[]>();
+  readonly #listeners = new Map<string, ProcessListener[]>();
   readonly #rejections = new Map<object, unknown>();
   readonly #process: Record<string, unknown> & { exitCode?: unknown } = {};
   #modules: GuestModules | undefined;
@@ -92,7 +91,16 @@ class Program {
     this.#files.maxBytes = job.workspaceBytes;
     this.#calls.maxCalls = job.maxCalls;
     this.#installStacks();
-    this.#installProcess(path);
+    const parts = {
+      ...this.#job,
+      path,
+      host: this.#host,
+      timers: this.#timers,
+      listeners: this.#listeners,
+      takeStdin: () => this.#takeStdin(),
+      end: (code: unknown) => this.#end(code),
+    };
+    fillProcess(this.#process, parts);
     this.#installGlobals();
     this.#installModules(path);
     import(this.#job.url).then(
@@ -138,7 +146,8 @@ class Program {
       return isRejection ? text : `Uncaught ${typeof error === 'string' ? inspectValue(error) : shown}`;
     }
     const text = inspectValue(error);
-    const [, url = '', line = '', column = ''] = /(file:\/\/\/workspace\/[^\s:)]+):(\d+):(\d+)/.exec(errorText(error)) ?? [];
+    const [, url = '', line = '', column = ''] =
+      /(file:\/\/\/workspace\/[^\s:)]+):(\d+):(\d+)/.exec(errorText(error)) ?? [];
     const source = url === '' ? undefined : this.#modules?.line(url, Number(line));
     return source === undefined || source.length > 500
       ? text
@@ -191,101 +200,24 @@ class Program {
       return `\n    at ${name === null || name === '' ? place : `${name} (${place})`}`;
     };
     const prepare = (error: unknown, sites: CallSite[]) => {
-      const own = sites.filter((site) => !/^guest/.test(site.getFileName() ?? ''));
+      const own = sites.filter((site) => site.getFileName()?.startsWith('guest') !== true);
       // What calls the program is ours, too.
-      return String(error) + own.slice(0, own.findLastIndex((site) => !site.isNative()) + 1).map(frame).join('');
+      return (
+        String(error) +
+        own
+          .slice(0, own.findLastIndex((site) => !site.isNative()) + 1)
+          .map(frame)
+          .join('')
+      );
     };
     Object.assign(Error, { prepareStackTrace: prepare });
   }
 
-  #installProcess(path: string): void {
-    const write = (stream: number) => (chunk: unknown, next?: unknown, last?: unknown) => {
-      if (typeof chunk === 'string') {
-        this.#host.write(stream, chunk);
-      } else {
-        this.#host.writeBytes(stream, ownBuffer(chunk as Uint8Array));
-      }
-      const done = typeof next === 'function' ? next : last;
-      if (typeof done === 'function') {
-        this.#timers.start(done, 0, []);
-      }
-      return true;
-    };
-    const on = (event: string, listener: Listener) => {
-      this.#listeners.set(event, [...(this.#listeners.get(event) ?? []), listener]);
-      return this.#process;
-    };
-    const output = (stream: number) => ({
-      write: write(stream),
-      end: (chunk?: unknown) => chunk !== undefined && write(stream)(chunk),
-      isTTY: false,
-      on: () => undefined,
-      once: () => undefined,
-    });
-    const off = (event: string, listener: Listener) => {
-      this.#listeners.set(event, (this.#listeners.get(event) ?? []).filter((other) => other !== listener));
-      return this.#process;
-    };
-    Object.assign(this.#process, {
-      argv: ['node', path, ...(this.#job?.args ?? [])],
-      env: { ...this.#job?.env },
-      platform: 'linux',
-      arch: 'wasm32',
-      version: 'quickjs',
-      versions: { quickjs: 'ng' },
-      pid: 1,
-      execArgv: [],
-      stdin: this.#createStdin(),
-      stdout: output(1),
-      stderr: output(2),
-      cwd: () => WORKSPACE,
-      exit: (code?: unknown) => {
-        this.#end(code);
-        throw new Error('the program has ended');
-      },
-      on,
-      once: on,
-      off,
-      removeListener: off,
-      nextTick: (run: Listener, ...args: unknown[]) => globalThis.queueMicrotask(() => run(...args)),
-      hrtime: Object.assign(() => hrtime(), { bigint: () => BigInt(Math.round(performance.now() * 1e6)) }),
-      uptime: () => performance.now() / 1000,
-      memoryUsage: () => missing('process.memoryUsage'),
-    });
-  }
-
-  #createStdin(): object {
-    let encoding: string | undefined;
-    const take = () => {
-      const bytes = this.#takeStdin();
-      return bytes.length === 0 ? [] : [encoding === undefined ? GuestBuffer.concat([bytes]) : textOf(bytes, encoding)];
-    };
-    const stdin = {
-      fd: 0,
-      isTTY: false,
-      setEncoding: (name = 'utf8') => {
-        encoding = name;
-        return stdin;
-      },
-      resume: () => stdin,
-      on: (event: string, listener: Listener) => {
-        if (event === 'data') {
-          this.#timers.start(() => take().forEach((chunk) => listener(chunk)), 0, []);
-        } else if (event === 'end' || event === 'close') {
-          this.#timers.start(listener, 1, []);
-        }
-        return stdin;
-      },
-      async *[Symbol.asyncIterator]() {
-        yield* take();
-      },
-    };
-    return Object.assign(stdin, { once: stdin.on });
-  }
-
   #installGlobals(): void {
-    const timer = (isRepeated: boolean) => (run: unknown, delay?: unknown, ...args: unknown[]) =>
-      this.#timers.start(run, delay, args, isRepeated);
+    const timer =
+      (isRepeated: boolean) =>
+      (run: unknown, delay?: unknown, ...args: unknown[]) =>
+        this.#timers.start(run, delay, args, isRepeated);
     const stop = (handle: unknown) => this.#timers.stop(handle);
     const values = {
       global: globalThis,
@@ -311,7 +243,9 @@ class Program {
       fetch: async () => {
         throw new Error(NO_NETWORK);
       },
-      Worker: absentClass('Worker'),
+      Worker: function Worker() {
+        throw new Error(missingText('Worker'));
+      },
     };
     for (const [name, value] of Object.entries(values)) {
       Object.defineProperty(globalThis, name, { value, writable: true, configurable: true });
@@ -337,7 +271,7 @@ class Program {
   #installModules(path: string): void {
     const { fs, promises } = createFileModules(this.#files, () => this.#takeStdin());
     const sleep = async (delayMs: number, value?: unknown) =>
-      await new Promise((resolve) => this.#timers.start(resolve, delayMs, [value]));
+      new Promise((resolve) => this.#timers.start(resolve, delayMs, [value]));
     const util = {
       inspect: inspectValue,
       format: (...values: unknown[]) => formatValues(values),
@@ -364,7 +298,7 @@ class Program {
       url,
       os,
       timers: { setTimeout: globalThis.setTimeout, clearTimeout: globalThis.clearTimeout },
-      'timers/promises': { setTimeout: sleep, setImmediate: async (value?: unknown) => await sleep(0, value) },
+      'timers/promises': { setTimeout: sleep, setImmediate: async (value?: unknown) => sleep(0, value) },
     });
     const modules = this.#modules;
     const require = (name: string) => modules.require(path, name);
@@ -374,26 +308,9 @@ class Program {
   }
 }
 
-function missing(what: string): never {
-  throw new Error(missingText(what));
-}
-
-function absentClass(name: string) {
-  return class {
-    constructor() {
-      missing(name);
-    }
-  };
-}
-
-function hrtime(): [number, number] {
-  const now = performance.now();
-  return [Math.floor(now / 1000), Math.round((now % 1000) * 1e6)];
-}
-
 function promisify(run: (...values: unknown[]) => void) {
   return async (...args: unknown[]) =>
-    await new Promise((resolve, reject) => {
+    new Promise((resolve, reject) => {
       run(...args, (error: Error | null, value: unknown) => (error ? reject(error) : resolve(value)));
     });
 }

@@ -94,7 +94,7 @@ export class MemoryFiles {
     return [...this.#entries.keys()]
       .filter((entry) => entry !== '/' && guestPath.dirname(entry) === key)
       .map((entry) => guestPath.basename(entry))
-      .sort();
+      .toSorted();
   }
 
   remove(path: string, syscall: 'rm' | 'unlink' | 'rmdir', isRecursive: boolean): void {
@@ -112,7 +112,7 @@ export class MemoryFiles {
     if (key === '/' || key === WORKSPACE || key === '/tmp') {
       throw fileError('EROFS', syscall, path);
     }
-    for (const entry of [...this.#entries.keys()]) {
+    for (const entry of this.#entries.keys()) {
       if (entry === key || entry.startsWith(`${key}/`)) {
         this.#usedBytes -= this.#entries.get(entry)?.content.length ?? 0;
         this.#entries.delete(entry);

@@ -8,6 +8,8 @@ const BUILTIN = 'node:';
 /** Under this name on the global object, the sources of the modules of Node find their objects. */
 const REGISTRY = Symbol.for('bridge.modules');
 const IDENTIFIER = /^(?!default$|delete$)[A-Za-z_$][\w$]*$/;
+/** What a CommonJS module finds in its scope. */
+const WRAPPER = ['exports', 'require', 'module', '__filename', '__dirname'];
 /** Modules of Node that do not exist here. */
 const ABSENT =
   /^(?:node:.*|assert|async_hooks|child_process|cluster|crypto|dgram|diagnostics_channel|dns|domain|http|http2|https|inspector|module|net|perf_hooks|punycode|readline|repl|stream|string_decoder|tls|trace_events|tty|v8|vm|wasi|worker_threads|zlib)(?:\/.*)?$/;
@@ -83,9 +85,7 @@ export class GuestModules {
     if (path.endsWith('.json')) {
       module.exports = JSON.parse(source);
     } else {
-      // Indirect, so the code sees only the global scope; the name of the file is for stacks.
-      const start = `(function (exports, require, module, __filename, __dirname) { ${source}\n})\n//# sourceURL=${SCHEME}${path}`;
-      const run = globalThis.eval(start) as (...values: unknown[]) => void;
+      const run = Reflect.construct(Function, [...WRAPPER, source]) as (...values: unknown[]) => void;
       const nested = (name: string) => this.require(path, name);
       run(module.exports, nested, module, path, guestPath.dirname(path));
     }

@@ -1,7 +1,14 @@
 /** `URL` and `URLSearchParams` for addresses as scripts take them apart and build them: not all of the URL standard. */
 
-const PATTERN = /^([a-z][a-z\d+.-]*:)(?:(\/\/)(?:([^/?#@]*)@)?(\[[^\]]*\]|[^/?#:]*)(?::(\d*))?)?([^?#]*)(\?[^#]*)?(#.*)?$/i;
-const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'https:': '443', 'ws:': '80', 'wss:': '443', 'ftp:': '21' };
+const PATTERN =
+  /^([a-z][a-z\d+.-]*:)(?:(\/\/)(?:([^/?#@]*)@)?(\[[^\]]*\]|[^/?#:]*)(?::(\d*))?)?([^?#]*)(\?[^#]*)?(#.*)?$/i;
+const DEFAULT_PORTS: Readonly<Record<string, string>> = {
+  'http:': '80',
+  'https:': '443',
+  'ws:': '80',
+  'wss:': '443',
+  'ftp:': '21',
+};
 
 function decodeForm(text: string): string {
   const spaced = text.replaceAll('+', ' ');
@@ -28,7 +35,10 @@ export class GuestSearchParams {
   #pairs: [string, string][];
   readonly #onChange: (() => void) | undefined;
 
-  constructor(init: string | Iterable<readonly [string, string]> | Record<string, string> = '', onChange?: () => void) {
+  constructor(
+    init: string | Iterable<readonly [unknown, unknown]> | Record<string, unknown> = '',
+    onChange?: () => void,
+  ) {
     this.#onChange = onChange;
     if (typeof init === 'string') {
       const parts = init.replace(/^\?/, '').split('&').filter(Boolean);
