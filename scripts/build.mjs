@@ -64,7 +64,7 @@ if (!(await readFile(`${root}dist/cli.js`, 'utf8')).startsWith('#!/usr/bin/env n
   throw new Error('src/cli.ts must begin with the line #!/usr/bin/env node');
 }
 await chmod(`${root}dist/cli.js`, 0o755);
-await writeFile(`${root}dist/THIRD_PARTY_LICENSES.txt`, await renderLicenses(await bundledPackages(root, metafile)));
 // Boots the embedded engine once, with its own code, to make the snapshot.
 register('./typescript-loader.mjs', import.meta.url);
-await buildEmbedded(root, `${root}dist/embedded`);
+const metafiles = [metafile, ...(await buildEmbedded(root, `${root}dist/embedded`))];
+await writeFile(`${root}dist/THIRD_PARTY_LICENSES.txt`, await renderLicenses(await bundledPackages(root, metafiles)));

@@ -52,16 +52,16 @@ function chunkOf(metafile, module) {
 }
 
 /**
- * Every package with code in any output, sorted by name. If a package is itself a bundle, its source maps name the packages
- * in it.
+ * Every package with code in any output of these bundles, sorted by name. If a package is itself a bundle, its source maps name
+ * the packages in it.
  * @param {string} root
- * @param {import('esbuild').Metafile} metafile
+ * @param {readonly import('esbuild').Metafile[]} metafiles
  * @returns {Promise<BundledPackage[]>}
  */
-export async function bundledPackages(root, metafile) {
+export async function bundledPackages(root, metafiles) {
   /** @type {Map<string, BundledPackage>} */
   const found = new Map();
-  for (const input of new Set(Object.values(metafile.outputs).flatMap(inputsOf))) {
+  for (const input of new Set(metafiles.flatMap(({ outputs }) => Object.values(outputs)).flatMap(inputsOf))) {
     const match = PACKAGE_PATH.exec(input);
     if (match?.[1] === undefined || match[2] === undefined) {
       continue;

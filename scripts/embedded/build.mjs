@@ -5,7 +5,7 @@
  * damaged or stale. The build is reproducible.
  */
 import { createHash } from 'node:crypto';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 import { composeBootSource } from './boot-source.mjs';
@@ -13,8 +13,12 @@ import { copyInterpreter, unpackInterpreter } from './interpreter.mjs';
 
 const CHILD = 'child.mjs';
 const MANIFEST = 'manifest.json';
+/** The child for JavaScript, QuickJS, and what a program finds in it. */
+const JAVASCRIPT = { CHILD: 'javascript.mjs', MODULE: 'quickjs.wasm', GUEST: 'javascript-guest.js' };
+const QUICKJS = 'node_modules/quickjs-wasi/quickjs.wasm';
 
 /**
+ * Returns what esbuild says about the bundles, for the licenses of their packages.
  * @param {string} root The package folder, with a trailing slash.
  * @param {string} folder The output folder.
  */
@@ -27,40 +31,69 @@ export async function buildEmbedded(root, folder) {
   await (ownBuild === undefined
     ? unpackInterpreter(`${root}sandbox-runtime/wasm`, folder)
     : copyInterpreter(ownBuild, folder));
-  await bundleChild(root, join(folder, CHILD));
+  await bundle(root, 'src/engines/embedded/child/child.ts', join(folder, CHILD));
+  const metafile = await bundle(root, 'src/engines/embedded/javascript/child.ts', join(folder, JAVASCRIPT.CHILD));
+  await bundleGuest(root, join(folder, JAVASCRIPT.GUEST));
+  await copyFile(join(root, QUICKJS), join(folder, JAVASCRIPT.MODULE));
   const kernel = await readKernelSources(`${root}sandbox-runtime/bridge_kernel`);
   addSnapshot(folder, composeBootSource(kernel.modules));
   await completeManifest(folder, kernel.hash);
+  return [metafile];
 }
 
 /**
  * @param {string} root
+ * @param {string} entry
  * @param {string} outfile
  */
-async function bundleChild(root, outfile) {
-  await build({
+async function bundle(root, entry, outfile) {
+  const { metafile } = await build({
     absWorkingDir: root,
-    entryPoints: ['src/engines/embedded/child/child.ts'],
+    entryPoints: [entry],
     outfile,
     bundle: true,
     format: 'esm',
     platform: 'node',
     target: 'node20.19',
     legalComments: 'none',
+    metafile: true,
+    logLevel: 'warning',
+  });
+  return metafile;
+}
+
+/**
+ * Bundles what a program finds in QuickJS into one script with the variable `guest`.
+ * @param {string} root
+ * @param {string} outfile
+ */
+export async function bundleGuest(root, outfile) {
+  await build({
+    absWorkingDir: root,
+    entryPoints: ['src/engines/embedded/javascript/guest/main.ts'],
+    outfile,
+    bundle: true,
+    format: 'iife',
+    globalName: 'guest',
+    platform: 'neutral',
+    target: 'es2023',
+    legalComments: 'none',
     logLevel: 'warning',
   });
 }
 
 /**
- * Adds what only the host reads: the checksum of the child's program, and the hash of the kernel's sources, which identifies
- * a snapshot of other sources.
+ * Adds what only the host reads: the checksums of the children's programs and of QuickJS, and the hash of the kernel's sources,
+ * which identifies a snapshot of other sources.
  * @param {string} folder
  * @param {string} kernel
  */
 async function completeManifest(folder, kernel) {
   const file = join(folder, MANIFEST);
   const { files } = JSON.parse(await readFile(file, 'utf8'));
-  const program = await readFile(join(folder, CHILD));
-  files[CHILD] = { bytes: program.length, sha256: createHash('sha256').update(program).digest('hex') };
+  for (const name of [CHILD, ...Object.values(JAVASCRIPT)]) {
+    const bytes = await readFile(join(folder, name));
+    files[name] = { bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
+  }
   await writeFile(file, `${JSON.stringify({ files, kernel }, undefined, 2)}\n`);
 }

@@ -15,7 +15,10 @@ import { coverEngines } from '../support/covered-engines.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const NAME = 'mcp-server-code-execution-mode';
-const EMBEDDED_FILES = ['child.mjs', 'manifest.json', 'memory.snapshot', 'python.wasm', 'stdlib.pack'];
+const EMBEDDED_FILES = [
+  ...['child.mjs', 'manifest.json', 'memory.snapshot', 'python.wasm', 'stdlib.pack'],
+  ...['javascript-guest.js', 'javascript.mjs', 'quickjs.wasm'],
+];
 const run = promisify(execFile);
 const engines = await coverEngines();
 

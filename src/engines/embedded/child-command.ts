@@ -1,4 +1,4 @@
-/** The arguments with which Node runs Python in WebAssembly: a pure function, pinned by a literal test. */
+/** The arguments with which Node runs Python or JavaScript in WebAssembly: pure functions, pinned by a literal test. */
 import type { SandboxLimits } from '../engine.ts';
 
 export interface ChildRequest {
@@ -26,6 +26,27 @@ export function childArguments({ folder, limits, name, nodeVersion }: ChildReque
   ];
 }
 
+/** Bytes of one page of WebAssembly. */
+const WASM_PAGE_BYTES = 65_536;
+/** QuickJS cannot start in less (measured: 1.3 MiB, and its files). Its own limit then reports what is missing. */
+const MIN_WASM_PAGES = 256;
+/** 4 GiB, all that 32 bits can address. */
+const MAX_WASM_PAGES = 65_536;
+
+/** The arguments for a program in JavaScript. QuickJS can have no more memory than V8 allows to any module. */
+export function javascriptArguments({ folder, limits, name, nodeVersion }: ChildRequest): string[] {
+  const pages = Math.max(MIN_WASM_PAGES, Math.floor(limits.memoryBytes / WASM_PAGE_BYTES));
+  return [
+    ...nodeFlags(folder, nodeVersion),
+    `--wasm-max-mem-pages=${Math.min(pages, MAX_WASM_PAGES)}`,
+    `${folder}/javascript.mjs`,
+    folder,
+    ...[limits.memoryBytes, limits.workspaceBytes].map(String),
+    // Only for `ps`.
+    name,
+  ];
+}
+
 /**
  * Removes from JavaScript what the child does not need. This is not the boundary; WebAssembly is. Native code could escape Node's
  * permission model, but the model costs nothing.
@@ -37,7 +58,7 @@ function nodeFlags(folder: string, nodeVersion: string): string[] {
     '--no-addons',
     `--max-old-space-size=${MAX_HEAP_MEBIBYTES}`,
     permissionFlag(nodeVersion),
-    // Python runs in a second thread.
+    // Python and QuickJS run in a second thread.
     '--allow-worker',
     `--allow-fs-read=${folder}/*`,
   ];

@@ -1,7 +1,7 @@
 /**
- * The embedded engine: CPython compiled to WebAssembly, in a child process of this Node, for machines without a container engine.
- * The only way out of WebAssembly is a small set of our own functions. If the operating system offers a sandbox, the child runs
- * inside it (layers.ts). The engine needs nothing but the files of this package.
+ * The embedded engine: CPython and QuickJS compiled to WebAssembly, each in a child process of this Node, for machines without a
+ * container engine. The only way out of WebAssembly is a small set of our own functions. If the operating system offers a
+ * sandbox, the child runs inside it (layers.ts). The engine needs nothing but the files of this package.
  */
 
 import { existsSync } from 'node:fs';
@@ -15,7 +15,7 @@ import type { Engine, Mount, Sandbox, SandboxExit, SandboxLimits, StartRequest, 
 import { createSandbox, RunningSandboxes } from '../sandbox.ts';
 import { BUILT_FILES_FOLDER, createBuiltFilesCheck } from './built-files.ts';
 import { MANIFEST } from './child/built-files.ts';
-import { childArguments } from './child-command.ts';
+import { childArguments, javascriptArguments } from './child-command.ts';
 import { type HostMachine, LAYER_NAMES, type LayerRefusal, type Surroundings } from './layer.ts';
 import { chooseSurroundings, readMachine } from './layers.ts';
 import { embeddedStartError, missingFiles, noMounts } from './start-failure.ts';
@@ -72,6 +72,7 @@ class EmbeddedEngine implements Engine {
   readonly name = 'embedded';
   readonly missing = MISSING;
   readonly wheelsFor = PYTHON;
+  readonly programs = 'javascript';
   readonly #options: EmbeddedOptions;
   readonly #folder: string;
   readonly #check: ReturnType<typeof createBuiltFilesCheck>;
@@ -105,16 +106,19 @@ class EmbeddedEngine implements Engine {
     // Nothing to pull and nothing to start.
   }
 
-  async start(_request: StartRequest): Promise<Sandbox> {
+  async start(request: StartRequest): Promise<Sandbox> {
     this.#checkSupported();
     // First, because the check takes about as long as the start and runs in parallel.
     const fault = this.#check.run();
     const surroundings = await this.#findSurroundings();
-    const { instanceId, limits } = this.#options;
+    const { instanceId } = this.#options;
     this.#startedCount += 1;
     const name = `mcp-bridge-${instanceId}-${this.#startedCount}`;
-    const nodeArguments = childArguments({ ...surroundings, limits, name, nodeVersion: process.versions.node });
-    const launch = surroundings.launch(nodeArguments);
+    const limits = request.program?.limits ?? this.#options.limits;
+    const argumentsOf = request.program === undefined ? childArguments : javascriptArguments;
+    const launch = surroundings.launch(
+      argumentsOf({ ...surroundings, limits, name, nodeVersion: process.versions.node }),
+    );
     const child = await openPipe({ ...launch, env: {} }, launch.arguments, launch.input).catch((error: unknown) => {
       throw cannotRun(launch.executable, error);
     });

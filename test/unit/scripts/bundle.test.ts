@@ -62,7 +62,7 @@ describe('licenses', () => {
   it('list every package with version, text and notices', async () => {
     await addPackage('b', 'MIT', { LICENSE: 'the words of b' });
     await addPackage('a', 'Apache-2.0', { 'LICENSE.txt': 'the words of a', NOTICE: 'the notice of a' });
-    const text = await renderLicenses(await bundledPackages(root, bundleOf('b', 'a')));
+    const text = await renderLicenses(await bundledPackages(root, [bundleOf('b', 'a')]));
     expect(text).toMatch(
       /a 1\.2\.3: Apache-2\.0\n\nthe words of a\n\nthe notice of a\n[^]*b 1\.2\.3: MIT\n\nthe words of b\n/,
     );
@@ -72,14 +72,14 @@ describe('licenses', () => {
     const sources = ['../../node_modules/.pnpm/inner@4.5.6_peer@1.0.0/node_modules/inner/lib/x.js', '../src/y.js'];
     await addPackage('outer', 'MIT', { LICENSE: 'outer', 'index.js.map': JSON.stringify({ sources }) });
     await addPackage('inner', 'ISC', { LICENSE: 'inner' });
-    expect(await renderLicenses(await bundledPackages(root, bundleOf('outer')))).toContain(
+    expect(await renderLicenses(await bundledPackages(root, [bundleOf('outer')]))).toContain(
       'inner 4.5.6 (a copy inside outer): ISC',
     );
   });
 
   it('stop the build if one is not permissive', async () => {
     await addPackage('copyleft', 'GPL-3.0-only', { LICENSE: 'text' });
-    const packages = await bundledPackages(root, bundleOf('copyleft'));
+    const packages = await bundledPackages(root, [bundleOf('copyleft')]);
     await expect(renderLicenses(packages)).rejects.toThrow(
       'copyleft@1.2.3 is bundled, but its license is GPL-3.0-only',
     );
@@ -87,7 +87,7 @@ describe('licenses', () => {
 
   it('stop the build if the text is missing', async () => {
     await addPackage('wordless', 'MIT', {});
-    const packages = await bundledPackages(root, bundleOf('wordless'));
+    const packages = await bundledPackages(root, [bundleOf('wordless')]);
     await expect(renderLicenses(packages)).rejects.toThrow('has no license file');
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { childArguments } from '../../../../src/engines/embedded/child-command.ts';
+import { childArguments, javascriptArguments } from '../../../../src/engines/embedded/child-command.ts';
 
 const limits = { memoryBytes: 536_870_912, pids: 128, tmpBytes: 67_108_864, workspaceBytes: 134_217_728 };
 const build = (nodeVersion: string) =>
@@ -22,6 +22,28 @@ describe('the arguments of Node', () => {
       '134217728',
       'mcp-bridge-x-1',
     ]);
+  });
+
+  it('are pinned for JavaScript, whose memory V8 limits, too', () => {
+    const argumentsFor = (memoryBytes: number) =>
+      javascriptArguments({ folder: '/e', limits: { ...limits, memoryBytes }, name: 'x', nodeVersion: '24.1.0' });
+    expect(argumentsFor(536_870_912)).toEqual([
+      '--no-warnings',
+      '--disallow-code-generation-from-strings',
+      '--no-addons',
+      '--max-old-space-size=256',
+      '--permission',
+      '--allow-worker',
+      '--allow-fs-read=/e/*',
+      '--wasm-max-mem-pages=8192',
+      '/e/javascript.mjs',
+      '/e',
+      '536870912',
+      '134217728',
+      'x',
+    ]);
+    expect(argumentsFor(1)).toContain('--wasm-max-mem-pages=256');
+    expect(argumentsFor(2 ** 40)).toContain('--wasm-max-mem-pages=65536');
   });
 
   it.each([
