@@ -75,7 +75,19 @@ function run(job) {
   });
 }
 
-const SIGNALS = { SIGHUP: 1, SIGINT: 2, SIGILL: 4, SIGTRAP: 5, SIGABRT: 6, SIGBUS: 7, SIGFPE: 8, SIGKILL: 9, SIGSEGV: 11, SIGPIPE: 13, SIGTERM: 15 };
+const SIGNALS = {
+  SIGHUP: 1,
+  SIGINT: 2,
+  SIGILL: 4,
+  SIGTRAP: 5,
+  SIGABRT: 6,
+  SIGBUS: 7,
+  SIGFPE: 8,
+  SIGKILL: 9,
+  SIGSEGV: 11,
+  SIGPIPE: 13,
+  SIGTERM: 15,
+};
 
 function pass(stream, pipe) {
   let room = KEPT_BYTES;

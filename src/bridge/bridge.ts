@@ -18,13 +18,13 @@ import { resolveName } from '../catalog/names.ts';
 import { DryRun } from '../dry-run/index.ts';
 import { detectEngine } from '../engines/detect.ts';
 import type { Engine } from '../engines/engine.ts';
+import { programMethods, readLanguages, runProgram } from '../languages/index.ts';
 import {
   createPackageInstaller,
   type PackageInstaller,
   readBuilderProgram,
   readPackageIndex,
 } from '../packages/index.ts';
-import { programMethods, readLanguages, runProgram } from '../languages/index.ts';
 import { Recording, type Replay } from '../recordings/index.ts';
 import { createSavedTools, type SavedToolsOptions, savedToolMethods } from '../saved-tools/index.ts';
 import { createSecretMask } from '../secrets/index.ts';

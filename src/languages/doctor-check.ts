@@ -34,7 +34,8 @@ async function findingsOf(
   const reasons = await Promise.all(
     all.map(async (language) => {
       const image = language.image ?? examined.settings.image;
-      const asked = engine.programs === 'images' ? (known.get(image) ?? whyNoImage(engine, image, examined)) : undefined;
+      const asked =
+        engine.programs === 'images' ? (known.get(image) ?? whyNoImage(engine, image, examined)) : undefined;
       if (asked !== undefined) {
         known.set(image, asked);
       }

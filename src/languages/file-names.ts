@@ -8,7 +8,6 @@ export function whyBadName(name: string): string | undefined {
   if (name === '' || Buffer.byteLength(name) > MAX_NAME_BYTES) {
     return `it must have 1 to ${MAX_NAME_BYTES} bytes`;
   }
-  // oxlint-disable-next-line no-control-regex -- they are what must not be there.
   if (/[\u0000-\u001f\u007f\\]/.test(name) || !name.isWellFormed()) {
     return 'it has a backslash or a control character';
   }

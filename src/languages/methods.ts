@@ -20,7 +20,10 @@ const RunProgramParams = z
     code: z.string().optional(),
     file_name: name.optional(),
     snippet: name.optional(),
-    files: z.array(z.strictObject({ name: z.string(), content: base64 })).max(MAX_FILES).default([]),
+    files: z
+      .array(z.strictObject({ name: z.string(), content: base64 }))
+      .max(MAX_FILES)
+      .default([]),
     args: z.array(z.string()).max(MAX_ARGUMENTS).default([]),
     stdin: base64.default(''),
     timeout: z.number().positive().optional(),
@@ -83,7 +86,8 @@ async function callForProgram(
   try {
     const server = meantName(directory.servers(), writtenServer);
     const known = directory.servers().find((one) => one.name === server);
-    const tool = known === undefined ? writtenTool : await meantTool(known, writtenTool, { context, directory, signal });
+    const tool =
+      known === undefined ? writtenTool : await meantTool(known, writtenTool, { context, directory, signal });
     const params = { server, tool, arguments: given };
     const result = await handleCall({ method: 'call_tool', params }, { ...context, signal });
     return valueOfResult(result, `${server}.${tool}`);

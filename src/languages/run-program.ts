@@ -2,13 +2,13 @@
 import { type CancelSignal, unlessAborted } from '../base/cancel.ts';
 import { Countdown } from '../base/countdown.ts';
 import { BridgeError } from '../base/errors.ts';
-import { START_TIMEOUT_MS } from '../base/limits.ts';
 import { limitConcurrency } from '../base/limit-concurrency.ts';
+import { START_TIMEOUT_MS } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import type { ProgramFile, ProgramRequest, ProgramResult } from '../base/program.ts';
 import { didYouMean } from '../base/suggest.ts';
-import type { Engine, PrepareProgress, ProgramSandbox, SandboxLimits } from '../engines/engine.ts';
 import type { Environment } from '../engines/client-env.ts';
+import type { Engine, PrepareProgress, ProgramSandbox, SandboxLimits } from '../engines/engine.ts';
 import { checkFiles } from './file-names.ts';
 import type { Language, Languages } from './languages-file.ts';
 import { MAX_ARGUMENT_BYTES, MAX_ARGUMENTS, MAX_PROGRAMS_AT_ONCE } from './limits.ts';
@@ -113,7 +113,7 @@ async function convert(
 ): Promise<{ readonly files: ProgramFile[] } | { readonly failure: string }> {
   try {
     return {
-      files: await Promise.all(files.map((file) => (isTypeScript(file.name) ? toJavaScript(file) : file))),
+      files: await Promise.all(files.map(async (file) => (isTypeScript(file.name) ? toJavaScript(file) : file))),
     };
   } catch (error) {
     return { failure: `${error instanceof Error ? error.message : String(error)}\n` };

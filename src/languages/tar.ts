@@ -29,7 +29,12 @@ function entryOf(name: Uint8Array, type: string, content: Uint8Array): Uint8Arra
     ['0000000\0', 108],
     ['0000000\0', 116],
     [`${content.byteLength.toString(8).padStart(11, '0')}\0`, 124],
-    [`${Math.floor(Date.now() / 1000).toString(8).padStart(11, '0')}\0`, 136],
+    [
+      `${Math.floor(Date.now() / 1000)
+        .toString(8)
+        .padStart(11, '0')}\0`,
+      136,
+    ],
     ['        ', 148],
     [type, 156],
     ['ustar  \0', 257],

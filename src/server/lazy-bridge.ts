@@ -2,8 +2,9 @@
  * What the front needs from the rest of the program, and how it gets it: the bridge is made when it is first needed, so
  * `initialize` and `tools/list` are answered before any of it is loaded.
  */
-import type { CellAnswer, CellRequest } from '../base/cell.ts';
+
 import type { CancelSignal } from '../base/cancel.ts';
+import type { CellAnswer, CellRequest } from '../base/cell.ts';
 import type { BridgeError } from '../base/errors.ts';
 import type { ProgramRequest, ProgramResult } from '../base/program.ts';
 
@@ -27,7 +28,9 @@ export interface Bridge {
 export interface ProgramContext {
   readonly signal?: CancelSignal | undefined;
   /** What the run waits for before it starts. */
-  readonly onProgress?: ((progress: { readonly message: string; readonly percent?: number | undefined }) => void) | undefined;
+  readonly onProgress?:
+    | ((progress: { readonly message: string; readonly percent?: number | undefined }) => void)
+    | undefined;
   /** Name of the session, for the label of the sandbox. */
   readonly session?: string | undefined;
 }

@@ -4,7 +4,14 @@
  */
 import { BridgeError } from '../../base/errors.ts';
 import { type Mount, PACKAGES_FOLDER, type ProgramSandbox, type SandboxLimits } from '../engine.ts';
-import { dataLimit, type HardLimits, OOM_SCORE_ADJUSTMENT, resourceLimits, SHM_BYTES, userAndGroup } from '../process-limits.ts';
+import {
+  dataLimit,
+  type HardLimits,
+  OOM_SCORE_ADJUSTMENT,
+  resourceLimits,
+  SHM_BYTES,
+  userAndGroup,
+} from '../process-limits.ts';
 import type { Interpreter } from './interpreter.ts';
 
 /** Absolute paths of the commands that start a sandbox. Each executes the next one. */

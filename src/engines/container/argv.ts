@@ -12,7 +12,14 @@ import {
   type ProgramSandbox,
   type SandboxLimits,
 } from '../engine.ts';
-import { dataLimit, type HardLimits, OOM_SCORE_ADJUSTMENT, resourceLimits, SHM_BYTES, userAndGroup } from '../process-limits.ts';
+import {
+  dataLimit,
+  type HardLimits,
+  OOM_SCORE_ADJUSTMENT,
+  resourceLimits,
+  SHM_BYTES,
+  userAndGroup,
+} from '../process-limits.ts';
 
 /** Options that are the same for every sandbox of an engine. */
 export interface SandboxOptions {

@@ -9,8 +9,8 @@ import { createHostCalls, type ToolPool } from '../../../src/calls/host-calls.ts
 import type { ListedTool } from '../../../src/catalog/intake.ts';
 import { type CallableServer, createServerDirectory } from '../../../src/directory/server-directory.ts';
 import { createMetadataSource, type Listing } from '../../../src/directory/server-metadata.ts';
-import { CALL_METHODS } from '../../../src/protocol/frames.ts';
 import { programMethods } from '../../../src/languages/index.ts';
+import { CALL_METHODS } from '../../../src/protocol/frames.ts';
 import { savedToolMethods } from '../../../src/saved-tools/index.ts';
 
 const AT = { session: 'default', generation: 1, cell: 1, call: 1 };

@@ -10,12 +10,34 @@ describe('names of files', () => {
     for (const name of ['a', 'a.txt', 'data/input.csv', '.hidden', 'ä/ö', 'a..b', `${'n'.repeat(200)}.txt`]) {
       expect(whyBadName(name)).toBeUndefined();
     }
-    const bad = ['', '/etc/passwd', '..', '../a', 'a/../b', 'a//b', 'a/', './a', 'a\0b', 'a\nb', 'a\\b', '-rf', 'n'.repeat(241), '\ud800'];
+    const bad = [
+      '',
+      '/etc/passwd',
+      '..',
+      '../a',
+      'a/../b',
+      'a//b',
+      'a/',
+      './a',
+      'a\0b',
+      'a\nb',
+      'a\\b',
+      '-rf',
+      'n'.repeat(241),
+      '\ud800',
+    ];
     expect(bad.filter((name) => whyBadName(name) === undefined)).toEqual([]);
   });
 
   it('do not clash with the program or with each other', () => {
-    const check = (...names: string[]) => () => checkFiles(file('main.mjs'), names.map((name) => file(name)), none);
+    const check =
+      (...names: string[]) =>
+      () =>
+        checkFiles(
+          file('main.mjs'),
+          names.map((name) => file(name)),
+          none,
+        );
     expect(check('main.mjs')).toThrow('a file has the name of the program: main.mjs');
     expect(check('a', 'a')).toThrow('two files have the same name: a');
     expect(check('a', 'a/b/c')).toThrow('a file is where a/b/c needs a folder');
@@ -28,6 +50,8 @@ describe('names of files', () => {
   it('are few enough, and their contents small enough', () => {
     const many = Array.from({ length: 1000 }, (_, index) => file(`f${index}`));
     expect(() => checkFiles(file('main'), many, none)).toThrow('there are 1001 files; the limit is 1000');
-    expect(() => checkFiles(file('main'), [file('big', MAX_INPUT_BYTES)], none)).toThrow('the limit is 67,108,864 bytes');
+    expect(() => checkFiles(file('main'), [file('big', MAX_INPUT_BYTES)], none)).toThrow(
+      'the limit is 67,108,864 bytes',
+    );
   });
 });

@@ -37,7 +37,13 @@ describe('lines of a runner', () => {
     say({ type: 'exit', exit_code: 3, files, dropped_bytes: 7 });
     finish({ exitCode: 0, signal: undefined });
     const { exitCode, isStarted, stdout, stderr, files: returned } = await end;
-    expect([exitCode, isStarted, stdout.text(), stderr.text(), stdout.droppedBytes]).toEqual([3, true, 'out', 'err', 7]);
+    expect([exitCode, isStarted, stdout.text(), stderr.text(), stdout.droppedBytes]).toEqual([
+      3,
+      true,
+      'out',
+      'err',
+      7,
+    ]);
     expect(returned).toEqual([{ name: 'new.txt', content: Buffer.from('N') }]);
     expect(await lines(1)).toEqual([
       {

@@ -33,12 +33,20 @@ async function run(code: string, files: ProgramFile[] = [], { stdin = '', env = 
   });
   const { stdin: input, stdout, stderr } = child;
   let hasBegun = false;
-  const end = await program.run({ id: 'test', stdin: input, stdout, stderr, exited, kill: async () => undefined }, () => {
-    hasBegun = true;
-  });
+  const end = await program.run(
+    { id: 'test', stdin: input, stdout, stderr, exited, kill: async () => undefined },
+    () => {
+      hasBegun = true;
+    },
+  );
   input.destroy();
   expect(hasBegun).toBe(end.isStarted);
-  return { ...end, stdout: end.stdout.text(), stderr: end.stderr.text(), files: Object.fromEntries(end.files.map(({ name, content }) => [name, Buffer.from(content).toString()])) };
+  return {
+    ...end,
+    stdout: end.stdout.text(),
+    stderr: end.stderr.text(),
+    files: Object.fromEntries(end.files.map(({ name, content }) => [name, Buffer.from(content).toString()])),
+  };
 }
 
 describe('a program in a shell', () => {
