@@ -128,7 +128,7 @@ def _params(
 def _bytes(what: str, content: object) -> bytes:
     if isinstance(content, str):
         return content.encode("utf-8", "surrogatepass")
-    if isinstance(content, (bytes, bytearray, memoryview)):
+    if isinstance(content, (bytes, bytearray)):
         return bytes(content)
     raise TypeError(f"{what} must be str or bytes, not {type(content).__name__}")
 

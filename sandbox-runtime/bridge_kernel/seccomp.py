@@ -210,6 +210,10 @@ def _limit_sockets(socket: int, socketpair: int, setsockopt: int) -> list[Instru
     return program
 
 
+# A condition on one argument, as a profile has it.
+_Condition = dict[str, "int | str"]
+
+
 def build_profile() -> dict[str, object]:
     """The same filter as a profile for podman and docker, for sandboxes in which no supervisor applies it.
 
@@ -217,15 +221,15 @@ def build_profile() -> dict[str, object]:
     """
     # One rule for each: runc takes several conditions on one argument as alternatives.
     known = (*_SOCKET_FAMILIES, _AF_NETLINK)
-    sockets: list[dict[str, object]] = [
+    sockets: list[_Condition] = [
         {"index": 0, "value": family, "valueTwo": 0, "op": "SCMP_CMP_EQ"}
         for family in range(max(known))
         if family not in known
     ]
     sockets.append({"index": 0, "value": max(known), "valueTwo": 0, "op": "SCMP_CMP_GT"})
-    option = {"index": 1, "value": _SOL_SOCKET, "valueTwo": 0, "op": "SCMP_CMP_EQ"}
-    first_process = {"index": 0, "value": _FIRST_PROCESS, "valueTwo": 0, "op": "SCMP_CMP_EQ"}
-    is_namespace = [
+    option: _Condition = {"index": 1, "value": _SOL_SOCKET, "valueTwo": 0, "op": "SCMP_CMP_EQ"}
+    first_process: _Condition = {"index": 0, "value": _FIRST_PROCESS, "valueTwo": 0, "op": "SCMP_CMP_EQ"}
+    is_namespace: list[_Condition] = [
         {"index": 0, "value": flag, "valueTwo": flag, "op": "SCMP_CMP_MASKED_EQ"}
         for flag in (1 << bit for bit in range(32))
         if flag & _CLONE_NEW_ANY
@@ -255,7 +259,7 @@ def build_profile() -> dict[str, object]:
     }  # fmt: skip
 
 
-def _refused(names: list[str], errno: int, arguments: list[dict[str, object]] | None = None) -> dict[str, object]:
+def _refused(names: list[str], errno: int, arguments: list[_Condition] | None = None) -> dict[str, object]:
     rule: dict[str, object] = {"names": names, "action": "SCMP_ACT_ERRNO", "errnoRet": errno}
     if arguments is not None:
         rule["args"] = arguments

@@ -60,7 +60,7 @@ function settle(answer) {
   }
 }
 
-function call(server, tool, given = {}) {
+function callTool(server, tool, given = {}) {
   return new Promise((resolve, reject) => {
     last += 1;
     pending.set(last, { resolve, reject });
@@ -77,6 +77,6 @@ function members(make) {
 }
 
 Object.defineProperties(globalThis, {
-  mcp: { value: members((server) => members((tool) => (given) => call(server, tool, given))) },
+  mcp: { value: members((server) => members((tool) => (given) => callTool(server, tool, given))) },
   MCPError: { value: MCPError },
 });

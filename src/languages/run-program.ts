@@ -113,7 +113,7 @@ async function convert(
 ): Promise<{ readonly files: ProgramFile[] } | { readonly failure: string }> {
   try {
     return {
-      files: await Promise.all(files.map((file) => (isTypeScript(file.name) ? toJavaScript(file) : file))),
+      files: await Promise.all(files.map(async (file) => (isTypeScript(file.name) ? toJavaScript(file) : file))),
     };
   } catch (error) {
     return { failure: `${error instanceof Error ? error.message : String(error)}\n` };

@@ -18,7 +18,6 @@ import { readTar, writeTar } from './tar.ts';
  * beyond its end, as GNU tar would. The shell itself has no stderr while it waits: it would report signals there. Images without tar have Python: those of sessions.
  */
 const SCRIPT = `marker=$1 size=$2 wants=$3 variables=$4; shift 4
-printf '%s\\n' "$marker"; printf '%s\\n' "$marker" >&2
 unpack() { if command -v tar >/dev/null 2>&1; then head -c "$size" | tar -xf - -C "\${BRIDGE_ROOT:-/}"; else python3 -c '
 import io, sys, tarfile
 source = io.BytesIO(sys.stdin.buffer.read(int(sys.argv[1])))
@@ -34,6 +33,7 @@ exec 3<&0 4<"$input"; rm -f "$input"
 exec 3<&-
 while [ "$variables" -gt 0 ]; do export "$1"; shift; variables=$((variables - 1)); done
 unset BRIDGE_ROOT
+printf '%s\\n' "$marker"; printf '%s\\n' "$marker" >&2
 exec 5>&2 2>/dev/null
 ( exec "$@" <&4 4<&- 2>&5 5>&- )
 code=$?
@@ -43,9 +43,6 @@ printf '\\n%s %s\\n' "$marker" "$code"
 if [ "$wants" = 1 ]; then cd "$workspace" && pack 2>/dev/null | head -c ${2 * MAX_OUTPUT_FILES_BYTES}; fi
 exit 0
 `;
-
-/** Exit code of the script if it could not unpack the files. */
-const NOT_UNPACKED = 121;
 
 export interface ShellJob {
   readonly language: Language;
@@ -87,9 +84,8 @@ async function runShell(
   // Not ended: the end of the pipe ends the sandbox.
   sandbox.stdin.write(archive);
   const exit = await sandbox.exited;
-  const isStarted = stdout.hasBegun && !(stdout.exitCode === undefined && exit.exitCode === NOT_UNPACKED);
   return {
-    isStarted,
+    isStarted: stdout.hasBegun,
     exitCode: stdout.exitCode ?? exit.exitCode,
     exit,
     stdout: stdout.kept,

@@ -72,8 +72,8 @@ describe('a failed start of bubblewrap', () => {
   });
 
   it('names a program that this machine does not have', () => {
-    const said = 'prlimit: failed to execute go: No such file or directory\n';
-    expect(bubblewrapStartError({ exitCode: 127, signal: undefined }, said, open, 'go')).toMatchObject({
+    const report = 'prlimit: failed to execute go: No such file or directory\n';
+    expect(bubblewrapStartError({ exitCode: 127, signal: undefined }, report, open, 'go')).toMatchObject({
       code: 'IMAGE_UNSUITABLE',
       message: expect.stringContaining('bubblewrap cannot run go'),
     });
