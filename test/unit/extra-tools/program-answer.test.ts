@@ -62,7 +62,7 @@ it('cuts long output in its middle, and says how much is missing', () => {
   const stdout = Array.from({ length: 1000 }, (_, index) => `line ${index}\n`).join('');
   const { content, structuredContent } = rendered({ stdout, droppedBytes: 1234 }, 100);
   expect(content[0].text).toBe(
-    `--- stdout ---\n${structuredContent['stdout']}--- stderr ---\n[1,234 bytes of output were not kept.]`,
+    `--- stdout ---\n${String(structuredContent['stdout'])}--- stderr ---\n[1,234 bytes of output were not kept.]`,
   );
   expect(structuredContent['stdout']).toMatch(
     /^line 0\n(line \d\n)+\[[\d,]+ bytes \(\d+ lines\) omitted here\.\]\n(line 99\d\n)+$/,
