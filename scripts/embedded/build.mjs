@@ -16,6 +16,8 @@ const MANIFEST = 'manifest.json';
 /** The child for JavaScript, QuickJS, and what a program finds in it. */
 const JAVASCRIPT = { CHILD: 'javascript.mjs', MODULE: 'quickjs.wasm', GUEST: 'javascript-guest.js' };
 const QUICKJS = 'node_modules/quickjs-wasi/quickjs.wasm';
+/** The package of QuickJS has only its own license. */
+const QUICKJS_LICENSE = 'scripts/embedded/quickjs-license.txt';
 
 /**
  * Returns what esbuild says about the bundles, for the licenses of their packages.
@@ -35,6 +37,8 @@ export async function buildEmbedded(root, folder) {
   const metafile = await bundle(root, 'src/engines/embedded/javascript/child.ts', join(folder, JAVASCRIPT.CHILD));
   await bundleGuest(root, join(folder, JAVASCRIPT.GUEST));
   await copyFile(join(root, QUICKJS), join(folder, JAVASCRIPT.MODULE));
+  await mkdir(join(folder, 'licenses'), { recursive: true });
+  await copyFile(join(root, QUICKJS_LICENSE), join(folder, 'licenses', 'quickjs.txt'));
   const kernel = await readKernelSources(`${root}sandbox-runtime/bridge_kernel`);
   addSnapshot(folder, composeBootSource(kernel.modules));
   await completeManifest(folder, kernel.hash);
@@ -75,6 +79,9 @@ export async function bundleGuest(root, outfile) {
     bundle: true,
     format: 'iife',
     globalName: 'guest',
+    // QuickJS parses it at each start. Names stay, because programs see some.
+    minifyWhitespace: true,
+    minifySyntax: true,
     platform: 'neutral',
     target: 'es2023',
     legalComments: 'none',

@@ -27,7 +27,7 @@ export interface ImportedPart {
 
 export interface IsolatorConfig {
   /** Entries of `languages.json`, by our names of the languages. Not validated. */
-  readonly languages: Readonly<Record<string, JsonObject>>;
+  readonly languages: ReadonlyMap<string, JsonObject>;
   /** Folder of the prompts, as written. Undefined if the file does not name one. */
   readonly promptsFolder: string | undefined;
   /** What is left out or invalid. */
@@ -113,17 +113,17 @@ export function parseIsolatorConfig(value: unknown): IsolatorConfig {
   for (const language of implied) {
     given.set(language, {});
   }
-  const languages: Record<string, JsonObject> = {};
+  const languages = new Map<string, JsonObject>();
   for (const [key, entry] of given) {
     const language = ourName(key);
     const own = readLanguage(`languages.${key}`, entry, DEFAULT_LANGUAGES.find(language), note);
     const env = isObject(common['env'])
       ? { env: { ...common['env'], ...(isObject(own['env']) ? own['env'] : {}) } }
       : {};
-    if (Object.hasOwn(languages, language)) {
+    if (languages.has(language)) {
       note(`languages.${key}`, 'invalid', `is '${language}' once more`);
     } else {
-      languages[language] = { ...common, ...own, ...env };
+      languages.set(language, { ...common, ...own, ...env });
     }
   }
   return { languages, promptsFolder, parts };

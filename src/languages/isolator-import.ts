@@ -70,28 +70,31 @@ async function readConfig(path: string) {
 
 /** The document with every language that is valid and may be written. */
 async function mergeLanguages(
-  languages: Readonly<Record<string, unknown>>,
+  languages: ReadonlyMap<string, unknown>,
   { isForced, stateDir }: ImportRequest,
   parts: ImportedPart[],
 ): Promise<LanguagesDocument> {
   let document = await readLanguagesDocument(stateDir);
   // An invalid file is not added to.
   await parseLanguages(document);
-  for (const [name, entry] of Object.entries(languages)) {
+  for (const [name, entry] of languages) {
     const part = `languages.${name}`;
-    const present = languageEntriesOf(document)[name];
+    const entries = languageEntriesOf(document);
+    const present = Object.hasOwn(entries, name) ? entries[name] : undefined;
     if (isDeepStrictEqual(entry, present) || (present === undefined && isDeepStrictEqual(entry, {}))) {
       parts.push({ part, outcome: 'unchanged', detail: 'is already so' });
     } else if (present !== undefined && !isForced) {
       parts.push({ part, outcome: 'kept', detail: 'languages.json has another entry; --force replaces it' });
     } else {
-      const next = { ...document, value: { languages: { ...languageEntriesOf(document), [name]: entry } } };
+      const next = { ...document, value: { languages: { ...entries, [name]: entry } } };
       try {
         await parseLanguages(next);
         document = next;
         parts.push({ part, outcome: 'imported', detail: JSON.stringify(entry) });
       } catch (error) {
-        parts.push({ part, outcome: 'invalid', detail: messageOf(error).replace(`${document.file}: `, '') });
+        const why = messageOf(error).replace(`${document.file}: `, '');
+        const detail = why.startsWith(part) ? why.slice(part.length).replace(/^[. ]/, '') : why;
+        parts.push({ part, outcome: 'invalid', detail });
       }
     }
   }

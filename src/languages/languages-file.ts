@@ -148,12 +148,8 @@ const MAX_FAULTS = 3;
 const FILE_PLACE = '{file}';
 
 /** `c++` and `c#` are names, too. */
-const name = z
-  .string()
-  .regex(
-    /^[a-z][a-z0-9+#_-]{0,31}$/,
-    "must begin with a lower-case letter, then up to 31 of a-z, 0-9, '+', '#', '_', '-'",
-  );
+const NAME_RULE = "must begin with a lower-case letter, then up to 31 of a-z, 0-9, '+', '#', '_', '-'";
+const name = z.string().regex(/^[a-z][a-z0-9+#_-]{0,31}$/, NAME_RULE);
 const words = z
   .array(
     z
@@ -262,6 +258,10 @@ export async function readLanguagesDocument(stateDir: string): Promise<Languages
 export async function parseLanguages({ file, value }: LanguagesDocument): Promise<Languages> {
   if (value === undefined) {
     return DEFAULT_LANGUAGES;
+  }
+  // The schema passes over this key in silence.
+  if (Object.hasOwn(languageEntriesOf({ file, value }), '__proto__')) {
+    throw invalid(file, [`languages.__proto__ ${NAME_RULE}`]);
   }
   const parsed = DocumentSchema.safeParse(value);
   if (!parsed.success) {

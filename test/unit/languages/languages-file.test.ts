@@ -227,14 +227,15 @@ describe('a mistake', () => {
       code: 'CONFIG_INVALID',
       message: expect.stringMatching(/languages\.json: /),
     });
-    const problem = await read(languages).catch(messageOf);
-    expect(String(problem).replace(/^.*languages\.json: /, '')).toBe(message);
+    const problem = await read(languages).then(() => '', messageOf);
+    expect(problem.replace(/^.*languages\.json: /, '')).toBe(message);
   });
 
   it.each([
     ['{"languages": {"go": null,}}', /is not JSON \(line 1, column \d+\): trailing commas are not allowed/],
     ['{"languages": {"go": null, "go": {}}}', /has the key "go" more than once in one object/],
     ['[]', /must be an object with the key "languages"/],
+    ['{"languages": {"__proto__": {"image": "x"}}}', /languages\.__proto__ must begin with a lower-case letter/],
     ['{"language": {}}', /language is not a known key\. Did you mean 'languages'\?/],
   ])('in the whole file is an error: %s', async (text, message) => {
     await expect(readText(text)).rejects.toMatchObject({

@@ -19,7 +19,8 @@ const SIGKILL = 9;
 const STDOUT = 1;
 /** QuickJS measures its own stack, but each of its frames also needs one here: for 512 KiB of it, up to 8 MiB (measured). */
 const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 256, stackSizeMb: 16 };
-/** As for Python: no time for optimizing what runs once. */
+/** As for Python. A loop of 3,000,000 steps takes 1.1 s of CPU with it, and 2.0 s with V8's default (measured on Node 20). */
+const TIERING_FLAG = '--wasm-tiering-budget=200000000';
 const VALIDATION_FLAG = '--wasm-lazy-validation';
 
 interface ProgramData {
@@ -42,6 +43,7 @@ function startThread(): void {
   if (typeof WebAssembly !== 'object') {
     throw new Error('this Node has no WebAssembly; it may have been started with --jitless');
   }
+  setFlagsFromString(TIERING_FLAG);
   setFlagsFromString(VALIDATION_FLAG);
   const data: ProgramData = {
     directory,
