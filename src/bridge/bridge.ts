@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createCellApprovals } from '../approvals/index.ts';
-import { artifactMethods, createArtifacts } from '../artifacts/index.ts';
+import { type Artifacts, artifactMethods, createArtifacts } from '../artifacts/index.ts';
 import { type AuditTrail, openAuditTrail, withAuditNotices } from '../audit/index.ts';
 import type { CellAnswer, CellRequest } from '../base/cell.ts';
 import { renderIssue } from '../base/config-issue.ts';
@@ -14,7 +14,7 @@ import { PACKAGE_ROOT } from '../base/package.ts';
 import type { ProgramRequest, ProgramResult } from '../base/program.ts';
 import type { Approvals } from '../calls/contract.ts';
 import { createHostCalls } from '../calls/host-calls.ts';
-import { createCallPipeline } from '../calls/tool-calls.ts';
+import { type CallPipeline, createCallPipeline } from '../calls/tool-calls.ts';
 import { resolveName } from '../catalog/names.ts';
 import { DryRun } from '../dry-run/index.ts';
 import { detectEngine } from '../engines/detect.ts';
@@ -41,6 +41,7 @@ import {
   sweepCheckpoints,
 } from '../session/checkpoint-store.ts';
 import { createCodePackStore } from '../session/code-packs.ts';
+import type { HandleCall } from '../session/dispatch.ts';
 import { describeEngine } from '../session/engine-report.ts';
 import type { SessionRecorder } from '../session/recorder.ts';
 import { Sessions } from '../session/sessions.ts';
@@ -102,7 +103,7 @@ export async function createBridge(settings: Settings, logger: Logger, options: 
 async function createParts(settings: Settings, logger: Logger, { client, isDryRun, replay, resume }: CreateOptions) {
   const options = engineOptions(settings, logger);
   const engine = detectEngine(options);
-  const { autoload, stateDir } = settings;
+  const { stateDir } = settings;
   const { servers, makeCalls } = await createServers(settings, logger, replay);
   const run = resume === undefined ? undefined : await openRun(resume);
   const records = openRecords(options.instanceId, settings, { servers, replay, run, logger });
@@ -113,26 +114,15 @@ async function createParts(settings: Settings, logger: Logger, { client, isDryRu
   const calls = makeCalls(approvals, { ...records, dryRun, isDryRun });
   const artifacts = createArtifacts(stateDir);
   const packages = createPackages({ engine, policies: servers.policies, settings, trail });
-  const runForCall = programRunner(engine, settings, logger);
-  const methods = [
-    ...savedToolMethods(savedTools),
-    ...artifactMethods(artifacts),
-    ...packages.methods,
-    // Its programs make calls as cells do.
-    ...programMethods({
-      run: runForCall,
-      directory: servers.known,
-      handleCall: async (...call) => handleCall(...call),
-    }),
-  ];
-  const handleCall = createHostCalls({
-    pool: servers.pool,
-    directory: servers.known,
-    logger,
-    autoload,
+  const { handleCall, run: runForCall } = answerCalls({
+    artifacts,
     calls,
-    methods,
-    extraTools: () => savedTools.extraTools(),
+    engine,
+    packages,
+    savedTools,
+    servers,
+    settings,
+    logger,
   });
   const checkpoints = new CheckpointStore(join(stateDir, CHECKPOINTS, options.instanceId), logger, { isOwn: true });
   const sessions = new Sessions({
@@ -159,6 +149,38 @@ async function createParts(settings: Settings, logger: Logger, { client, isDryRu
     servers,
     sessions,
   };
+}
+
+interface CallParts {
+  readonly artifacts: Artifacts;
+  readonly calls: CallPipeline;
+  readonly engine: Engine;
+  readonly packages: PackageInstaller;
+  readonly savedTools: SavedTools;
+  readonly servers: ServersToCall;
+  readonly settings: Settings;
+  readonly logger: Logger;
+}
+
+/** What code may ask of the host, and how programs run: what they ask is answered as for the code that starts them. */
+function answerCalls({ artifacts, calls, engine, logger, packages, savedTools, servers, settings }: CallParts) {
+  const run = programRunner(engine, settings, logger);
+  const directory = servers.known;
+  const handleCall: HandleCall = createHostCalls({
+    pool: servers.pool,
+    directory,
+    logger,
+    autoload: settings.autoload,
+    calls,
+    methods: [
+      ...savedToolMethods(savedTools),
+      ...artifactMethods(artifacts),
+      ...packages.methods,
+      ...programMethods({ run, directory, handleCall: async (...call) => handleCall(...call) }),
+    ],
+    extraTools: () => savedTools.extraTools(),
+  });
+  return { handleCall, run };
 }
 
 type RunOptions = Parameters<typeof runProgram>[1];

@@ -7,7 +7,10 @@ export function isTypeScript(name: string): boolean {
 
 /** The same file with JavaScript in it, line by line. Rejects with the error and its line if it is not TypeScript. */
 export async function toJavaScript({ name, content }: ProgramFile): Promise<ProgramFile> {
-  const { transform } = await import('sucrase');
+  // The whole module: in the bundle, a CommonJS module has no named exports.
+  const {
+    default: { transform },
+  } = await import('sucrase');
   try {
     const { code } = transform(Buffer.from(content).toString('utf8'), {
       transforms: ['typescript'],

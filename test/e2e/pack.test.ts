@@ -16,8 +16,14 @@ import { coverEngines } from '../support/covered-engines.ts';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const NAME = 'mcp-server-code-execution-mode';
 const EMBEDDED_FILES = [
-  ...['child.mjs', 'manifest.json', 'memory.snapshot', 'python.wasm', 'stdlib.pack'],
-  ...['javascript-guest.js', 'javascript.mjs', 'quickjs.wasm'],
+  'child.mjs',
+  'javascript-guest.js',
+  'javascript.mjs',
+  'manifest.json',
+  'memory.snapshot',
+  'python.wasm',
+  'quickjs.wasm',
+  'stdlib.pack',
 ];
 const run = promisify(execFile);
 const engines = await coverEngines();
