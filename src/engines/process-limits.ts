@@ -38,7 +38,7 @@ export function resourceLimits(
 /** What V8 reserves for code counts as data, although most of it is never used: 512 MiB and more in Node 24 (measured). */
 const RESERVED_BYTES = 1024 * 1024 * 1024;
 
-/** RLIMIT_DATA of each process of a program, which is all that limits its memory where there is no cgroup. */
+/** RLIMIT_DATA of each process of a program, which is all that limits its memory if there is no cgroup. */
 export function dataLimit({ memoryBytes }: Pick<SandboxLimits, 'memoryBytes'>): number {
   return memoryBytes + RESERVED_BYTES;
 }

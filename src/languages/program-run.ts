@@ -18,7 +18,7 @@ export interface ProgramEnd {
 }
 
 /** A program that is ready to run in a sandbox. */
-export interface Program {
+export interface RunnableProgram {
   /** What PID 1 of the sandbox runs. */
   readonly command: readonly string[];
   /** Runs it to its end, and calls `onStarted` when it begins. Never rejects. */

@@ -13,7 +13,7 @@ import { checkFiles } from './file-names.ts';
 import type { Language, Languages } from './languages-file.ts';
 import { MAX_ARGUMENT_BYTES, MAX_ARGUMENTS, MAX_PROGRAMS_AT_ONCE } from './limits.ts';
 import { findOnMachine } from './machine-programs.ts';
-import type { Program, ProgramEnd } from './program-run.ts';
+import type { ProgramEnd, RunnableProgram } from './program-run.ts';
 import { type CallFromProgram, runnerProgram } from './runner-program.ts';
 import { nodeArguments } from './runner-sources.ts';
 import { shellProgram } from './shell-program.ts';
@@ -213,7 +213,7 @@ function timeoutOf({ language, request }: Job, { defaultTimeoutMs, maxTimeoutMs 
 async function prepareProgram(
   job: Job,
   options: RunOptions,
-): Promise<{ readonly program: Program; readonly sandbox: ProgramSandbox }> {
+): Promise<{ readonly program: RunnableProgram; readonly sandbox: ProgramSandbox }> {
   const { language } = job;
   const source = options.engine.programs;
   if (source === undefined || (source === 'javascript' && language.runner !== 'node')) {
@@ -234,7 +234,7 @@ async function prepareProgram(
   };
 }
 
-async function programOf(job: Job, options: RunOptions, machineProgram: string | undefined): Promise<Program> {
+async function programOf(job: Job, options: RunOptions, machineProgram: string | undefined): Promise<RunnableProgram> {
   const { entry, files, language, request } = job;
   const { args, stdin, wantsFiles } = request;
   if (language.runner === 'shell') {

@@ -21,7 +21,7 @@ import {
   MAX_RUNNER_LINE_BYTES,
   MAX_RUNNER_LINES,
 } from './limits.ts';
-import type { Program, ProgramEnd } from './program-run.ts';
+import type { ProgramEnd, RunnableProgram } from './program-run.ts';
 
 /** A call that a program makes; names as the program has written them. */
 export interface CallOfProgram {
@@ -69,7 +69,7 @@ export interface RunnerJob {
   readonly servers: readonly { readonly name: string; readonly alias: string }[];
 }
 
-export function runnerProgram(job: RunnerJob): Program {
+export function runnerProgram(job: RunnerJob): RunnableProgram {
   return { command: job.command, run: (sandbox, onStarted) => new RunnerRun(sandbox, job, onStarted).run() };
 }
 

@@ -9,7 +9,7 @@ import type { Sandbox } from '../engines/engine.ts';
 import { KeptOutput } from './kept-output.ts';
 import type { Language } from './languages-file.ts';
 import { MAX_OUTPUT_FILES_BYTES } from './limits.ts';
-import type { Program, ProgramEnd } from './program-run.ts';
+import type { ProgramEnd, RunnableProgram } from './program-run.ts';
 import { readTar, writeTar } from './tar.ts';
 
 /**
@@ -52,7 +52,7 @@ export interface ShellJob {
   readonly wantsFiles: boolean;
 }
 
-export function shellProgram({ language, command, files, stdin, wantsFiles }: ShellJob): Program {
+export function shellProgram({ language, command, files, stdin, wantsFiles }: ShellJob): RunnableProgram {
   const marker = `bridge-${randomBytes(16).toString('hex')}`;
   const archive = writeTar([
     ...files.map(({ name, content }) => ({ name: `workspace/${name}`, content })),

@@ -203,6 +203,12 @@ function largeAnswers(amount: Amount): Flood[] {
     ],
     ['tool_specs', 'of 200 tools', `{${server}, "tools": [f"tool_{n}" for n in range(200)]}`, amount(10, 200)],
     ['stubs', 'of 1,000 tools', `{${server}}`, amount(10, 200)],
+    [
+      'run_program',
+      'in a language that does not exist, with files of 5 MiB',
+      '{"language": "none", "code": "x", "files": [{"name": "a", "content": "A" * (5 * MIB)}]}',
+      amount(10, 100),
+    ],
     ['save_tool', 'of 64 KiB', '{"name": "f", "source": "def f():\\n    " + "#" * 65_000}', many],
     [
       'save_artifact',

@@ -19,7 +19,7 @@ describe('the value of a call', () => {
   });
 });
 
-it('finds the tool that is meant by its name, alias, or another spelling', () => {
+it('finds a tool by its name, alias, or another spelling', () => {
   const tools = ['create_issue', 'list-repos', 'get.me', 'a_b', 'ab'].map((name) => ({
     name,
     alias: name.replaceAll(/\W/g, '_'),
