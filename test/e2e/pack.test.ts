@@ -15,10 +15,9 @@ import { coverEngines } from '../support/covered-engines.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const NAME = 'mcp-server-code-execution-mode';
-const EMBEDDED_FILES = [
-  ...['child.mjs', 'manifest.json', 'memory.snapshot', 'python.wasm', 'stdlib.pack'],
-  ...['javascript-guest.js', 'javascript.mjs', 'quickjs.wasm'],
-];
+const PYTHON_FILES = ['child.mjs', 'manifest.json', 'memory.snapshot', 'python.wasm', 'stdlib.pack'];
+const JAVASCRIPT_FILES = ['javascript-guest.js', 'javascript.mjs', 'quickjs.wasm'];
+const EMBEDDED_FILES = [...PYTHON_FILES, ...JAVASCRIPT_FILES];
 const run = promisify(execFile);
 const engines = await coverEngines();
 
