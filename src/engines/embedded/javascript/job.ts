@@ -11,7 +11,7 @@ export interface ProgramJob {
   readonly servers: readonly { readonly name: string; readonly alias: string }[];
 }
 
-/** Fills in what the line leaves out. Throws if it is not a job. */
+/** Members that the line omits get their defaults. Throws if it is not a job. */
 export function parseJob(line: string): ProgramJob {
   const job = JSON.parse(line) as Partial<ProgramJob> & { type?: string };
   if (job.type !== 'job' || typeof job.entry !== 'string' || !Array.isArray(job.files)) {

@@ -133,7 +133,7 @@ function whyAbsent(name: string): string {
     : `The package ${name} is not available: a program has its own files and modules of Node, but no packages. Put the code into a file beside the program.`;
 }
 
-/** QuickJS does not fill `import.meta`. On the first line, so that no line number changes. */
+/** QuickJS does not fill `import.meta`. On the first line, because line numbers must not change. */
 function withMeta(source: string, url: string, path: string): string {
   if (!source.includes('import.meta')) {
     return source;

@@ -160,11 +160,10 @@ describe('a program', () => {
     ["fs.rmdirSync('..')", "ENOTEMPTY: directory not empty, rmdir '..'"],
     ["fs.readdirSync('main.mjs')", "ENOTDIR: not a directory, scandir 'main.mjs'"],
     ["fs.writeFileSync('big', 'x'.repeat(1100000))", "ENOSPC: no space left on device, write '/workspace/big'"],
-    ["for (let i = 0; i < 30000; i += 1) fs.writeFileSync('f' + i, '')", /^ENOSPC: no space left on device/],
   ])('gets an error from %s', async (statement, message) => {
     const code = `import fs from 'node:fs'; try { ${statement}; } catch (error) { console.log(error.message); }`;
     const said = (await stdoutOf(code)).trimEnd();
-    expect(said).toEqual(typeof message === 'string' ? message : expect.stringMatching(message));
+    expect(said).toBe(message);
   });
 
   it.each([
