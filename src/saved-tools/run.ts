@@ -25,7 +25,7 @@ export type ToolsRunOptions = Pick<CommandContext, 'settings' | 'logger'> &
 interface Work extends ToolsRunOptions {
   readonly store: FunctionStore;
   readonly toolbox: Toolbox;
-  /** Prints the result, as JSON if that is wanted. */
+  /** Prints the result, as JSON with `--json`. */
   readonly print: (json: unknown, text: string) => void;
   /** Prints what a person reads before the result. */
   readonly say: (text: string) => void;

@@ -61,6 +61,7 @@ it('has these call methods', () => {
     'tool_specs',
     'stubs',
     'save_tool',
+    'load_tool',
     'save_artifact',
     'load_artifact',
     'list_artifacts',
