@@ -11,7 +11,7 @@ import { makeVisible } from '../catalog/visible.ts';
 import type { CommandContext, CommandHost } from '../terminal/command.ts';
 import { colorChange } from '../terminal/file-change.ts';
 import { renderTable } from '../terminal/text-table.ts';
-import type { ToolsCommand } from './command.ts';
+import type { ToolsCommand } from './command-line.ts';
 import { runEditor } from './editor.ts';
 import { checkName, checkSource, type SavedTool } from './function-source.ts';
 import { type FunctionFacts, FunctionStore, type StoredFunction } from './function-store.ts';
