@@ -31,7 +31,7 @@ class FunctionSource:
     """A function to save: its name, its source, and the global names that later sessions will lack."""
 
     def __init__(self, function: FunctionType, source: str, missing: list[str]) -> None:
-        from bridge_kernel.user_tools import packages_of
+        from bridge_kernel.needed_packages import packages_of
 
         self.name = function.__name__
         self.function = function

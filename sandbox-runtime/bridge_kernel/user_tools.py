@@ -43,7 +43,7 @@ class UserTools(ModuleType):
         except MCPError as error:
             text = f"{error.message} {error.hint or ''}".strip()
             # Python replaces the text of an AttributeError in `from user_tools import name`.
-            if _is_import(sys._getframe(1)):  # noqa: SLF001
+            if _is_import(sys._getframe(1)):  # pyright: ignore[reportPrivateUsage] # noqa: SLF001
                 raise ImportError(text, name=self.__name__) from None
             raise AttributeError(text, name=name, obj=self) from None
         function = define(name, str(answer.get("source")), self._namespace)
@@ -68,22 +68,3 @@ def _is_import(frame: object) -> bool:
         and frame.f_lasti >= 0
         and frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"]
     )
-
-
-def packages_of(source: str) -> list[str]:
-    """The packages that the import lines of a function need, as `name==version`; not those of the standard library."""
-    import ast
-    from importlib import metadata
-
-    modules: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            modules.update(alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            modules.add(node.module.partition(".")[0])
-    modules -= {*sys.stdlib_module_names, "mcp", "user_tools"}
-    if not modules:
-        return []
-    owners = metadata.packages_distributions()
-    names = {owner for module in modules for owner in owners.get(module, [])}
-    return sorted(f"{name}=={metadata.version(name)}" for name in names)

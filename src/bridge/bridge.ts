@@ -26,7 +26,7 @@ import {
   readBuilderProgram,
   readPackageIndex,
 } from '../packages/index.ts';
-import { openRun, Recording, type Replay, type ResumableRun, Resume } from '../recordings/index.ts';
+import { openRun, Recording, type Replay, type ResumableRun, RunAnswers } from '../recordings/index.ts';
 import { createSavedTools, type SavedTools, type SavedToolsOptions, savedToolMethods } from '../saved-tools/index.ts';
 import { createSecretMask } from '../secrets/index.ts';
 import { AUTOLOAD_SUMMARY, CAPABILITY_SUMMARY, PACKAGES_SUMMARY } from '../server/capabilities.ts';
@@ -239,7 +239,7 @@ function openRecords(instanceId: string, settings: Settings, { servers, replay, 
     (settings.record === undefined && run === undefined) || replay !== undefined
       ? undefined
       : new Recording({ folder: settings.record ?? '', instanceId, mask, servers: describeAll, logger, run });
-  const resume = run && new Resume(run, mask);
+  const resume = run && new RunAnswers(run, mask);
   return {
     resume,
     mask,

@@ -15,7 +15,7 @@ import { type DryRun, markDryRun } from '../dry-run/index.ts';
 import { createPinGate, createToolPinStore, createToolPins } from '../pins/index.ts';
 import { type CurrentPolicies, createCurrentPolicies, createPolicyGate, createVisibleTools } from '../policy/index.ts';
 import type { ServerReference } from '../protocol/frames.ts';
-import type { Recording, Resume } from '../recordings/index.ts';
+import type { Recording, RunAnswers } from '../recordings/index.ts';
 import { createKnownSecrets } from '../secrets/index.ts';
 import { createServerDiscovery, type DiscoveredServers, type ServerDefinition } from '../servers/discover.ts';
 import { discoveryOptionsOf } from '../settings/discovery-options.ts';
@@ -92,7 +92,7 @@ export interface GateParts {
   readonly trail?: AuditTrail | undefined;
   readonly recording?: Recording | undefined;
   /** Answers calls that an interrupted run has made. */
-  readonly resume?: Resume | undefined;
+  readonly resume?: RunAnswers | undefined;
 }
 
 /** The gates around each call, whoever makes it: the records, the pins, the policies with the person's answer, the pins again. */

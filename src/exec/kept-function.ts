@@ -1,5 +1,6 @@
 /** `exec --tool`: the arguments of a kept function, and the cell that calls it. */
 
+import { COMMAND } from '../base/package.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import { checkArguments } from '../terminal/argument-check.ts';
 import { readJsonArguments, readPairs, typeArguments } from '../terminal/call-arguments.ts';
@@ -20,7 +21,7 @@ export async function readArguments(
   const pairs = await readPairs(words);
   const typed = [...(json === undefined ? [] : readJsonArguments(json)), ...typeArguments(pairs, inputSchema)];
   const tool = { name, alias: name, description, inputSchema };
-  return checkArguments(tool, typed, { label: name, allOfIt: 'tools show', data: { tool: name } });
+  return checkArguments(tool, typed, { label: name, allOfIt: `${COMMAND} tools show ${name}`, data: { tool: name } });
 }
 
 /** The cell. Its imports let the session install what the function needs, as for any cell. */

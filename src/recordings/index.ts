@@ -2,4 +2,4 @@
 export { recordCommand } from './command.ts';
 export { Recording } from './recording.ts';
 export { endedAsRecorded, type Replay, readRecording } from './replay.ts';
-export { openRun, type ResumableRun, Resume } from './resume.ts';
+export { openRun, type ResumableRun, RunAnswers } from './resume.ts';

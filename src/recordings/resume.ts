@@ -83,7 +83,7 @@ function cannotResume(path: string, reason: string): BridgeError {
 }
 
 /** Answers the calls of a run from what was recorded of it. */
-export class Resume {
+export class RunAnswers {
   readonly #run: ResumableRun;
   readonly #mask: <Value>(value: Value) => Value;
   /** By server, tool and arguments. */

@@ -11,7 +11,7 @@ import { makeVisible } from '../catalog/visible.ts';
 import type { CommandContext, CommandHost } from '../terminal/command.ts';
 import { colorChange } from '../terminal/file-change.ts';
 import { renderTable } from '../terminal/text-table.ts';
-import type { ToolsCommand } from './command.ts';
+import type { ToolsCommand } from './command-line.ts';
 import { runEditor } from './editor.ts';
 import { checkName, checkSource, type SavedTool } from './function-source.ts';
 import { type FunctionFacts, FunctionStore, type StoredFunction } from './function-store.ts';
@@ -25,7 +25,7 @@ export type ToolsRunOptions = Pick<CommandContext, 'settings' | 'logger'> &
 interface Work extends ToolsRunOptions {
   readonly store: FunctionStore;
   readonly toolbox: Toolbox;
-  /** Prints the result, as JSON if that is wanted. */
+  /** Prints the result, as JSON with `--json`. */
   readonly print: (json: unknown, text: string) => void;
   /** Prints what a person reads before the result. */
   readonly say: (text: string) => void;

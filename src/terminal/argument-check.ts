@@ -19,7 +19,7 @@ export async function checkToolArguments(
 ): Promise<Record<string, unknown>> {
   return checkArguments(tool, given, {
     label: `${server.name}.${tool.name}`,
-    allOfIt: `servers tools ${quoteShellWord(server.name)} --json`,
+    allOfIt: `${COMMAND} servers tools ${quoteShellWord(server.name)} --json`,
     data: { server: server.name, tool: tool.name },
   });
 }
@@ -41,7 +41,7 @@ export async function checkArguments(
   const spec = toolSpec(tool);
   const refuse = (place: string, text: string): BridgeError =>
     new BridgeError('TOOL_ARGUMENT_INVALID', `${label}: ${place} ${text}`, {
-      hint: signatureHint(spec, `\`${COMMAND} ${allOfIt}\``),
+      hint: signatureHint(spec, `\`${allOfIt}\``),
       data: { ...data, argument: place },
     });
   const check = await createSchemaCheck(spec.input_schema);

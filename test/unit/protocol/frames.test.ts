@@ -62,6 +62,7 @@ it('has these call methods', () => {
     'stubs',
     'run_program',
     'save_tool',
+    'load_tool',
     'save_artifact',
     'load_artifact',
     'list_artifacts',

@@ -7,7 +7,7 @@ import { type CellStatus, NO_OUTPUT } from '../../../src/base/cell.ts';
 import { BridgeError } from '../../../src/base/errors.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import { type CallOutcome, failed, succeeded, type ToolCall } from '../../../src/calls/contract.ts';
-import { openRun, Recording, Resume } from '../../../src/recordings/index.ts';
+import { openRun, Recording, RunAnswers } from '../../../src/recordings/index.ts';
 import { createSecretMask } from '../../../src/secrets/index.ts';
 
 const SECRET = 'sk-canary-0123456789';
@@ -43,7 +43,7 @@ async function run(
   } = {},
 ) {
   const opened = await openRun(file);
-  const resume = new Resume(opened, mask);
+  const resume = new RunAnswers(opened, mask);
   const recording = new Recording({
     folder: '',
     instanceId: '0',
