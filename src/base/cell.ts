@@ -74,7 +74,7 @@ export interface CellRequest {
   readonly untilRoom?: (() => Promise<void>) | undefined;
   /** The person to ask while the cell runs; undefined if the client cannot ask anyone. */
   readonly person?: Person | undefined;
-  /** Whether the session begins anew: what it had, saved or not, is dropped before the cell runs. */
+  /** Whether the session begins without state: what it had, saved or not, is dropped before the cell runs. */
   readonly isFresh?: boolean | undefined;
 }
 

@@ -56,7 +56,7 @@ export function readTexts(given: Arguments, name: string): readonly string[] {
 }
 
 /** Runs a check of `run_python`; what it refuses is a protocol error here. */
-export function checked<Value>(check: () => Value): Value {
+export function checkedArgument<Value>(check: () => Value): Value {
   try {
     return check();
   } catch (error) {

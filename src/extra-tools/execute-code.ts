@@ -9,7 +9,7 @@ import type { RenderedAnswer } from '../render/render.ts';
 import { checkTimeout } from '../server/arguments.ts';
 import { type FrontCall, type FrontTool, invalidCall, type ToolDefinition } from '../server/front-tool.ts';
 import type { LazyBridge, RequestContext } from '../server/lazy-bridge.ts';
-import { checked, readArguments, readText, refuse } from './arguments.ts';
+import { checkedArgument, readArguments, readText, refuse } from './arguments.ts';
 import { renderNotRun, renderProgram } from './program-answer.ts';
 import { readProgram } from './program-arguments.ts';
 
@@ -53,7 +53,7 @@ export function createExecuteCode(options: ExecuteCodeOptions, forms: Forms): Fr
       const named = await readArguments(given, allowed);
       const { timeout } = named;
       const seconds =
-        timeout === undefined ? undefined : checked(() => checkTimeout(timeout, options.maxTimeoutSeconds));
+        timeout === undefined ? undefined : checkedArgument(() => checkTimeout(timeout, options.maxTimeoutSeconds));
       const code = readText(named, 'code');
       const other = PROGRAM_ARGUMENTS.find((name) => named[name] !== undefined);
       if (code !== undefined && other !== undefined) {

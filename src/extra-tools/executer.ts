@@ -73,7 +73,7 @@ export function createExecuter({ bridge, maxOutputChars, maxTimeoutSeconds }: Ex
 
 const START: ToolDefinition = {
   name: 'start_code_executer',
-  description: 'Start Python anew, with these packages installed.',
+  description: 'Start a new Python with these packages installed.',
   inputSchema: {
     type: 'object',
     properties: { dependencies: { type: 'array', items: { type: 'string' } } },

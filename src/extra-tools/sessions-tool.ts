@@ -6,7 +6,7 @@ import { checkSession, shownArgument } from '../server/arguments.ts';
 import type { FrontTool } from '../server/front-tool.ts';
 import type { LazyBridge } from '../server/lazy-bridge.ts';
 import type { SessionFacts } from '../session/session.ts';
-import { checked, readArguments, readText, refuse } from './arguments.ts';
+import { checkedArgument, readArguments, readText, refuse } from './arguments.ts';
 
 const ACTIONS = ['list', 'reset'] as const;
 
@@ -42,7 +42,7 @@ export function createSessionsTool({ bridge }: { readonly bridge: LazyBridge }):
       if (session === undefined) {
         throw refuse('`session` is missing; it is the name of the session to reset.', 'List the sessions first.');
       }
-      const name = checked(() => checkSession(session));
+      const name = checkedArgument(() => checkSession(session));
       return { kind: 'own', answer: () => orFailure(() => reset(bridge, name)) };
     },
   };
@@ -66,7 +66,10 @@ async function list(bridge: LazyBridge): Promise<RenderedAnswer> {
 async function reset(bridge: LazyBridge, name: string): Promise<RenderedAnswer> {
   const isReset = (await (await bridge.made())?.resetSession(name)) ?? false;
   if (isReset) {
-    return answerOf(`The session '${name}' was reset. Its next cell begins anew.`, { session: name, status: 'reset' });
+    return answerOf(`The session '${name}' was reset. Its next cell begins without state.`, {
+      session: name,
+      status: 'reset',
+    });
   }
   const names = (await liveSessions(bridge)).map((session) => `'${session.name}'`).join(', ');
   const text = `There is no session '${name}'. ${names === '' ? 'No session is live.' : `Live: ${names}.`}`;

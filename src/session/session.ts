@@ -170,7 +170,7 @@ export class Session {
     };
   }
 
-  /** Drops its variables and files, saved ones too, and ends a cell that runs. The next cell begins anew. */
+  /** Drops its variables and files, saved ones too, and ends a cell that runs. The next cell begins without state. */
   async reset(): Promise<void> {
     await this.#starting?.catch(() => undefined);
     // Only then does it know what an earlier bridge has saved of it.

@@ -229,7 +229,7 @@ describe('the executer', () => {
   };
   const text = (head: string) => ({ head, droppedBytes: 0, droppedLines: 0, tail: '' });
 
-  it('maps to cells of one session, which begins anew with each start and after each stop', async () => {
+  it('maps to cells of one session, which begins without state at each start and after each stop', async () => {
     const { answer, bridge, call, resets } = await open(['executer']);
     const cellOf = async (name: string, given: unknown) => {
       const front = await call(name, given);
@@ -351,7 +351,7 @@ describe('sessions', () => {
     const { answer, bridge, resets } = await open(['sessions'], { listSessions: async () => LIVE });
     await bridge.get();
     expect(await answer('sessions', { action: 'reset', session: 'work' })).toEqual({
-      content: [{ type: 'text', text: "The session 'work' was reset. Its next cell begins anew." }],
+      content: [{ type: 'text', text: "The session 'work' was reset. Its next cell begins without state." }],
       structuredContent: { session: 'work', status: 'reset' },
       isError: false,
     });

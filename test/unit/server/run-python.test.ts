@@ -69,7 +69,7 @@ test('refused arguments never reach the bridge', async () => {
   expect(options.logged).toEqual([]);
 });
 
-test('a session begins anew if the call says so', async () => {
+test('a session begins without state if the call says so', async () => {
   const requests: CellRequest[] = [];
   const options = front(async (request) => {
     requests.push(request);
