@@ -78,6 +78,8 @@ class JobRun implements RunningJob {
     }
     const begin = vm.evalCode(`(function (host) { ${guestSource}\nreturn guest.start(host); })`, 'guest.js');
     this.#guest = vm.callFunction(begin, vm.undefined, functions);
+    // From here on, the host counts the time of the program.
+    this.#line({ type: 'started' });
     this.#turn(() => this.#begin(job));
   }
 
