@@ -13,7 +13,7 @@ import { closeInTime, watchProcess } from '../terminal/lifecycle.ts';
 import { startProgress } from '../terminal/progress-line.ts';
 import { createTerminalPerson, type Terminal } from '../terminal/terminal-person.ts';
 import type { ExecCommand } from './command-line.ts';
-import { cellFor, readArguments } from './kept-function.ts';
+import { argumentsOfFunction, cellFor } from './kept-function.ts';
 import { hintsForShell } from './shell-hints.ts';
 
 const CELL_FAILED = 1;
@@ -85,7 +85,7 @@ async function cellsOf(
   const { servers, session, source, timeoutSeconds, tool } = command;
   if (tool !== undefined) {
     const kept = await options.findFunction(tool.name);
-    const given = await readArguments(tool.words, tool.jsonArguments, kept);
+    const given = await argumentsOfFunction(tool.words, tool.jsonArguments, kept);
     const code = cellFor(kept, given, command.isJson);
     const all = [...new Set([...servers, ...(await configured(kept.servers, bridge))])];
     return [{ given: { code, servers: all, session, timeout: timeoutSeconds } }];

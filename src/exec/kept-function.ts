@@ -13,7 +13,7 @@ const JSON_TEXT = 'type("JSON", (str,), {"__repr__": str.__str__})(__import__("j
  * The arguments as typed, checked against the signature. Rejects with `USAGE_INVALID` for what is no argument, and with
  * `TOOL_ARGUMENT_INVALID` for arguments that are missing, unknown or of another type.
  */
-export async function readArguments(
+export async function argumentsOfFunction(
   words: readonly string[],
   json: string | undefined,
   { inputSchema, name, summary: description }: KeptFunction,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { cellFor, readArguments } from '../../../src/exec/kept-function.ts';
+import { argumentsOfFunction, cellFor } from '../../../src/exec/kept-function.ts';
 import { readFunctionHead } from '../../../src/saved-tools/python-signature.ts';
 import type { KeptFunction } from '../../../src/terminal/command.ts';
 
@@ -16,14 +16,14 @@ const typed = kept('def f(n: int, words: list[str], ok: bool = False, text: str 
 describe('arguments', () => {
   test('have the types of the annotations', async () => {
     const words = ['n=3', 'words=a', 'words=b', 'ok=true', 'text=12', 'any={"a": 1}'];
-    expect(await readArguments(words, undefined, typed)).toEqual({
+    expect(await argumentsOfFunction(words, undefined, typed)).toEqual({
       n: 3,
       words: ['a', 'b'],
       ok: true,
       text: '12',
       any: { a: 1 },
     });
-    expect(await readArguments([], '{"n": 1, "words": []}', typed)).toEqual({ n: 1, words: [] });
+    expect(await argumentsOfFunction([], '{"n": 1, "words": []}', typed)).toEqual({ n: 1, words: [] });
   });
 
   test.each([
@@ -32,7 +32,7 @@ describe('arguments', () => {
     [['n=1.5', 'words=[]'], 'f: n must be int, not 1.5'],
     [['n=1', 'words=[]', 'x=1'], 'f: x is not a parameter'],
   ])('%j are refused with the signature', async (words, message) => {
-    await expect(readArguments(words, undefined, typed)).rejects.toMatchObject({
+    await expect(argumentsOfFunction(words, undefined, typed)).rejects.toMatchObject({
       code: 'TOOL_ARGUMENT_INVALID',
       message: expect.stringContaining(message),
       hint: expect.stringMatching(/^The signature is f\(n: int, words: list\[str\], ok: bool = False/),
