@@ -93,9 +93,9 @@ async function runProgram(
   }
 }
 
-/** An unknown language or snippet. */
+/** An unknown language or snippet, or files that a program cannot have. */
 function isRefusedArgument({ code }: BridgeError): boolean {
-  return code === 'ARGUMENT_INVALID' || code === 'USAGE_INVALID';
+  return code === 'ARGUMENT_INVALID' || code === 'USAGE_INVALID' || code === 'CALL_REFUSED';
 }
 
 function describe(maxTimeoutSeconds: number, { runsPrograms, continueSession }: Forms): ToolDefinition {

@@ -9,8 +9,6 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { ERAS, startAskingBridge } from '../support/asking-bridge.ts';
-import { fixtureServer } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
 import { connectTools, SDKS, type ToolClient } from '../support/front-clients.ts';
 
@@ -120,28 +118,10 @@ describe.each(engines)('execute_code on $label', (engine) => {
     });
   });
 
-  it.each(ERAS)('lets the program call servers, and the person decide: %s', async (era) => {
-    const asked: string[] = [];
-    const bridge = await startAskingBridge({
-      engine,
-      era,
-      servers: { echo: fixtureServer('echo.mjs') },
-      policy: { rules: [{ effect: 'ask', server: 'echo', tool: 'echo' }] },
-      env: { MCP_BRIDGE_TOOLS: 'execute_code,executer' },
-      person({ message }) {
-        asked.push(message);
-        return { action: 'accept', content: { answer: 'Allow once' } };
-      },
-    });
-    open.push(bridge);
-    const entrypoint_code = 'console.log(JSON.stringify(await mcp.echo.echo({ text: "hi" })));';
-    // The argument `code` of the helper is that of the executer, so it is left out.
-    const answer = await bridge.run(
-      undefined as never,
-      { language: 'javascript', entrypoint_code },
-      { tool: 'execute_code' },
-    );
-    expect(answer).toContain('hi');
-    expect(asked).toHaveLength(1);
+  it('lets no program call servers', async () => {
+    const client = await connect();
+    const code = 'await mcp.echo.echo({ text: "hi" }).catch((error) => console.log(error.code, error.message));';
+    const { text } = await client.call('execute_code', javascript(code));
+    expect(text).toContain('SERVER_NOT_AVAILABLE');
   });
 });

@@ -68,6 +68,9 @@ describe('the package', () => {
         'package.json',
         'sandbox-runtime/Containerfile',
         'sandbox-runtime/package_builder/builder.py',
+        'sandbox-runtime/program-seccomp.json',
+        'sandbox-runtime/program_runner/preload.mjs',
+        'sandbox-runtime/program_runner/runner.mjs',
         ...kernel.filter((file) => file.endsWith('.py')).map((file) => `sandbox-runtime/bridge_kernel/${file}`),
       ].toSorted(),
     );
