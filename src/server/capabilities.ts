@@ -32,7 +32,7 @@ for issue in issues:
 
 **Keep what is useful.** \`runtime.save_tool(func)\` stores a self-contained function; later sessions have it by name. \`runtime.save_artifact("report.csv", data)\` keeps a file for the user and later sessions; \`display(value)\` shows images, figures and documents.
 
-**Bounds.** No network: only tools reach the outside. Write only in /workspace and /tmp, which are not executable. The standard library, the packages of the image and a shell (\`!ls\`) are there; \`await runtime.run("javascript", code)\` runs other languages. Long output is cut in the middle: aggregate in code, print little.
+**Bounds.** No network: only tools reach the outside. Write only in /workspace and /tmp, which are not executable. The standard library, the image's packages, a shell (\`!ls\`) and \`await runtime.run("go", code)\` are there. Long output is cut in the middle: print little.
 `;
 
 /** Appended to the manual unless `MCP_BRIDGE_PACKAGES` is off. */
