@@ -28,7 +28,7 @@ for issue in issues:
 - Also \`list_resources()\`, \`read_resource(uri)\`, \`list_prompts()\`, \`get_prompt(name, **args)\` of a server, and \`tool.with_options(timeout=…, on_progress=…)(…)\`.
 - Results are plain Python values: dicts (\`issue.title\` and \`issue["title"]\`), lists, str. \`await runtime.call_tool(server, tool, arguments)\` calls by name.
 - \`await asyncio.gather(...)\` runs calls in parallel.
-- A tool that reports failure raises \`ToolError\`; any other failed call raises \`MCPError\`, its base class. Catch it, read the message, go on.
+- A tool that reports failure raises \`ToolError\`; any other failed call raises \`MCPError\`, its base class. Catch it and go on.
 
 **Keep what is useful.** \`runtime.save_tool(func)\` stores a self-contained function; later sessions have it by name. \`runtime.save_artifact("report.csv", data)\` keeps a file for the user and later sessions; \`display(value)\` shows images, figures and documents.
 
