@@ -2,4 +2,5 @@
 export { createCallRecord } from './call-record.ts';
 export { auditCommand } from './command.ts';
 export { createAuditGate, createUnmadeNote } from './gate.ts';
+export { recordProgram } from './program-record.ts';
 export { type AuditTrail, openAuditTrail, withAuditNotices } from './trail.ts';

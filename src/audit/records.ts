@@ -143,6 +143,31 @@ export const ToolSavedSchema = z
   })
   .describe('Code has saved a function for later sessions.');
 
+export const ProgramSchema = z
+  .strictObject({
+    type: z.literal('program'),
+    ...common,
+    cell: cellKey
+      .optional()
+      .describe('Id of the cell that ran it; left out if a client did, with the tool `execute_code`.'),
+    language: z.string().optional().describe('Its language; left out if it was refused before that was known.'),
+    snippet: z.string().optional().describe('Name of the stored snippet, if it is one.'),
+    code_sha256: code.code_sha256.optional(),
+    code_bytes: code.code_bytes.optional(),
+    code: code.code.optional(),
+    status: z
+      .enum(['started', 'success', 'error', 'timeout', 'refused'])
+      .describe(
+        'How it ended; `refused` if it did not run. With `MCP_BRIDGE_AUDIT=required`, `started` before a program of a client runs.',
+      ),
+    error_code: errorCode.optional().describe('Why it did not run.'),
+    exit_code: z.int().optional().describe('Its exit code, unless it was ended.'),
+    duration_ms: z.number().nonnegative().describe('Time until the end, including the start of the sandbox.'),
+    stdout_bytes: count.optional().describe('Bytes that it wrote to stdout, as far as they were kept.'),
+    stderr_bytes: count.optional().describe('Bytes that it wrote to stderr, as far as they were kept.'),
+  })
+  .describe('A program in another language has ended, or was refused. `at` is when it was asked for.');
+
 export const PackagesInstalledSchema = z
   .strictObject({
     type: z.literal('packages_installed'),
@@ -203,6 +228,7 @@ export const AuditRecordSchema = z.discriminatedUnion('type', [
   CellRefusedSchema,
   CallSchema,
   ToolSavedSchema,
+  ProgramSchema,
   PackagesInstalledSchema,
   PackagesRefusedSchema,
   CallsRefusedSchema,

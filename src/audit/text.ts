@@ -47,6 +47,11 @@ export function renderRecord(record: AuditRecord): string {
       const how = `${record.replaced === undefined ? '' : ', replacing another'}${record.asked ? ', allowed by the user' : ''}`;
       return `${at}  ${record.cell}  saved the function ${record.name}: ${counted(record.bytes, 'byte')}, SHA-256 ${record.sha256}${how}`;
     }
+    case 'program': {
+      const what = record.snippet === undefined ? (record.language ?? 'program') : `snippet ${record.snippet}`;
+      const why = record.error_code ?? (record.exit_code ? `exit code ${record.exit_code}` : '');
+      return `${at}  ${record.cell ?? 'execute_code'}  ran ${what}: ${record.status}${why && ` ${why}`}  ${milliseconds(record.duration_ms)}`;
+    }
     case 'packages_installed': {
       const names = record.packages.map((one) => one.split(' ', 1)[0]).join(', ') || 'no packages';
       return `${at}  ${record.cell}  installed ${names}: ${record.fetched_bytes} bytes fetched, allowed by ${record.allowed_by}`;

@@ -45,6 +45,25 @@ export interface EndedCall extends RecordedCell {
   readonly durationMs: number;
 }
 
+/** A program that has ended, or did not run. */
+export interface EndedProgram {
+  /** These are undefined if it was refused before they were known. */
+  readonly language?: string | undefined;
+  readonly code?: string | undefined;
+  readonly snippet?: string | undefined;
+  readonly status: RecordOf<'program'>['status'];
+  readonly errorCode?: ErrorCode | undefined;
+  readonly exitCode?: number | undefined;
+  readonly stdoutBytes?: number | undefined;
+  readonly stderrBytes?: number | undefined;
+  /** Milliseconds since 1970. */
+  readonly startedAt: number;
+  readonly durationMs: number;
+}
+
+/** What programs of clients belong to, where others name their session. No session can have this name. */
+export const PROGRAMS = '(programs)';
+
 /** An installation of packages, as `packages/` reports it. */
 interface InstalledPackages {
   readonly allowedBy: RecordOf<'packages_installed'>['allowed_by'];
@@ -167,6 +186,60 @@ export class AuditTrail implements SessionRecorder {
   ): void {
     const head = this.#head(Date.now());
     this.#writer.add(() => ({ type: 'tool_saved', ...head(), cell: this.#cellId(run), ...tool }), 0, run.session);
+  }
+
+  /**
+   * A client asked for a program, which no record of a cell announces. Undefined unless a record is required. Rejects with
+   * `AUDIT_UNAVAILABLE` if it cannot be written; the program must then not run.
+   */
+  programStarts(program: Pick<EndedProgram, 'snippet' | 'language' | 'code'>): Promise<void> | undefined {
+    if (!this.#isRequired) {
+      return undefined;
+    }
+    this.programEnded(undefined, { ...program, status: 'started', startedAt: Date.now(), durationMs: 0 });
+    return this.#waitForProgram();
+  }
+
+  async #waitForProgram(): Promise<void> {
+    const reason = await this.#whyNotWritten();
+    if (reason !== undefined) {
+      throw new BridgeError('AUDIT_UNAVAILABLE', `the program was not run, because it cannot be recorded: ${reason}`, {
+        hint: this.#howToWrite,
+      });
+    }
+  }
+
+  /**
+   * A program has ended, or did not run. `run` is the cell that asked for it; undefined if a client did.
+   *
+   * @param hasRoom whether `keepRoom` kept room for it, for the session of the cell or `PROGRAMS`.
+   */
+  programEnded(run: RecordedCell | undefined, program: EndedProgram, hasRoom = false): void {
+    const session = run?.session ?? PROGRAMS;
+    if (hasRoom) {
+      this.#writer.release(session);
+    }
+    const { code, durationMs, errorCode, exitCode, language, snippet, startedAt, status, stderrBytes, stdoutBytes } =
+      program;
+    const head = this.#head(startedAt);
+    this.#writer.add(
+      () => ({
+        type: 'program',
+        ...head(),
+        ...(run !== undefined && { cell: this.#cellId(run) }),
+        ...(language !== undefined && { language }),
+        ...(snippet !== undefined && { snippet }),
+        ...(code !== undefined && this.#textFacts(code)),
+        status,
+        ...(errorCode !== undefined && { error_code: errorCode }),
+        ...(exitCode !== undefined && { exit_code: exitCode }),
+        duration_ms: rounded(durationMs),
+        ...(stdoutBytes !== undefined && { stdout_bytes: stdoutBytes }),
+        ...(stderrBytes !== undefined && { stderr_bytes: stderrBytes }),
+      }),
+      code?.length ?? 0,
+      session,
+    );
   }
 
   packagesInstalled(run: RecordedCell, { allowedBy, fetchedBytes, packages }: InstalledPackages): void {
@@ -364,6 +437,12 @@ export class AuditTrail implements SessionRecorder {
   #codeFacts(code: string, servers: readonly string[]) {
     return {
       servers: servers.toSorted(),
+      ...this.#textFacts(code),
+    };
+  }
+
+  #textFacts(code: string) {
+    return {
       code_sha256: createHash('sha256').update(code).digest('hex'),
       code_bytes: Buffer.byteLength(code),
       code: this.#mask(code),

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createCellApprovals } from '../approvals/index.ts';
 import { type Artifacts, artifactMethods, createArtifacts } from '../artifacts/index.ts';
-import { type AuditTrail, openAuditTrail, withAuditNotices } from '../audit/index.ts';
+import { type AuditTrail, openAuditTrail, recordProgram, withAuditNotices } from '../audit/index.ts';
 import type { CellAnswer, CellRequest } from '../base/cell.ts';
 import { renderIssue } from '../base/config-issue.ts';
 import { Countdown } from '../base/countdown.ts';
@@ -43,7 +43,7 @@ import {
 import { createCodePackStore } from '../session/code-packs.ts';
 import type { HandleCall } from '../session/dispatch.ts';
 import { describeEngine } from '../session/engine-report.ts';
-import type { SessionRecorder } from '../session/recorder.ts';
+import type { RecordedCell, SessionRecorder } from '../session/recorder.ts';
 import { Sessions } from '../session/sessions.ts';
 import { engineOptions, limitsOf } from '../settings/engine-options.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -114,16 +114,8 @@ async function createParts(settings: Settings, logger: Logger, { client, isDryRu
   const calls = makeCalls(approvals, { ...records, dryRun, isDryRun });
   const artifacts = createArtifacts(stateDir);
   const packages = createPackages({ engine, policies: servers.policies, settings, trail });
-  const { handleCall, run: runForCall } = answerCalls({
-    artifacts,
-    calls,
-    engine,
-    packages,
-    savedTools,
-    servers,
-    settings,
-    logger,
-  });
+  const parts = { artifacts, engine, packages, savedTools, servers };
+  const { handleCall, run: runForCall } = answerCalls({ ...parts, calls, settings, logger, trail });
   const checkpoints = new CheckpointStore(join(stateDir, CHECKPOINTS, options.instanceId), logger, { isOwn: true });
   const sessions = new Sessions({
     engine,
@@ -137,18 +129,7 @@ async function createParts(settings: Settings, logger: Logger, { client, isDryRu
     startingServers: () => startingServers(servers.pool),
     savedTools: () => savedTools.list(),
   });
-  return {
-    artifacts,
-    checkpoints,
-    dryRun,
-    engine,
-    packages,
-    records,
-    runProgram: runForCall,
-    savedTools,
-    servers,
-    sessions,
-  };
+  return { ...parts, checkpoints, dryRun, records, runProgram: runForCall, sessions };
 }
 
 interface CallParts {
@@ -160,11 +141,12 @@ interface CallParts {
   readonly servers: ServersToCall;
   readonly settings: Settings;
   readonly logger: Logger;
+  readonly trail: AuditTrail | undefined;
 }
 
 /** What code may ask of the host, and how programs run: what they ask is answered as for the code that starts them. */
-function answerCalls({ artifacts, calls, engine, logger, packages, savedTools, servers, settings }: CallParts) {
-  const run = programRunner(engine, settings, logger);
+function answerCalls({ artifacts, calls, logger, packages, savedTools, servers, settings, ...parts }: CallParts) {
+  const run = programRunner({ ...parts, settings, logger });
   const directory = servers.known;
   const handleCall: HandleCall = createHostCalls({
     pool: servers.pool,
@@ -185,12 +167,20 @@ function answerCalls({ artifacts, calls, engine, logger, packages, savedTools, s
 
 type RunOptions = Parameters<typeof runProgram>[1];
 
-/** Runs programs with what the settings say; the table of languages is read for each, so that changes apply at once. */
-function programRunner(engine: Engine, settings: Settings, logger: Logger) {
+/**
+ * Runs programs with what the settings say, and records them; the table of languages is read for each, so that changes apply at
+ * once. Without a cell, a client asked for the program.
+ */
+function programRunner({
+  engine,
+  settings,
+  logger,
+  trail,
+}: Pick<CallParts, 'engine' | 'settings' | 'logger' | 'trail'>) {
   const { maxTimeoutSeconds, stateDir, timeoutSeconds } = settings;
-  return async (
+  const run = async (
     request: ProgramRequest,
-    call: Pick<RunOptions, 'callTool' | 'onProgress' | 'servers' | 'session' | 'signal'>,
+    call: Pick<RunOptions, 'callTool' | 'onProgress' | 'onSource' | 'servers' | 'session' | 'signal'>,
   ): Promise<ProgramResult> =>
     runProgram(request, {
       engine,
@@ -203,6 +193,14 @@ function programRunner(engine: Engine, settings: Settings, logger: Logger) {
       logger,
       ...call,
     });
+  return async (
+    request: ProgramRequest,
+    call: Parameters<typeof run>[1],
+    cell?: RecordedCell,
+  ): Promise<ProgramResult> =>
+    trail === undefined
+      ? run(request, call)
+      : recordProgram(trail, cell, request, (onSource) => run(request, { ...call, onSource }));
 }
 
 /** The servers that code may call, and how calls reach them. */

@@ -6,6 +6,7 @@ import { checked, type Method } from '../calls/method.ts';
 import type { CatalogServer } from '../catalog/known.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
 import type { CallContext, HandleCall } from '../session/dispatch.ts';
+import type { RecordedCell } from '../session/recorder.ts';
 import { MAX_ARGUMENTS, MAX_FILES } from './limits.ts';
 import type { RunOptions } from './run-program.ts';
 import type { CallOfProgram } from './runner-program.ts';
@@ -40,6 +41,7 @@ export interface ProgramMethodsOptions {
   readonly run: (
     request: ProgramRequest,
     call: Pick<RunOptions, 'callTool' | 'onProgress' | 'servers' | 'session' | 'signal'>,
+    cell: RecordedCell,
   ) => Promise<ProgramResult>;
   /** Answers the calls of the program as those of its cell. */
   readonly handleCall: HandleCall;
@@ -60,15 +62,17 @@ export function programMethods({ run, handleCall, directory }: ProgramMethodsOpt
       wantsFiles: params.wants_files,
     };
     const loaded = directory.servers().filter((server) => context.loaded.has(server.name));
-    const result = await run(request, {
-      session: context.session,
+    const { cell, generation, session } = context;
+    const call = {
+      session,
       signal: context.signal,
       onProgress: ({ message, percent }) =>
         context.onToolProgress?.({ tool: 'run', message, progress: percent ?? 0, total: 100 }),
       servers: loaded.map((server) => ({ name: server.name, alias: server.alias })),
-      callTool: (call, ended) => callForProgram(call, ended, { context, handleCall, directory }),
-    });
-    return asAnswer(result);
+      callTool: (wanted: CallOfProgram, ended: CancelSource) =>
+        callForProgram(wanted, ended, { context, handleCall, directory }),
+    } satisfies Parameters<ProgramMethodsOptions['run']>[1];
+    return asAnswer(await run(request, call, { cell, generation, session }));
   });
   return [['run_program', runProgram]];
 }

@@ -44,6 +44,8 @@ export interface RunOptions {
   readonly servers?: readonly { readonly name: string; readonly alias: string }[] | undefined;
   /** Name of the session, for the label of the sandbox. */
   readonly session?: string | undefined;
+  /** Called once the code is known, before anything starts. */
+  readonly onSource?: ((found: { readonly language: string; readonly code: string }) => void) | undefined;
   readonly logger: Logger;
 }
 
@@ -66,6 +68,7 @@ const inTurn = limitConcurrency(MAX_PROGRAMS_AT_ONCE);
 export async function runProgram(request: ProgramRequest, options: RunOptions): Promise<ProgramResult> {
   const source = await findSource(request, options);
   const { language } = source;
+  options.onSource?.({ language: language.name, code: source.code });
   checkArguments(request.args);
   const entry = { name: source.fileName, content: Buffer.from(source.code) };
   const files = checkFiles(entry, request.files, request.stdin);

@@ -2,13 +2,17 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createAuditGate } from '../../../src/audit/gate.ts';
+import { recordProgram } from '../../../src/audit/program-record.ts';
 import { type AuditRecord, AuditRecordSchema } from '../../../src/audit/records.ts';
+import { renderRecord } from '../../../src/audit/text.ts';
 import { AuditTrail, type EndedCall } from '../../../src/audit/trail.ts';
 import { CancelSource } from '../../../src/base/cancel.ts';
 import { NO_OUTPUT } from '../../../src/base/cell.ts';
+import { BridgeError } from '../../../src/base/errors.ts';
 import { silentLogger } from '../../../src/base/log.ts';
+import type { ProgramResult } from '../../../src/base/program.ts';
 import { succeeded, type ToolCall } from '../../../src/calls/contract.ts';
 
 const RUN = { session: 'default', generation: 1, cell: 1 };
@@ -161,4 +165,61 @@ it('the answer of a session reports a lost record of a saved function', async ()
   trail.toolSaved(RUN, { name: 'f', sha256: '0', bytes: 1, asked: false });
   expect(before[0]).toMatch(/records were lost/);
   expect((await trail.takeNotices('default'))[0]).toMatch(/1 record was lost/);
+});
+
+describe('a program', () => {
+  const source = { kind: 'code', language: 'js', code: 'console.log(1)' } as const;
+  const result: ProgramResult = {
+    status: 'error',
+    exitCode: 3,
+    stdout: 'one',
+    stderr: 'é',
+    droppedBytes: 0,
+    durationMs: 5,
+    files: [],
+  };
+
+  it('is recorded with its code, its cell and its end', async () => {
+    const { trail, records } = createTrail();
+    const answer = await recordProgram(trail, RUN, { source }, async (noteSource) => {
+      noteSource({ language: 'javascript', code: source.code });
+      return result;
+    });
+    expect(answer).toBe(result);
+    expect(await records()).toMatchObject([
+      {
+        type: 'program',
+        cell: expect.stringMatching(/\/default\/1\/1$/) as string,
+        language: 'javascript',
+        code: source.code,
+        code_bytes: 14,
+        status: 'error',
+        exit_code: 3,
+        stdout_bytes: 3,
+        stderr_bytes: 2,
+      },
+    ]);
+  });
+
+  it('that a client ran has no cell, and one that did not run has the reason', async () => {
+    const { trail, records } = createTrail();
+    const refusal = new BridgeError('CALL_REFUSED', 'there is no snippet');
+    const request = { source: { kind: 'snippet', name: 'daily' } } as const;
+    await expect(recordProgram(trail, undefined, request, () => Promise.reject(refusal))).rejects.toBe(refusal);
+    const [record] = await records();
+    expect(record).toMatchObject({ type: 'program', snippet: 'daily', status: 'refused', error_code: 'CALL_REFUSED' });
+    expect(record).not.toHaveProperty('cell');
+    expect(record === undefined ? '' : renderRecord(record)).toMatch(
+      /execute_code {2}ran snippet daily: refused CALL_REFUSED/,
+    );
+  });
+
+  it('does not run if it must be recorded and cannot be', async () => {
+    const { trail } = createTrail('required', true);
+    const work = vi.fn<() => Promise<ProgramResult>>(async () => result);
+    await expect(recordProgram(trail, undefined, { source }, work)).rejects.toMatchObject({
+      code: 'AUDIT_UNAVAILABLE',
+    });
+    expect(work).not.toHaveBeenCalled();
+  });
 });
