@@ -19,7 +19,7 @@ import { resolveName } from '../catalog/names.ts';
 import { DryRun } from '../dry-run/index.ts';
 import { detectEngine } from '../engines/detect.ts';
 import type { Engine } from '../engines/engine.ts';
-import { programMethods, readLanguages, runProgram, Snippets } from '../languages/index.ts';
+import { programMethods, readLanguages, runProgram, Snippets, sharedSnippets } from '../languages/index.ts';
 import {
   createPackageInstaller,
   type PackageInstaller,
@@ -178,14 +178,15 @@ function programRunner({
   trail,
 }: Pick<CallParts, 'engine' | 'settings' | 'logger' | 'trail'>) {
   const { maxTimeoutSeconds, stateDir, timeoutSeconds } = settings;
+  const languages = () => readLanguages(stateDir);
   const run = async (
     request: ProgramRequest,
     call: Pick<RunOptions, 'callTool' | 'onProgress' | 'onSource' | 'servers' | 'session' | 'signal'>,
   ): Promise<ProgramResult> =>
     runProgram(request, {
       engine,
-      languages: await readLanguages(stateDir),
-      snippets: new Snippets(stateDir, () => readLanguages(stateDir)),
+      languages: await languages(),
+      snippets: new Snippets(stateDir, languages, sharedSnippets(settings, languages, logger.warning)),
       defaultTimeoutMs: timeoutSeconds * 1000,
       maxTimeoutMs: maxTimeoutSeconds * 1000,
       limits: limitsOf(settings),

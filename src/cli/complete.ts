@@ -1,9 +1,10 @@
 /** `complete`: prints completion candidates for the shell, one per line. Starts no server and reports no errors. */
 
-import { readLanguages, Snippets } from '../languages/index.ts';
+import { readLanguages, Snippets, sharedSnippets } from '../languages/index.ts';
 import { readExamples } from '../manage-servers/index.ts';
 import { createPackageLocks } from '../packages/index.ts';
 import { listFunctionNames } from '../saved-tools/index.ts';
+import type { Settings } from '../settings/settings.ts';
 import type { CommandContext } from '../terminal/command.ts';
 import { type CompleteCommand, candidatesFor, isOffered, quoteCandidates } from './completion.ts';
 import { createProgram } from './program.ts';
@@ -15,12 +16,19 @@ async function knownPackages(stateDir: string): Promise<string[]> {
 }
 
 /** Names of snippets, and of languages for `snippets add`. Neither if `languages.json` is invalid. */
-async function snippetNames(stateDir: string): Promise<{ snippets: string[]; languages: string[] }> {
+async function snippetNames(settings: Settings): Promise<{ snippets: string[]; languages: string[] }> {
   try {
-    const languages = await readLanguages(stateDir);
-    const listed = await new Snippets(stateDir, async () => languages).list();
+    const languages = await readLanguages(settings.stateDir);
+    const [own, shared] = await Promise.all([
+      new Snippets(settings.stateDir, async () => languages).list(),
+      sharedSnippets(
+        settings,
+        async () => languages,
+        () => undefined,
+      ).list(),
+    ]);
     return {
-      snippets: listed.map(({ name }) => name).filter(isOffered),
+      snippets: [...new Set([...own, ...shared].map(({ name }) => name))].filter(isOffered),
       languages: languages.all.map(({ name }) => name),
     };
   } catch {
@@ -50,8 +58,7 @@ export async function complete({ shell, words }: CompleteCommand, options: Compl
     await configured.known.ready();
   }
   const packages = words[0] === 'packages' ? await knownPackages(options.settings.stateDir) : [];
-  const ofSnippets =
-    words[0] === 'snippets' ? await snippetNames(options.settings.stateDir) : { snippets: [], languages: [] };
+  const ofSnippets = words[0] === 'snippets' ? await snippetNames(options.settings) : { snippets: [], languages: [] };
   const needsFunctions = words[0] === 'tools' || words.at(-2) === '--tool';
   const functions = needsFunctions ? await listFunctionNames(options.settings) : [];
   const toolsOf = (name: string): string[] => {

@@ -15,6 +15,12 @@ export type SnippetsCommand = { readonly command: 'snippets'; readonly isJson: b
       readonly isForced: boolean;
     }
   | { readonly action: 'rm'; readonly names: readonly string[] }
+  | {
+      readonly action: 'approve';
+      readonly names: readonly string[];
+      /** Whether to ask nothing. */
+      readonly isSure: boolean;
+    }
 );
 
 export interface ImportCommand {
@@ -30,6 +36,7 @@ interface Flags {
   readonly file?: string;
   readonly force?: true;
   readonly dryRun?: true;
+  readonly yes?: true;
   readonly json?: true;
 }
 
@@ -77,6 +84,7 @@ function defineSnippets(program: Program, settle: Settle<SnippetsCommand>): void
       settle({ command: 'snippets', action: 'show', name, isJson: json === true }),
     );
   defineAdd(group, settle);
+  defineApprove(group, settle);
   group
     .command('rm')
     .description('Remove snippets.')
@@ -84,6 +92,18 @@ function defineSnippets(program: Program, settle: Settle<SnippetsCommand>): void
     .addOption(jsonOption())
     .action((names: readonly string[], { json }: Flags) =>
       settle({ command: 'snippets', action: 'rm', names, isJson: json === true }),
+    );
+}
+
+function defineApprove(group: Program, settle: Settle<SnippetsCommand>): void {
+  group
+    .command('approve')
+    .description('Show shared snippets that are new or have changed, and let them run as they are now.')
+    .argument('<snippet...>', 'names of snippets in the folders of MCP_BRIDGE_TOOLBOX')
+    .option('-y, --yes', 'do not ask')
+    .addOption(jsonOption())
+    .action((names: readonly string[], { json, yes }: Flags) =>
+      settle({ command: 'snippets', action: 'approve', names, isSure: yes === true, isJson: json === true }),
     );
 }
 

@@ -5,4 +5,5 @@ export { readLanguages } from './languages-file.ts';
 export { programMethods } from './methods.ts';
 export { snippetResources } from './resources.ts';
 export { runProgram } from './run-program.ts';
+export { sharedSnippets } from './shared-snippets.ts';
 export { Snippets } from './snippets.ts';

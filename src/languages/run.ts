@@ -7,36 +7,36 @@ import { escapeInLines } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
 import { didYouMean } from '../base/suggest.ts';
 import { counted } from '../base/units.ts';
-import type { CommandContext } from '../terminal/command.ts';
+import type { CommandContext, CommandHost } from '../terminal/command.ts';
+import { confirm } from '../terminal/confirm.ts';
 import { renderTable } from '../terminal/text-table.ts';
 import type { SnippetsCommand } from './command-line.ts';
 import { extensionOf, type Language, type Languages, readLanguages } from './languages-file.ts';
+import { type SharedSnippet, type SharedSnippets, sharedSnippets } from './shared-snippets.ts';
 import { decodeCode, type ListedSnippet, type NewSnippet, nameOf, Snippets } from './snippets.ts';
 
-export interface SnippetsOptions extends Pick<CommandContext, 'settings'> {
-  readonly input: NodeJS.ReadableStream;
-  readonly writeOut: (text: string) => void;
-  /** Whether stdout is a terminal. */
-  readonly isShown: boolean;
-}
+export type SnippetsOptions = Pick<CommandContext, 'settings' | 'logger'> &
+  Pick<CommandHost, 'input' | 'writeOut' | 'writeError' | 'isShown' | 'findPerson'>;
 
 /** Resolves with 0. Rejects with `USAGE_INVALID`, `CONFIG_INVALID` or `STATE_WRITE_FAILED`. */
 export async function manageSnippets(command: SnippetsCommand, options: SnippetsOptions): Promise<number> {
   const { settings } = options;
   const languages = await readLanguages(settings.stateDir);
-  const snippets = new Snippets(settings.stateDir, async () => languages);
+  const shared = sharedSnippets(settings, async () => languages, options.logger.warning);
+  const snippets = new Snippets(settings.stateDir, async () => languages, shared);
   const print = (json: unknown, text: string): void => {
     options.writeOut(command.isJson ? `${JSON.stringify(json, undefined, 2)}\n` : text);
   };
   try {
     switch (command.action) {
       case 'list': {
-        const listed = await snippets.list();
-        print(listed.map(reportOf), renderListed(listed));
+        const [listed, ofOthers] = await Promise.all([snippets.list(), shared.list()]);
+        print([...listed.map(reportOf), ...ofOthers.map(reportShared)], renderListed(listed, ofOthers));
         break;
       }
       case 'show': {
-        const { code, fileName, language, name } = await snippets.find(command.name);
+        // Also one that no one has approved: this is how a person reads it.
+        const { code, fileName, language, name } = await snippets.find(command.name, { isToRead: true });
         // Exact for pipes; on a terminal, without sequences that could act on it.
         print({ name, language: language.name, file: fileName, code }, options.isShown ? escapeInLines(code) : code);
         break;
@@ -49,6 +49,12 @@ export async function manageSnippets(command: SnippetsCommand, options: Snippets
           { name: snippet.name, language: snippet.language.name, file: fileName, change },
           `${snippet.name}: ${done} ${fileName}\n`,
         );
+        break;
+      }
+      case 'approve': {
+        const names = (await approveShared(command, shared, options)).map(({ name }) => name);
+        const text = names.length === 0 ? 'Nothing has to be approved.' : `Approved: ${names.join(', ')}.`;
+        print({ approved: names }, `${text}\n`);
         break;
       }
       case 'rm': {
@@ -73,6 +79,53 @@ function forPeople(error: BridgeError): BridgeError {
     : error;
 }
 
+type ApproveCommand = Extract<SnippetsCommand, { action: 'approve' }>;
+
+/** Shows what is new or has changed, and asks. Resolves with what was approved. */
+async function approveShared(
+  { isJson, isSure, names }: ApproveCommand,
+  shared: SharedSnippets,
+  { findPerson, writeError, writeOut }: SnippetsOptions,
+): Promise<SharedSnippet[]> {
+  const all = await shared.list();
+  const wanted = await Promise.all(names.map((name) => findShared(name, all)));
+  const waiting = wanted.filter(({ state }) => state !== 'approved');
+  for (const { code, path, state } of waiting) {
+    const lines = code.trimEnd().split('\n');
+    const text = [`${path} (${state}):`, ...lines.map((line) => `  | ${line}`)].join('\n');
+    (isJson ? writeError : writeOut)(`${escapeInLines(text)}\n`);
+  }
+  if (waiting.length > 0) {
+    await confirm(`Let programs run ${waiting.map(({ name }) => name).join(', ')}?`, isSure, { findPerson });
+  }
+  for (const snippet of waiting) {
+    // biome-ignore lint/performance/noAwaitInLoops: they share a lock.
+    await shared.approve(snippet);
+  }
+  return waiting;
+}
+
+async function findShared(name: string, all: readonly SharedSnippet[]): Promise<SharedSnippet> {
+  const found = all.find((one) => one.name === name);
+  if (found === undefined) {
+    const names = all.map((one) => one.name);
+    throw new BridgeError('USAGE_INVALID', `there is no shared snippet '${name}'.${await didYouMean(name, names)}`, {
+      hint:
+        names.length === 0
+          ? 'MCP_BRIDGE_TOOLBOX names the folders with shared snippets.'
+          : `Run: ${COMMAND} snippets list`,
+    });
+  }
+  return found;
+}
+
+const PROBLEMS = { new: 'not approved yet', changed: 'changed since it was approved' } as const;
+
+function reportShared({ fileName, language, modified, name, path, sizeBytes, state }: SharedSnippet) {
+  const file = { file: fileName, path, bytes: sizeBytes, modified: modified.toISOString() };
+  return { name, language: language.name, ...file, problem: state === 'approved' ? null : PROBLEMS[state] };
+}
+
 function reportOf({ fileName, language, modified, name, problem, sizeBytes }: ListedSnippet) {
   return {
     name,
@@ -84,13 +137,20 @@ function reportOf({ fileName, language, modified, name, problem, sizeBytes }: Li
   };
 }
 
-function renderListed(listed: readonly ListedSnippet[]): string {
+function renderListed(listed: readonly ListedSnippet[], shared: readonly SharedSnippet[]): string {
   const rows = listed.map(({ fileName, language, name, problem, sizeBytes }) =>
     problem === undefined
       ? [name, language?.name ?? '', counted(sizeBytes, 'byte'), '']
       : [fileName, '', counted(sizeBytes, 'byte'), `cannot be used: ${problem}`],
   );
-  return renderTable(rows, `There are no snippets. To store a file as one, run: ${COMMAND} snippets add FILE`);
+  const ofOthers = shared.map(({ language, name, path, sizeBytes, state }) => {
+    const remark = state === 'approved' ? `shared: ${path}` : `shared, ${PROBLEMS[state]}: ${path}`;
+    return [name, language.name, counted(sizeBytes, 'byte'), remark];
+  });
+  return renderTable(
+    [...rows, ...ofOthers],
+    `There are no snippets. To store a file as one, run: ${COMMAND} snippets add FILE`,
+  );
 }
 
 type AddCommand = Extract<SnippetsCommand, { action: 'add' }>;

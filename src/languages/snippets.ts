@@ -12,6 +12,7 @@ import { MAX_SNIPPET_BYTES, MAX_SNIPPETS } from '../base/limits.ts';
 import { COMMAND } from '../base/package.ts';
 import { didYouMean } from '../base/suggest.ts';
 import { counted } from '../base/units.ts';
+import type { ConsentState } from '../state/file-consents.ts';
 import {
   checkDirectory,
   ensureDirectory,
@@ -63,22 +64,38 @@ const NAME = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/;
 const DEVICE_NAME = /^(con|prn|aux|nul|com\d|lpt\d)$/i;
 const NAME_RULE = "1 to 64 letters, digits, '_' and '-', such as daily-report, without an extension";
 
+/** Where snippets of other people come from; see `SharedSnippets`. */
+export interface SnippetsOfOthers {
+  list(): Promise<readonly (Snippet & { readonly path: string; readonly state: ConsentState })[]>;
+}
+
 export class Snippets {
   readonly #folder: string;
   readonly #languages: () => Promise<Languages>;
+  readonly #shared: SnippetsOfOthers | undefined;
 
-  /** `languages` is asked each time, and its rejections are passed on. */
-  constructor(stateDir: string, languages: () => Promise<Languages>) {
+  /** `languages` is asked each time, and its rejections are passed on. Of two with the same name, the own one runs. */
+  constructor(stateDir: string, languages: () => Promise<Languages>, shared?: SnippetsOfOthers) {
     this.#folder = join(stateDir, 'snippets');
     this.#languages = languages;
+    this.#shared = shared;
   }
 
-  /** Rejects with `CALL_REFUSED` if there is no usable snippet with that name. */
-  async find(name: string): Promise<Snippet> {
+  /**
+   * Rejects with `CALL_REFUSED` if there is no usable snippet with that name, or a shared one that no one has approved, unless it is
+   * only to be read.
+   */
+  async find(name: string, { isToRead = false }: { readonly isToRead?: boolean } = {}): Promise<Snippet> {
     const files = await this.list();
     const file = files.find((one) => one.name === name);
     if (file === undefined) {
-      const usable = files.filter(({ problem }) => problem === undefined).map((one) => one.name);
+      const shared = (await this.#shared?.list()) ?? [];
+      const one = shared.find((each) => each.name === name);
+      if (one !== undefined) {
+        return isToRead ? one : approved(one);
+      }
+      const own = files.filter(({ problem }) => problem === undefined).map((each) => each.name);
+      const usable = [...own, ...shared.map((each) => each.name)];
       const shown = JSON.stringify(name.slice(0, 80)).slice(1, -1).replaceAll('\\"', '"');
       throw new BridgeError(
         'CALL_REFUSED',
@@ -236,6 +253,19 @@ export class Snippets {
   }
 }
 
+/** Throws `CALL_REFUSED` unless a person has approved it as it is. */
+function approved<Shared extends Snippet & { readonly path: string; readonly state: ConsentState }>(
+  one: Shared,
+): Shared {
+  if (one.state === 'approved') {
+    return one;
+  }
+  const why = one.state === 'new' ? 'no one has approved it yet' : 'it has changed since it was approved';
+  throw new BridgeError('CALL_REFUSED', `the shared snippet '${one.name}' does not run: ${why} (${one.path})`, {
+    hint: `Ask the user to review it with: ${COMMAND} snippets approve ${one.name}`,
+  });
+}
+
 /** The text of a program, without a byte order mark. Throws if it is not UTF-8, or has a null byte. */
 export function decodeCode(bytes: Uint8Array): string {
   let text: string;
@@ -269,7 +299,7 @@ function whyUnusable({ name, fileName, language, isAlone }: Candidate, stats: St
   if (stats.nlink > 1) {
     return 'has a second hard link';
   }
-  if (!isName(name)) {
+  if (!isSnippetName(name)) {
     return `has a name that no snippet can have: use ${NAME_RULE}`;
   }
   if (language === undefined) {
@@ -284,12 +314,12 @@ function whyUnusable({ name, fileName, language, isAlone }: Candidate, stats: St
     : undefined;
 }
 
-function isName(name: string): boolean {
+export function isSnippetName(name: string): boolean {
   return NAME.test(name) && !DEVICE_NAME.test(name);
 }
 
 function checkName(name: string): void {
-  if (!isName(name)) {
+  if (!isSnippetName(name)) {
     throw new BridgeError('USAGE_INVALID', `a snippet cannot have the name '${name.slice(0, 80)}'`, {
       hint: `Use ${NAME_RULE}.`,
     });

@@ -5,12 +5,12 @@
  * The record says which source a person or the bridge has accepted. A file that differs from it was changed by something else, so
  * it is not loaded until a person approves it.
  */
-import { createHash } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { BridgeError, messageOf } from '../base/errors.ts';
 import { MAX_SAVED_TOOL_BYTES, MAX_SAVED_TOOLS } from '../base/limits.ts';
+import { hashText } from '../state/file-consents.ts';
 import { withFileLock } from '../state/file-lock.ts';
 import { checkDirectory, ensureDirectory, readBounded, writeAtomically } from '../state/state-files.ts';
 import { isFileName, type SavedTool } from './function-source.ts';
@@ -91,7 +91,7 @@ export class FunctionStore {
     // Earlier versions of the bridge wrote only the hash.
     const written = await readText(this.#file(name, '.sha256'), MAX_RECORD_BYTES).catch(() => '');
     const hash = record?.sha256 ?? written.slice(0, HASH_CHARS);
-    const actual = sha256(source);
+    const actual = hashText(source);
     const state = hash === actual ? 'approved' : hash === '' ? 'new' : 'changed';
     return { name, source, sha256: actual, state, record };
   }
@@ -156,7 +156,7 @@ export class FunctionStore {
     const kept = record?.versions ?? (await this.#firstVersion(name));
     const number = (kept.at(-1)?.number ?? 0) + 1;
     const at = new Date().toISOString();
-    const hash = sha256(source);
+    const hash = hashText(source);
     const { session } = facts;
     const newest = { number, sha256: hash, at, ...(session === undefined ? {} : { session }) };
     const versions = [...kept, newest].slice(-MAX_VERSIONS);
@@ -213,10 +213,6 @@ function checkRoom(name: string, stored: readonly string[]): void {
 
 async function readText(path: string, maxBytes: number): Promise<string> {
   return (await readBounded(path, maxBytes)).toString('utf8');
-}
-
-export function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }
 
 function writeFailed(directory: string, cause: unknown): BridgeError {

@@ -9,6 +9,7 @@ import { COMMAND } from '../base/package.ts';
 import { didYouMean } from '../base/suggest.ts';
 import { makeVisible } from '../catalog/visible.ts';
 import type { CommandContext, CommandHost } from '../terminal/command.ts';
+import { confirm } from '../terminal/confirm.ts';
 import { colorChange } from '../terminal/file-change.ts';
 import { renderTable } from '../terminal/text-table.ts';
 import type { ToolsCommand } from './command-line.ts';
@@ -269,24 +270,6 @@ async function versionOf({ name, record }: Found, number: number, { store }: Wor
 }
 
 /** Rejects with `USAGE_INVALID` if no one can be asked, and with `APPROVAL_DENIED`. */
-async function confirm(question: string, isSure: boolean, { findPerson }: Work): Promise<void> {
-  if (isSure) {
-    return;
-  }
-  const person = await findPerson();
-  if (person === undefined) {
-    throw new BridgeError('USAGE_INVALID', 'there is no terminal to ask at', {
-      hint: 'Read the source, then add --yes.',
-    });
-  }
-  const properties = { yes: { type: 'boolean', title: question, default: false } };
-  const form = { mode: 'form' as const, message: '', requestedSchema: { type: 'object', properties, required: [] } };
-  const reply = await person.ask(form, new AbortController().signal);
-  if (reply.action !== 'accept' || reply.content?.['yes'] !== true) {
-    throw new BridgeError('APPROVAL_DENIED', 'nothing was changed');
-  }
-}
-
 function factsOf({ name, source }: SavedTool, record: Found['record']): FunctionFacts {
   const { signature = '', summary = '' } = readFunctionHead(name, source) ?? {};
   return { signature, summary, packages: record?.packages ?? [] };

@@ -18,10 +18,11 @@ import type { ExtraTools } from '../calls/extra-tools.ts';
 import { checked, type Method } from '../calls/method.ts';
 import { isPythonKeyword } from '../catalog/names.ts';
 import type { Asker } from '../session/asker.ts';
+import { hashText } from '../state/file-consents.ts';
 import { askToLoad, askToSave, type SavingCall } from './ask-to-save.ts';
 import { toExtraTools } from './documents.ts';
 import { checkName, checkSource, type SavedTool } from './function-source.ts';
-import { FunctionStore, sha256 } from './function-store.ts';
+import { FunctionStore } from './function-store.ts';
 import { readFunctionHead } from './python-signature.ts';
 import { Toolbox, type ToolboxFunction } from './toolbox.ts';
 
@@ -116,7 +117,7 @@ export function createSavedTools(options: SavedToolsOptions): SavedTools {
     },
     async extraTools() {
       const tools = await list();
-      const key = tools.map(({ name, source }) => `${name}:${sha256(source)}`).join();
+      const key = tools.map(({ name, source }) => `${name}:${hashText(source)}`).join();
       if (documents?.key !== key) {
         documents = { key, tools: toExtraTools(tools) };
       }
@@ -281,9 +282,9 @@ async function saveNow(
   const head = readFunctionHead(name, source);
   const { signature = '', summary = '' } = head ?? {};
   await store.write(tool, { session: call.session, packages: [...packages], signature, summary });
-  const replaced = before === undefined ? {} : { replaced: sha256(before.source) };
+  const replaced = before === undefined ? {} : { replaced: hashText(before.source) };
   const bytes = Buffer.byteLength(source);
-  options.onSaved?.(call, { name, sha256: sha256(source), bytes, ...replaced, asked: reason !== undefined });
+  options.onSaved?.(call, { name, sha256: hashText(source), bytes, ...replaced, asked: reason !== undefined });
   options.logger.info(`Saved the tool ${name} in ${store.directory}.`);
 }
 

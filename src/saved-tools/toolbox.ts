@@ -4,31 +4,22 @@
  */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { z } from 'zod';
-import { BridgeError, messageOf } from '../base/errors.ts';
+import { messageOf } from '../base/errors.ts';
 import { MAX_SAVED_TOOL_BYTES, MAX_SAVED_TOOLS } from '../base/limits.ts';
-import { withFileLock } from '../state/file-lock.ts';
-import { ensureDirectory, readBounded, writeAtomically } from '../state/state-files.ts';
+import { type ConsentState, FileConsents, hashText } from '../state/file-consents.ts';
+import { readBounded } from '../state/state-files.ts';
 import { checkName, checkSource, type SavedTool } from './function-source.ts';
-import { sha256 } from './function-store.ts';
 
 export interface ToolboxFunction extends SavedTool {
   readonly folder: string;
   readonly path: string;
   readonly sha256: string;
-  readonly state: 'approved' | 'changed' | 'new';
+  readonly state: ConsentState;
 }
 
-const PinsSchema = z.object({
-  version: z.literal(1),
-  /** By path. */
-  approved: z.array(z.object({ path: z.string(), sha256: z.string(), at: z.string() })),
-});
-type Pins = z.infer<typeof PinsSchema>;
+type StateOf = Awaited<ReturnType<FileConsents['read']>>;
 
 const EXTENSION = '.py';
-/** Room for 10,000 functions. */
-const MAX_PINS_BYTES = 4 * 1024 * 1024;
 
 export interface ToolboxOptions {
   readonly folders: readonly string[];
@@ -39,11 +30,11 @@ export interface ToolboxOptions {
 
 export class Toolbox {
   readonly #options: ToolboxOptions;
-  readonly #file: string;
+  readonly #consents: FileConsents;
 
   constructor(options: ToolboxOptions) {
     this.#options = options;
-    this.#file = join(options.stateDir, 'toolbox.json');
+    this.#consents = new FileConsents(options.stateDir, options.report);
   }
 
   /** The functions of all folders; of those with the same name, that of the first folder. Never rejects. */
@@ -52,9 +43,9 @@ export class Toolbox {
     if (folders.length === 0) {
       return [];
     }
-    const pins = await this.#readPins();
+    const stateOf = await this.#consents.read();
     const found = new Map<string, ToolboxFunction>();
-    for (const tool of (await Promise.all(folders.map((folder) => this.#listFolder(folder, pins)))).flat()) {
+    for (const tool of (await Promise.all(folders.map((folder) => this.#listFolder(folder, stateOf)))).flat()) {
       const first = found.get(tool.name);
       if (first === undefined) {
         found.set(tool.name, tool);
@@ -66,36 +57,11 @@ export class Toolbox {
   }
 
   /** Notes the person's consent to this source. Rejects with `STATE_WRITE_FAILED`. */
-  async approve({ path, sha256: hash }: Pick<ToolboxFunction, 'path' | 'sha256'>): Promise<void> {
-    try {
-      await ensureDirectory(this.#options.stateDir);
-      await withFileLock(`${this.#file}.lock`, async () => {
-        const { approved } = await this.#readPins();
-        const others = approved.filter((one) => one.path !== path);
-        const all = [...others, { path, sha256: hash, at: new Date().toISOString() }];
-        await writeAtomically(this.#file, [`${JSON.stringify({ version: 1, approved: all }, undefined, 2)}\n`]);
-      });
-    } catch (cause) {
-      throw new BridgeError('STATE_WRITE_FAILED', `${this.#file} could not be written: ${messageOf(cause)}`, {
-        hint: 'Make the state directory writable.',
-        cause,
-      });
-    }
+  async approve(tool: Pick<ToolboxFunction, 'path' | 'sha256'>): Promise<void> {
+    await this.#consents.give(tool);
   }
 
-  async #readPins(): Promise<Pins> {
-    try {
-      return PinsSchema.parse(JSON.parse((await readBounded(this.#file, MAX_PINS_BYTES)).toString('utf8')));
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') {
-        const reason = messageOf(error);
-        this.#options.report(`${this.#file} was ignored, so shared functions need your consent again: ${reason}`);
-      }
-      return { version: 1, approved: [] };
-    }
-  }
-
-  async #listFolder(folder: string, pins: Pins): Promise<ToolboxFunction[]> {
+  async #listFolder(folder: string, stateOf: StateOf): Promise<ToolboxFunction[]> {
     const { report } = this.#options;
     const files = await readdir(folder).catch((error: unknown): string[] => {
       report(`The toolbox ${folder} was skipped: ${messageOf(error)}`);
@@ -107,7 +73,7 @@ export class Toolbox {
     }
     const tools = await Promise.all(
       names.slice(0, MAX_SAVED_TOOLS).map((name) =>
-        readShared(folder, name, pins).catch((error: unknown) => {
+        readShared(folder, name, stateOf).catch((error: unknown) => {
           report(`${join(folder, name)} was skipped: ${messageOf(error)}`);
         }),
       ),
@@ -116,14 +82,12 @@ export class Toolbox {
   }
 }
 
-async function readShared(folder: string, base: string, { approved }: Pins): Promise<ToolboxFunction> {
+async function readShared(folder: string, base: string, stateOf: StateOf): Promise<ToolboxFunction> {
   const path = join(folder, base);
   const name = base.slice(0, -EXTENSION.length);
   checkName(name);
   const source = (await readBounded(path, MAX_SAVED_TOOL_BYTES)).toString('utf8');
   checkSource({ name, source });
-  const hash = sha256(source);
-  const pin = approved.find((one) => one.path === path);
-  const state = pin === undefined ? 'new' : pin.sha256 === hash ? 'approved' : 'changed';
-  return { name, source, folder, path, sha256: hash, state };
+  const hash = hashText(source);
+  return { name, source, folder, path, sha256: hash, state: stateOf({ path, sha256: hash }) };
 }

@@ -281,7 +281,7 @@ const DEFINITIONS = {
   toolbox: {
     variable: 'MCP_BRIDGE_TOOLBOX',
     meaning:
-      'Shared folders of functions (`NAME.py`) that sessions load beside those that were kept. They are only read, and a file that is new or has changed is loaded only with your consent.',
+      'Shared folders of functions (`NAME.py`), which sessions load beside those that were kept, and of snippets (other extensions). They are only read, and a file that is new or has changed is used only with your consent.',
     allowed: 'paths separated by commas; ~ is your home folder',
     schema: z.string().transform((text) =>
       text

@@ -228,14 +228,21 @@ describe('the command', () => {
       : never
     : never;
 
-  async function run(command: Given, { isJson = false, isShown = false, input = '' } = {}): Promise<string> {
+  async function run(command: Given, { isJson = false, isShown = false, input = '', env = {} } = {}): Promise<string> {
     let out = '';
-    const { settings } = createContext({ MCP_BRIDGE_STATE_DIR: root });
+    const { settings } = createContext({ MCP_BRIDGE_STATE_DIR: root, ...env });
     const writeOut = (text: string): void => {
       out += text;
     };
     const line = { command: 'snippets', isJson, ...command } as SnippetsCommand;
-    expect(await manageSnippets(line, { settings, writeOut, isShown, input: Readable.from([input]) })).toBe(0);
+    const io = {
+      writeOut,
+      writeError: writeOut,
+      isShown,
+      input: Readable.from([input]),
+      findPerson: async () => undefined,
+    };
+    expect(await manageSnippets(line, { settings, logger: silentLogger, ...io })).toBe(0);
     return out;
   }
 
@@ -246,6 +253,25 @@ describe('the command', () => {
     file: undefined,
     isForced: false,
     ...more,
+  });
+
+  it('approves shared ones as they are, which the list says, and asks unless told not to', async () => {
+    const team = join(root, 'team');
+    mkdirSync(team);
+    writeFileSync(join(team, 'report.js'), 'console.log(1)\n');
+    const env = { MCP_BRIDGE_TOOLBOX: team };
+    expect(await run({ action: 'list' }, { env })).toMatch(/report +javascript +15 bytes +shared, not approved yet: /);
+    expect(await run({ action: 'show', name: 'report' }, { env })).toBe('console.log(1)\n');
+    await expect(run({ action: 'approve', names: ['report'], isSure: false }, { env })).rejects.toThrow(
+      'there is no terminal to ask at',
+    );
+    expect(await run({ action: 'approve', names: ['report'], isSure: true }, { env })).toMatch(
+      /report\.js \(new\):\n {2}\| console\.log\(1\)\nApproved: report\.\n$/,
+    );
+    expect(await run({ action: 'list' }, { env })).toMatch(/report +javascript +15 bytes +shared: /);
+    await expect(run({ action: 'approve', names: ['raport'], isSure: true }, { env })).rejects.toThrow(
+      "there is no shared snippet 'raport'. Did you mean 'report'?",
+    );
   });
 
   it('stores a file, a file under another name, and standard input', async () => {

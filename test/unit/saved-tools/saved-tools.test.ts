@@ -7,9 +7,10 @@ import { MAX_SAVED_TOOL_BYTES, MAX_SAVED_TOOLS } from '../../../src/base/limits.
 import { createLogger } from '../../../src/base/log.ts';
 import type { SavingCall } from '../../../src/saved-tools/ask-to-save.ts';
 import type { SavedTool } from '../../../src/saved-tools/function-source.ts';
-import { FunctionStore, sha256 } from '../../../src/saved-tools/function-store.ts';
+import { FunctionStore } from '../../../src/saved-tools/function-store.ts';
 import { createSavedTools, type SavedToolsOptions, savedToolMethods } from '../../../src/saved-tools/saved-tools.ts';
 import type { Asker } from '../../../src/session/asker.ts';
+import { hashText } from '../../../src/state/file-consents.ts';
 
 const SOURCE = 'def add(a, b):\n    return a + b\n';
 
@@ -319,7 +320,7 @@ test('a file that the bridge did not save is not loaded', async () => {
 test('what an earlier version of the bridge saved is loaded as before, and becomes version 1', async () => {
   await mkdir(store, { recursive: true });
   await writeFile(join(store, 'add.py'), SOURCE);
-  await writeFile(join(store, 'add.sha256'), `${sha256(SOURCE)}  add.py\n`);
+  await writeFile(join(store, 'add.sha256'), `${hashText(SOURCE)}  add.py\n`);
   expect(await tools().list()).toEqual([{ name: 'add', source: SOURCE }]);
   expect(logged).toEqual([]);
   await tools().save({ name: 'add', source: 'def add(): pass\n' }, personWho(YES));
@@ -338,7 +339,7 @@ test('the record has the origin, the packages, the signature and the docstring',
   const file = join(store, 'rows.json');
   expect((await stat(file)).mode & 0o777).toBe(0o600);
   expect(JSON.parse(await readFile(file, 'utf8'))).toMatchObject({
-    sha256: sha256(source),
+    sha256: hashText(source),
     session: 's',
     packages: ['pandas==2.2.3'],
     signature: 'rows(path: str, n: int = 5) -> list[dict]',
