@@ -17,6 +17,11 @@ export const MAX_ARGUMENT_BYTES = 100_000;
 export const MAX_NAME_BYTES = 240;
 /** Programs of one bridge that run at once; others wait. Chosen: each may use the memory of a session. */
 export const MAX_PROGRAMS_AT_ONCE = 4;
+/** Of them, those of one session, and those of it that wait. Each holds what it was given in memory. Both chosen. */
+export const MAX_PROGRAMS_OF_SESSION = 2;
+export const MAX_PROGRAMS_WAITING = 16;
+/** Answers to calls that a runner has not read; beyond it, a call gets an error instead. Chosen: room for two of the largest. */
+export const MAX_UNREAD_ANSWERS_BYTES = 128 * MIB;
 /** Calls of one program, in all and at once. Chosen: a program runs once, and for minutes at most. */
 export const MAX_CALLS_OF_PROGRAM = 10_000;
 export const MAX_CALLS_OF_PROGRAM_AT_ONCE = 64;

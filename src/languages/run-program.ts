@@ -2,7 +2,6 @@
 import { type CancelSignal, unlessAborted } from '../base/cancel.ts';
 import { Countdown } from '../base/countdown.ts';
 import { BridgeError } from '../base/errors.ts';
-import { limitConcurrency } from '../base/limit-concurrency.ts';
 import { START_TIMEOUT_MS } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import type { ProgramFile, ProgramRequest, ProgramResult } from '../base/program.ts';
@@ -11,9 +10,10 @@ import type { Environment } from '../engines/client-env.ts';
 import type { Engine, PrepareProgress, ProgramSandbox, SandboxLimits } from '../engines/engine.ts';
 import { checkFiles } from './file-names.ts';
 import type { Language, Languages } from './languages-file.ts';
-import { MAX_ARGUMENT_BYTES, MAX_ARGUMENTS, MAX_PROGRAMS_AT_ONCE } from './limits.ts';
+import { MAX_ARGUMENT_BYTES, MAX_ARGUMENTS } from './limits.ts';
 import { findOnMachine } from './machine-programs.ts';
 import type { ProgramEnd, RunnableProgram } from './program-run.ts';
+import { ProgramTurns } from './program-turns.ts';
 import { type CallFromProgram, runnerProgram } from './runner-program.ts';
 import { nodeArguments } from './runner-sources.ts';
 import { shellProgram } from './shell-program.ts';
@@ -56,10 +56,12 @@ interface Job {
   readonly request: ProgramRequest;
 }
 
+/** Programs of clients wait for each other as those of one session do. */
+const NO_SESSION = '';
 /** As for sessions. A failed start teaches the engine what to change. */
 const MAX_START_ROUNDS = 8;
 
-const inTurn = limitConcurrency(MAX_PROGRAMS_AT_ONCE);
+const turns = new ProgramTurns();
 
 /**
  * Runs the program. A program that fails or is ended at its deadline is a result. Rejects with a `BridgeError` if it cannot run:
@@ -77,7 +79,7 @@ export async function runProgram(request: ProgramRequest, options: RunOptions): 
     return notCompiled(converted.failure);
   }
   const job = { language, entry: entry.name, files: converted.files, request };
-  return inTurn(() => runInRounds(job, options));
+  return turns.take(options.session ?? NO_SESSION, () => runInRounds(job, options));
 }
 
 async function findSource({ source }: ProgramRequest, options: RunOptions): Promise<SnippetSource> {

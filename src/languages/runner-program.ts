@@ -20,6 +20,7 @@ import {
   MAX_OUTPUT_FILES_BYTES,
   MAX_RUNNER_LINE_BYTES,
   MAX_RUNNER_LINES,
+  MAX_UNREAD_ANSWERS_BYTES,
 } from './limits.ts';
 import type { ProgramEnd, RunnableProgram } from './program-run.ts';
 
@@ -166,10 +167,21 @@ class RunnerRun {
       const value = await this.#make({ server, tool, arguments: given }).finally(() => {
         this.#callsRunning -= 1;
       });
+      this.#checkUnread();
       this.#write({ type: 'answer', call, ok: true, value: value ?? null });
     } catch (error) {
       const { code, hint, message } = toBridgeError(error);
       this.#write({ type: 'answer', call, ok: false, error: { code, message, ...(hint !== undefined && { hint }) } });
+    }
+  }
+
+  /** A program that makes calls and reads no answers must not fill the memory of the bridge. */
+  #checkUnread(): void {
+    if (this.#sandbox.stdin.writableLength > MAX_UNREAD_ANSWERS_BYTES) {
+      const most = `${MAX_UNREAD_ANSWERS_BYTES / 1024 / 1024} MiB`;
+      throw new BridgeError('LIMIT_RESULT', `the program has not read ${most} of earlier answers, which is the limit`, {
+        hint: 'Read the answers of calls before you make more.',
+      });
     }
   }
 

@@ -1,0 +1,58 @@
+/** Who waits for whom when many programs are started. */
+import { expect, it } from 'vitest';
+import { createDeferred } from '../../../src/base/deferred.ts';
+import { MAX_PROGRAMS_AT_ONCE, MAX_PROGRAMS_OF_SESSION, MAX_PROGRAMS_WAITING } from '../../../src/languages/limits.ts';
+import { ProgramTurns } from '../../../src/languages/program-turns.ts';
+
+/** Starts programs that run until `finish` is called. */
+function createLine() {
+  const turns = new ProgramTurns();
+  const running: string[] = [];
+  const endings: (() => void)[] = [];
+  const start = (session: string): Promise<void> =>
+    turns.take(session, async () => {
+      running.push(session);
+      const end = createDeferred<undefined>();
+      endings.push(() => end.resolve(undefined));
+      await end.promise;
+    });
+  return { start, running, finish: () => endings.shift()?.() };
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+it('a session that starts many programs leaves room for another', async () => {
+  const { running, start } = createLine();
+  for (let count = 0; count < 10; count += 1) {
+    void start('greedy');
+  }
+  void start('modest');
+  await turn();
+  expect(running).toEqual([...Array<string>(MAX_PROGRAMS_OF_SESSION).fill('greedy'), 'modest']);
+});
+
+it('no more run at once than the machine should bear, and the next one starts when one has ended', async () => {
+  const { finish, running, start } = createLine();
+  for (let session = 0; session < 10; session += 1) {
+    void start(`session ${session}`);
+  }
+  await turn();
+  expect(running).toHaveLength(MAX_PROGRAMS_AT_ONCE);
+  finish();
+  await turn();
+  expect(running).toHaveLength(MAX_PROGRAMS_AT_ONCE + 1);
+});
+
+it('too many waiting programs are refused, and there is room again when they have ended', async () => {
+  const { finish, start } = createLine();
+  const all = Array.from({ length: MAX_PROGRAMS_OF_SESSION + MAX_PROGRAMS_WAITING }, () => start('greedy'));
+  await expect(start('greedy')).rejects.toMatchObject({ code: 'CALL_REFUSED' });
+  for (const _ of all) {
+    finish();
+    // biome-ignore lint/performance/noAwaitInLoops: the next one starts only then.
+    await turn();
+  }
+  await Promise.all(all);
+  void start('greedy');
+  await turn();
+});
