@@ -16,6 +16,8 @@ let child;
 let unread = [];
 let dropped = 0;
 
+// Otherwise the program could open the inspector of this process with a signal, and keep it from ending with the host.
+process.on('SIGUSR1', () => undefined);
 send({ type: 'started' });
 process.stdin.on('data', (chunk) => {
   for (let rest = chunk; rest.length > 0; ) {

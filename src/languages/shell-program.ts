@@ -96,6 +96,8 @@ async function runShell(
 }
 
 const KEPT_CHARS = 4_096;
+const EXIT_CODE = /^\d{1,3}$/;
+const MAX_CODE_CHARS = 3;
 
 /** Files that were not there before, or have other content. */
 export function changedFiles(found: readonly ProgramFile[], given: readonly ProgramFile[]): ProgramFile[] {
@@ -157,19 +159,36 @@ class MarkedStream {
   }
 
   #takeOutput(): void {
-    const at = this.#unread.indexOf(this.#end);
-    const lineEnd = at === -1 ? -1 : this.#unread.indexOf('\n', at + this.#end.byteLength);
-    if (lineEnd === -1) {
-      // The end may be cut in two.
-      const safe = at === -1 ? Math.max(0, this.#unread.byteLength - this.#end.byteLength) : at;
-      this.kept.take(this.#unread.subarray(0, safe));
-      this.#unread = this.#unread.subarray(safe);
-      return;
+    for (;;) {
+      const at = this.#unread.indexOf(this.#end);
+      if (at === -1) {
+        // The end may be cut in two.
+        this.#pass(Math.max(0, this.#unread.byteLength - this.#end.byteLength));
+        return;
+      }
+      const start = at + this.#end.byteLength;
+      const lineEnd = this.#unread.indexOf('\n', start);
+      if (lineEnd === -1 && this.#unread.byteLength - start <= MAX_CODE_CHARS) {
+        this.#pass(at);
+        return;
+      }
+      const code = lineEnd === -1 ? '' : this.#unread.toString('latin1', start, lineEnd);
+      if (EXIT_CODE.test(code)) {
+        this.#pass(at);
+        this.exitCode = Number.parseInt(code, 10);
+        this.#takeRest(this.#unread.subarray(lineEnd + 1 - at));
+        this.#unread = Buffer.alloc(0);
+        return;
+      }
+      // The program has found the marker and writes it itself. It must not make the bridge keep a line without an end.
+      this.#pass(start);
     }
-    this.kept.take(this.#unread.subarray(0, at));
-    this.exitCode = Number.parseInt(this.#unread.subarray(at + this.#end.byteLength, lineEnd).toString('latin1'), 10);
-    this.#takeRest(this.#unread.subarray(lineEnd + 1));
-    this.#unread = Buffer.alloc(0);
+  }
+
+  /** Takes the first bytes that are not read yet as output. */
+  #pass(count: number): void {
+    this.kept.take(this.#unread.subarray(0, count));
+    this.#unread = this.#unread.subarray(count);
   }
 
   #takeRest(chunk: Buffer): void {
