@@ -157,6 +157,8 @@ function largeRequests(amount: Amount): Flood {
     tool_specs: `{"server": "${FLOODED_SERVER}", "tools": [LARGE]}`,
     stubs: `{"server": "${FLOODED_SERVER}", "tools": [LARGE]}`,
     save_tool: '{"name": "f", "source": LARGE}',
+    load_tool: '{"name": LARGE}',
+    run_program: '{"language": LARGE, "code": "x"}',
     save_artifact: '{"name": "a.bin", "offset": 0, "data": LARGE, "last": True}',
     load_artifact: '{"name": LARGE, "offset": 0, "length": 1}',
     list_artifacts: '{"more": LARGE}',
