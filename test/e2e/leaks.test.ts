@@ -15,9 +15,9 @@ import { sandboxesOfBridge } from '../support/sandbox.ts';
 const MIB = 1024 * 1024;
 /** Memory that 1,000 cells may leave in use: 4 KiB each. Code compiled late takes 0.7 MiB in total (measured). */
 const MAX_GROWTH_BYTES = 4 * MIB;
-/** Ten bridges at a time; a stubborn server gets seconds to end by itself. All 50 on one engine, to save time. */
+/** Ten bridges at a time; a stubborn server gets seconds to end by itself. More on one engine. */
 const KILL_ROUNDS: Readonly<Record<string, number>> = { docker: 2 };
-/** Limits a hang; 50 take 30 s, or 115 s on a busy machine. */
+/** Limits a hang; 20 take 12 s, or 75 s on a busy machine. */
 const KILLS_TIMEOUT_MS = 300_000;
 
 const engines = await coverEngines();
