@@ -9,6 +9,7 @@ const PIECE_BYTES = 64 * 1024;
 const KEPT_BYTES = 32 * 1024 * 1024;
 const RETURNED_BYTES = 32 * 1024 * 1024;
 const MAX_FILES = 1000;
+const MAX_NAME_CHARS = 1000;
 const isFirst = process.pid === 1;
 const folder = process.cwd();
 const preload = process.argv[1] ?? '';
@@ -135,21 +136,26 @@ function finish(exitCode, words, given) {
   if (words !== '') {
     send({ type: 'output', stream: 'stderr', data: Buffer.from(words).toString('base64') });
   }
-  const files = given === undefined ? [] : changed(given);
-  const last = { type: 'exit', exit_code: exitCode, files, dropped_bytes: dropped };
+  const { files, omitted } = given === undefined ? { files: [], omitted: [] } : changed(given);
+  const last = { type: 'exit', exit_code: exitCode, files, dropped_bytes: dropped, omitted_files: omitted };
   process.stdout.write(`${JSON.stringify(last)}\n`, () => process.exit(0));
 }
 
 /** Regular files that are new or have other content. Links are not followed. */
 function changed(given) {
   const files = [];
+  const omitted = [];
   let room = RETURNED_BYTES;
   const visit = (inside) => {
     for (const entry of fs.readdirSync(path.join(folder, inside), { withFileTypes: true })) {
       const name = inside === '' ? entry.name : `${inside}/${entry.name}`;
       if (entry.isDirectory()) {
         visit(name);
-      } else if (entry.isFile() && files.length < MAX_FILES && fs.statSync(path.join(folder, name)).size <= room) {
+      } else if (entry.isFile() && (files.length === MAX_FILES || fs.statSync(path.join(folder, name)).size > room)) {
+        if (omitted.length < MAX_FILES && name.length < MAX_NAME_CHARS) {
+          omitted.push(name);
+        }
+      } else if (entry.isFile()) {
         const content = fs.readFileSync(path.join(folder, name));
         if (given.get(name)?.equals(content) !== true) {
           room -= content.length;
@@ -163,7 +169,7 @@ function changed(given) {
   } catch {
     // The program took away the right to read one.
   }
-  return files;
+  return { files, omitted };
 }
 
 /** Ends what the program has left behind. Only as PID 1: elsewhere the signal would reach other processes. */

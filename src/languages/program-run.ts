@@ -15,6 +15,8 @@ export interface ProgramEnd {
   /** The end of what the engine wrote, for its explanation. */
   readonly engineSaid: string;
   readonly files: readonly ProgramFile[];
+  /** What was left but is not returned, because it is too much: names of files, or how many others. */
+  readonly omittedFiles: readonly string[];
 }
 
 /** A program that is ready to run in a sandbox. */

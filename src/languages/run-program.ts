@@ -3,14 +3,14 @@ import { type CancelSignal, unlessAborted } from '../base/cancel.ts';
 import { Countdown } from '../base/countdown.ts';
 import { BridgeError } from '../base/errors.ts';
 import { START_TIMEOUT_MS } from '../base/limits.ts';
-import type { Logger } from '../base/log.ts';
+import { escapeControls, type Logger } from '../base/log.ts';
 import type { ProgramFile, ProgramRequest, ProgramResult } from '../base/program.ts';
 import { didYouMean } from '../base/suggest.ts';
 import type { Environment } from '../engines/client-env.ts';
 import type { Engine, PrepareProgress, ProgramSandbox, SandboxLimits } from '../engines/engine.ts';
 import { checkFiles } from './file-names.ts';
 import type { Language, Languages } from './languages-file.ts';
-import { MAX_ARGUMENT_BYTES, MAX_ARGUMENTS } from './limits.ts';
+import { MAX_ARGUMENT_BYTES, MAX_ARGUMENTS, MAX_FILES, MAX_OUTPUT_FILES_BYTES } from './limits.ts';
 import { findOnMachine } from './machine-programs.ts';
 import type { ProgramEnd, RunnableProgram } from './program-run.ts';
 import { ProgramTurns } from './program-turns.ts';
@@ -199,16 +199,30 @@ const currentClocks = new WeakMap<Job, Countdown>();
 
 function resultOf(ended: ProgramEnd, isLate: boolean, durationMs: number): ProgramResult {
   const exitCode = isLate ? undefined : ended.exitCode;
-  const { stderr, stdout } = ended;
+  const { omittedFiles, stderr, stdout } = ended;
   return {
     status: isLate ? 'timeout' : exitCode === 0 ? 'success' : 'error',
     exitCode,
     stdout: stdout.text(),
-    stderr: stderr.text(),
+    stderr: withNote(stderr.text(), omittedFiles),
     droppedBytes: stdout.droppedBytes + stderr.droppedBytes,
     durationMs: Math.round(durationMs),
     files: ended.files,
   };
+}
+
+const MAX_NAMED_FILES = 10;
+
+/** The text, with a line about files that are not returned. */
+function withNote(text: string, omitted: readonly string[]): string {
+  if (omitted.length === 0) {
+    return text;
+  }
+  const start = text === '' || text.endsWith('\n') ? text : `${text}\n`;
+  const more = omitted.length - MAX_NAMED_FILES;
+  const names = omitted.slice(0, MAX_NAMED_FILES).map(escapeControls).join(', ');
+  const limit = `${MAX_OUTPUT_FILES_BYTES / 1024 / 1024} MiB and ${MAX_FILES.toLocaleString('en-US')} files`;
+  return `${start}[not returned, because the limit is ${limit}: ${names}${more > 0 ? ` and ${more} more` : ''}]\n`;
 }
 
 function timeoutOf({ language, request }: Job, { defaultTimeoutMs, maxTimeoutMs }: RunOptions): number {

@@ -51,6 +51,7 @@ const LineSchema = z.discriminatedUnion('type', [
     exit_code: z.int().min(0).max(255),
     files: z.array(z.strictObject({ name: z.string(), content: base64 })).max(MAX_FILES),
     dropped_bytes: z.int().nonnegative().optional(),
+    omitted_files: z.array(z.string().max(MAX_NAME_CHARS)).max(MAX_FILES).optional(),
   }),
 ]);
 type Line = z.output<typeof LineSchema>;
@@ -125,6 +126,7 @@ class RunnerRun {
       stderr,
       engineSaid,
       files: wantsFiles ? filesOf(this.#last) : [],
+      omittedFiles: this.#last?.omitted_files ?? [],
     };
   }
 

@@ -84,6 +84,8 @@ async function runShell(
   // Not ended: the end of the pipe ends the sandbox.
   sandbox.stdin.write(archive);
   const exit = await sandbox.exited;
+  const left = wantsFiles ? readTar(stdout.rest()) : undefined;
+  const omittedFiles = [...(left?.omitted ?? []), ...(left?.isCut === true ? ['further files'] : [])];
   return {
     isStarted: stdout.hasBegun,
     exitCode: stdout.exitCode ?? exit.exitCode,
@@ -91,7 +93,8 @@ async function runShell(
     stdout: stdout.kept,
     stderr: stderr.kept,
     engineSaid: stdout.hasBegun ? stderr.kept.text().slice(-KEPT_CHARS) : stderr.before(),
-    files: wantsFiles ? changedFiles(readTar(stdout.rest()), files) : [],
+    files: changedFiles(left?.files ?? [], files),
+    omittedFiles,
   };
 }
 

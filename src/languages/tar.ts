@@ -48,16 +48,30 @@ function entryOf(name: Uint8Array, type: string, content: Uint8Array): Uint8Arra
   return [header, content, Buffer.alloc(padding)];
 }
 
-/** The regular files of an archive, as far as it is complete and within the limits. */
-export function readTar(archive: Buffer): ProgramFile[] {
+/** The regular files of an archive. */
+export interface ReadFiles {
+  readonly files: readonly ProgramFile[];
+  /** Names of those beyond the limits. */
+  readonly omitted: readonly string[];
+  /** Whether the archive ends within a file, so that further ones may be missing. */
+  readonly isCut: boolean;
+}
+
+export function readTar(archive: Buffer): ReadFiles {
   const files: ProgramFile[] = [];
+  const omitted: string[] = [];
   let longName: string | undefined;
-  let bytes = 0;
-  for (let at = 0; at + BLOCK <= archive.byteLength && files.length < MAX_FILES; ) {
+  let isCut = false;
+  let room = MAX_OUTPUT_FILES_BYTES;
+  for (let at = 0; at + BLOCK <= archive.byteLength; ) {
     const header = archive.subarray(at, at + BLOCK);
     const size = Number.parseInt(textOf(header.subarray(124, 136)).trim() || '0', 8);
     const end = at + BLOCK + size;
-    if (header[0] === 0 || !Number.isSafeInteger(size) || size < 0 || end > archive.byteLength) {
+    if (header[0] === 0 || !Number.isSafeInteger(size) || size < 0) {
+      break;
+    }
+    if (end > archive.byteLength) {
+      isCut = true;
       break;
     }
     const content = archive.subarray(at + BLOCK, end);
@@ -67,17 +81,16 @@ export function readTar(archive: Buffer): ProgramFile[] {
     } else {
       const name = (longName ?? textOf(header.subarray(0, MAX_SHORT_NAME_BYTES))).replace(/^(?:\.\/)+/, '');
       longName = undefined;
-      bytes += type === '0' ? size : 0;
-      if (bytes > MAX_OUTPUT_FILES_BYTES) {
-        break;
-      }
-      if (type === '0') {
+      if (type === '0' && (size > room || files.length === MAX_FILES)) {
+        omitted.push(name);
+      } else if (type === '0') {
+        room -= size;
         files.push({ name, content });
       }
     }
     at = end + ((BLOCK - (size % BLOCK)) % BLOCK);
   }
-  return files;
+  return { files, omitted, isCut };
 }
 
 function textOf(field: Uint8Array): string {

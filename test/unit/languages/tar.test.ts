@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import { MAX_OUTPUT_FILES_BYTES } from '../../../src/languages/limits.ts';
 import { readTar, writeTar } from '../../../src/languages/tar.ts';
 
 const long = `${'folder/'.repeat(20)}name.txt`;
@@ -14,10 +15,12 @@ const files = [
 
 it('reads what it writes, and only as far as it is complete', () => {
   const archive = writeTar(files);
-  expect(readTar(archive)).toEqual(files);
-  expect(readTar(archive.subarray(0, archive.byteLength - 1500)).map(({ name }) => name)).toEqual(['a.txt', 'ä/empty']);
-  expect(readTar(Buffer.from('not an archive'.repeat(100)))).toEqual([]);
-  expect(readTar(Buffer.alloc(0))).toEqual([]);
+  expect(readTar(archive)).toEqual({ files, omitted: [], isCut: false });
+  const cut = readTar(archive.subarray(0, archive.byteLength - 1500));
+  expect(cut.files.map(({ name }) => name)).toEqual(['a.txt', 'ä/empty']);
+  expect(cut.isCut).toBe(true);
+  expect(readTar(Buffer.from('not an archive'.repeat(100)))).toMatchObject({ files: [], isCut: false });
+  expect(readTar(Buffer.alloc(0)).files).toEqual([]);
 });
 
 it('is understood by tar, and reads what tar writes except links', () => {
@@ -27,8 +30,19 @@ it('is understood by tar, and reads what tar writes except links', () => {
   expect(readFileSync(join(folder, long))).toEqual(files[2]?.content);
   writeFileSync(join(folder, 'a.txt'), 'changed');
   symlinkSync('/etc/passwd', join(folder, 'link'));
-  const found = readTar(execFileSync('tar', ['-cf', '-', '-C', folder, '.']));
+  const found = readTar(execFileSync('tar', ['-cf', '-', '-C', folder, '.'])).files;
   const sorted = found.toSorted((one, other) => one.name.localeCompare(other.name));
   expect(sorted.map(({ name }) => name)).toEqual(['a.txt', 'ä/empty', long]);
   expect(sorted[0]?.content.toString()).toBe('changed');
+});
+
+// All files after the first that was too large were lost, and nothing said so.
+it('names files beyond the limit, and has those after them', () => {
+  const archive = writeTar([
+    { name: 'large.bin', content: Buffer.alloc(MAX_OUTPUT_FILES_BYTES + 1) },
+    { name: 'small.txt', content: Buffer.from('ok') },
+  ]);
+  const { files: found, isCut, omitted } = readTar(archive);
+  expect(found.map(({ name }) => name)).toEqual(['small.txt']);
+  expect({ isCut, omitted }).toEqual({ isCut: false, omitted: ['large.bin'] });
 });
