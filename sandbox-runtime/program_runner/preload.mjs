@@ -11,7 +11,7 @@ export async function resolve(specifier, context, next) {
   } catch (error) {
     if (!/^\\.{0,2}\\//.test(specifier)) throw error;
     for (const name of [specifier + '.ts', specifier.replace(/\\.m?js$/, '.ts'), specifier + '.js', specifier + '.mjs']) {
-      try { return await next(name, context); } catch {}
+      try { return await next(name, context); } catch { /* The first error is thrown if no name fits. */ }
     }
     throw error;
   }

@@ -29,7 +29,7 @@ export interface SharedSnippetsOptions {
   readonly folders: readonly string[];
   readonly stateDir: string;
   readonly languages: () => Promise<Languages>;
-  /** Told about each problem. */
+  /** Gets each problem, as a sentence. */
   readonly report: (problem: string) => void;
 }
 

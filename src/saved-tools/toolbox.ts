@@ -24,7 +24,7 @@ const EXTENSION = '.py';
 export interface ToolboxOptions {
   readonly folders: readonly string[];
   readonly stateDir: string;
-  /** Told once about each problem. */
+  /** Gets each problem once, as a sentence. */
   readonly report: (problem: string) => void;
 }
 

@@ -34,7 +34,7 @@ export class FileConsents {
   readonly #file: string;
   readonly #report: (problem: string) => void;
 
-  /** `report` is told if the file cannot be used; then everything needs consent again. */
+  /** `report` gets the reason if the file cannot be used; then everything needs consent again. */
   constructor(stateDir: string, report: (problem: string) => void) {
     this.#stateDir = stateDir;
     this.#file = join(stateDir, 'toolbox.json');
