@@ -24,7 +24,7 @@ export class ProgramTurns {
     this.#lines.set(session, line);
     line.count += 1;
     try {
-      // Of each session, few programs stand in the common line, so its length says nothing about one session.
+      // Each session has few programs in the common line, so no session makes it long for the others.
       return await line.inTurn(() => this.#inTurn(work));
     } finally {
       line.count -= 1;
