@@ -1,37 +1,47 @@
 /**
  * Seven layers, one project each (`vitest run --project unit`). Two files of a layer run in parallel, even if they start
  * containers, because they mostly wait; MCP_BRIDGE_TEST_WORKERS sets another number. Files of attacks run one after the other,
- * because they measure how fast the bridge is under attack. Failing tests are not retried, except floods and faults: they have
- * limits on time, which a busy machine can exceed once. They are run once more.
+ * because they measure how fast the bridge is under attack.
+ *
+ * Failing tests are not retried, with two exceptions that are run once more: floods and faults, which have limits on time that a busy
+ * machine can exceed once, and in `.ci/run`, which tests as several users at the same time, all tests with engines. The summary
+ * names what passed only then.
  */
 import { defineConfig } from 'vitest/config';
+import { PATIENCE } from './test/support/patience.ts';
 
 /** Limits hangs only: the machine may be busy with other tests. */
 const UNIT_TIMEOUT_MS = 20_000;
 /** A real Python or a real server starts within seconds even on a loaded machine. */
 const CONTRACT_TIMEOUT_MS = 30_000;
 /** A cold engine needs several seconds per sandbox, and one test may start a few. This limits hangs; it asserts no speed. */
-const ENGINE_TIMEOUT_MS = 120_000;
+const ENGINE_TIMEOUT_MS = 120_000 * PATIENCE;
 
-/** On one machine, CI runs the tests as several users: what depends neither on the engine nor on the user is then run by one. */
-const RUN_ELSEWHERE = '(asking|audit|dry-run|error-codes|exec-terminal|recordings|state-week)';
-const isQuick = process.env['MCP_BRIDGE_TEST_FAULTS'] === 'quick';
+/**
+ * Files that are not run, as `layer/name,…`: on one machine, `.ci/run` runs the tests as several users, and what depends neither on
+ * the engine nor on the user is run by one of them.
+ */
+const RUN_ELSEWHERE = (process.env['MCP_BRIDGE_TEST_ELSEWHERE'] ?? '').split(',').map((file) => file.split('/'));
 
-function layer(name: string, timeoutMs: number, fileParallelism = true) {
+function layer(name: string, timeoutMs: number, { fileParallelism = true, retry = 0 } = {}) {
+  const elsewhere = RUN_ELSEWHERE.filter(([layerName]) => layerName === name).map(([, file]) => file);
   return {
     extends: true as const,
     test: {
       name,
       // Not `exclude`, with which the option `--exclude` has no effect.
-      include: [`test/${name}/**/${name === 'e2e' && isQuick ? `!${RUN_ELSEWHERE}` : '*'}.test.ts`],
+      include: [`test/${name}/**/${elsewhere.length === 0 ? '*' : `!(${elsewhere.join('|')})`}.test.ts`],
       testTimeout: timeoutMs,
       hookTimeout: timeoutMs,
       // On a busy machine, a polled condition may take long to hold.
       expect: { poll: { timeout: timeoutMs / 4 } },
       fileParallelism,
+      retry,
     },
   };
 }
+
+const withEngines = { retry: PATIENCE > 1 ? 1 : 0 };
 
 export default defineConfig({
   test: {
@@ -43,10 +53,10 @@ export default defineConfig({
       layer('unit', UNIT_TIMEOUT_MS),
       layer('contract', CONTRACT_TIMEOUT_MS),
       layer('fuzz', CONTRACT_TIMEOUT_MS),
-      layer('integration', ENGINE_TIMEOUT_MS),
-      layer('e2e', ENGINE_TIMEOUT_MS),
+      layer('integration', ENGINE_TIMEOUT_MS, withEngines),
+      layer('e2e', ENGINE_TIMEOUT_MS, withEngines),
       layer('faults', ENGINE_TIMEOUT_MS),
-      layer('attacks', ENGINE_TIMEOUT_MS, false),
+      layer('attacks', ENGINE_TIMEOUT_MS, { ...withEngines, fileParallelism: false }),
     ],
   },
 });

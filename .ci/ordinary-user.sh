@@ -61,8 +61,8 @@ try node scripts/test.mjs integration -- test/integration/engines/embedded --exc
 passed_on+=("MCP_BRIDGE_TEST_ENGINES=podman-rootless")
 try node scripts/test.mjs integration faults -- --exclude 'test/integration/{engines/embedded,packages}/**'
 # The other files of these two layers depend neither on the engine nor on the user; root and the fresh machine run them.
-try node scripts/test.mjs e2e -- answers gallery e2e/install leaks pandas shell-tools start-failures surface terminal
-try node scripts/test.mjs attacks -- files kernel memory mounts saved-tools
+try node scripts/test.mjs e2e -- answers gallery leaks pandas shell-tools start-failures surface terminal
+try node scripts/test.mjs attacks -- files kernel memory mounts
 left=$(diff <(printf '%s\n' "$before") <(list_home) | sed -n 's/^> //p')
 if [[ -n $left ]]; then
   printf "ordinary-user: left behind in the user's home: %s\n" "$left" >&2

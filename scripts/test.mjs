@@ -82,8 +82,9 @@ async function check(command, args, moreEnv) {
 async function vitest(project, more = []) {
   const folder = await mkdtemp(join(tmpdir(), 'bridge-test-'));
   const report = join(folder, 'report.json');
-  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
-  const { exitCode } = await run('vitest', ['run', '--project', project, ...reporters, ...more, ...vitestArguments]);
+  const reporters = ['default', 'json', './test/support/retry-reporter.ts'].map((name) => `--reporter=${name}`);
+  const options = ['--project', project, `--outputFile.json=${report}`, ...reporters, ...more, ...vitestArguments];
+  const { exitCode } = await run('vitest', ['run', ...options]);
   const text = await readFile(report, 'utf8').catch(() => '{}');
   await rm(folder, { recursive: true });
   const {

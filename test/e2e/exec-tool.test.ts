@@ -8,7 +8,7 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { CLI, fixtureServer } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
 
-const engine = (await coverEngines()).find(({ name }) => name === 'embedded');
+const [engine] = await coverEngines();
 const KEEP = `
 def scale(factor: float, values: list[float], note: str | None = None) -> dict:
     """Multiplies values."""

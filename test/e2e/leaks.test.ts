@@ -4,6 +4,7 @@ import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { isQuickRun } from '../support/attacks.ts';
 import { awaitStart, reportingStart } from '../support/begun.ts';
 import { type BridgeClient, fixtureServer, startBridge } from '../support/bridge-client.ts';
 import { BytesInUse } from '../support/bytes-in-use.ts';
@@ -15,8 +16,9 @@ import { sandboxesOfBridge } from '../support/sandbox.ts';
 const MIB = 1024 * 1024;
 /** Memory that 1,000 cells may leave in use: 4 KiB each. Code compiled late takes 0.7 MiB in total (measured). */
 const MAX_GROWTH_BYTES = 4 * MIB;
-/** Ten bridges at a time; a stubborn server gets seconds to end by itself. More on one engine. */
-const KILL_ROUNDS: Readonly<Record<string, number>> = { docker: 2 };
+/** Bridges that are killed at the same time; a stubborn server gets seconds to end by itself. */
+const KILLS = isQuickRun ? 5 : 10;
+const SESSIONS = isQuickRun ? 20 : 50;
 /** Limits a hang; 20 take 12 s, or 75 s on a busy machine. */
 const KILLS_TIMEOUT_MS = 300_000;
 
@@ -84,7 +86,7 @@ for (const engine of engines) {
       await expect.poll(() => sandboxesOfBridge(engine, bridge.pid)).toEqual([]);
     });
 
-    it('50 sessions in a row leave neither containers nor processes', async () => {
+    it(`${SESSIONS} sessions in a row leave neither containers nor processes`, async () => {
       const bridge = await start(engine);
       try {
         const cell = async (i: number) => {
@@ -93,7 +95,7 @@ for (const engine of engines) {
         };
         await cell(0);
         const before = { descriptors: openDescriptors(bridge.pid), processes: descendantsOf(bridge.pid).length };
-        for (let i = 1; i <= 50; i += 1) {
+        for (let i = 1; i <= SESSIONS; i += 1) {
           await cell(i);
         }
         await expect.poll(() => sandboxesOfBridge(engine, bridge.pid), { timeout: 10_000 }).toEqual([]);
@@ -105,12 +107,9 @@ for (const engine of engines) {
     });
 
     it(
-      `${KILL_ROUNDS[engine.label] ?? 1} × 10 times SIGKILL in mid-cell leave nothing, not even a stubborn server`,
+      `${KILLS} times SIGKILL in mid-cell leave nothing, not even a stubborn server`,
       async () => {
-        const lost: number[] = [];
-        for (let round = 0; round < (KILL_ROUNDS[engine.label] ?? 1); round += 1) {
-          lost.push(...(await Promise.all(Array.from({ length: 10 }, () => killInMidCell(engine)))));
-        }
+        const lost = await Promise.all(Array.from({ length: KILLS }, () => killInMidCell(engine)));
         const left = async () => (await Promise.all(lost.map((pid) => sandboxesOfBridge(engine, pid)))).flat();
         await expect.poll(left, { timeout: 20_000, interval: 500 }).toEqual([]);
       },

@@ -6,10 +6,13 @@ import { dirname, join } from 'node:path';
 import { Client, type JSONRPCMessage, type RequestOptions } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import type { TestEngine } from './engines.ts';
+import { PATIENCE } from './patience.ts';
 
 export const ROOT = join(import.meta.dirname, '../..');
 export const CLI = join(ROOT, 'dist/cli.js');
 const FIXTURES = join(ROOT, 'test/fixtures/servers');
+/** The client's own limit, which limits hangs only. */
+const REQUEST_TIMEOUT_MS = 60_000 * PATIENCE;
 
 export interface ServerEntry {
   readonly command: string;
@@ -92,7 +95,8 @@ export async function startBridge(options: BridgeOptions): Promise<BridgeClient>
     pid: transport.pid ?? 0,
     folder,
     async runPython(code, more = {}, requestOptions = {}) {
-      const result = await client.callTool({ name: 'run_python', arguments: { code, ...more } }, requestOptions);
+      const limited = { timeout: REQUEST_TIMEOUT_MS, ...requestOptions };
+      const result = await client.callTool({ name: 'run_python', arguments: { code, ...more } }, limited);
       const block = result.content[0];
       return {
         text: block?.type === 'text' ? block.text : '',
