@@ -1,0 +1,35 @@
+/** What the page of `ui` shows and changes of other features. Loaded only for it. */
+import { readStoredArtifact, storedArtifacts } from '../artifacts/index.ts';
+import { storedPackages } from '../packages/index.ts';
+import { createCurrentPolicies, createPolicyRules } from '../policy/index.ts';
+import { readKeptCell } from '../recordings/index.ts';
+import { functionNamesIn, keepFunction, storedFunctions } from '../saved-tools/index.ts';
+import { storedCheckpoints } from '../session-list/index.ts';
+import { inEveryFolder } from '../terminal/stored-things.ts';
+import type { UiParts } from '../ui/index.ts';
+
+export const uiParts: UiParts = {
+  openPolicy({ logger, settings: { stateDir } }, servers) {
+    const policies = createCurrentPolicies({ stateDir, definitions: servers.definitions, logger });
+    return createPolicyRules({ stateDir, servers, policies });
+  },
+  readKeptCell,
+  functionNamesIn,
+  keepFunction: (code, name, { settings }) => keepFunction(code, name, settings),
+  stored(kind, { logger, settings }) {
+    switch (kind) {
+      case 'packages':
+        return storedPackages(settings, logger);
+      case 'functions':
+        return inEveryFolder(settings.stateDir, storedFunctions);
+      case 'checkpoints':
+        return inEveryFolder(settings.stateDir, (folder) => storedCheckpoints(folder, logger));
+      case 'artifacts':
+        return inEveryFolder(settings.stateDir, storedArtifacts);
+    }
+  },
+  async readArtifact(id, { settings }) {
+    const found = await inEveryFolder(settings.stateDir, storedArtifacts).folderOf(id);
+    return found && readStoredArtifact(found.folder, found.id);
+  },
+};

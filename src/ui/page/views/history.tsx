@@ -1,0 +1,314 @@
+/** History: cells, calls and events of the audit log, newest first. */
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import type { UiHistory, UiHistoryItem } from '../../schema.ts';
+import { explainFailure, get, pathTo } from '../api.ts';
+import { formatCount, formatDuration, formatNumberOf, formatWhen } from '../format.ts';
+import { Badge, Empty, Problem, Status } from '../parts/controls.tsx';
+import { Shown } from '../parts/text.tsx';
+import { useLoad } from '../parts/use-load.ts';
+import { formatRoute, type Route } from '../route.ts';
+import { clock, notify, replaceRoute, route } from '../store.ts';
+
+const PAGE = '100';
+/** More rows than anyone reads; a search finds what is older. */
+const MAX_ITEMS = 2_000;
+const TYPING_MS = 250;
+const DAY_MS = 24 * 3_600_000;
+const SPANS: readonly (readonly [string, string])[] = [
+  ['', 'Any time'],
+  ['1', 'Last 24 hours'],
+  ['7', 'Last 7 days'],
+  ['30', 'Last 30 days'],
+];
+const STATUSES = [
+  // Every one that is no success.
+  'failed',
+  'success',
+  'error',
+  'timeout',
+  'cancelled',
+  'validation_error',
+  'running',
+  'ok',
+  'refused',
+  'dry_run',
+  'lost',
+];
+const KINDS: readonly (readonly [string, string])[] = [
+  ['', 'Everything'],
+  ['cell', 'Cells'],
+  ['call', 'Calls'],
+  ['event', 'Other events'],
+];
+
+export function HistoryView() {
+  const { query } = route.value;
+  // "The last 7 days" are those before the search: otherwise the older pages would be gone a minute later.
+  const path = useMemo(() => searchPath(query), [query]);
+  const { data, error, isLoading, reload } = useLoad<UiHistory>(path);
+  const more = useMore(path, data);
+  return (
+    <>
+      <Filters query={query} />
+      {error !== undefined && <Problem error={error} retry={reload} />}
+      {data !== undefined && (
+        <>
+          <p class="dim result-line" role="status">
+            {isLoading ? 'Searching…' : describe(data, more.items.length, more.next !== undefined)}
+          </p>
+          {data.unreadable.map((problem) => (
+            <p key={problem} class="note">
+              <Shown text={problem} />
+            </p>
+          ))}
+          {more.items.length === 0 ? <NothingFound query={query} total={data.total} /> : <Items items={more.items} />}
+          {more.next !== undefined && (
+            <button type="button" class="button" onClick={more.load}>
+              Show older ones
+            </button>
+          )}
+        </>
+      )}
+      {data === undefined && error === undefined && <p class="loading">Reading the audit log…</p>}
+    </>
+  );
+}
+
+function searchPath(query: Route['query']): string {
+  const days = Number(query['days'] ?? '');
+  const since = days > 0 ? new Date(Date.now() - days * DAY_MS).toISOString() : '';
+  const { days: _days, ...filters } = query;
+  return pathTo(['history'], { ...filters, since, limit: PAGE });
+}
+
+function describe({ bad_lines: bad, took_ms: took, total }: UiHistory, shown: number, hasMore: boolean): string {
+  const parts = [
+    `${hasMore ? 'The newest ' : ''}${formatCount(shown)} of ${formatCount(total)} in the log, found in ${formatDuration(took)}`,
+    ...(bad > 0 ? [`${formatNumberOf(bad, 'line')} cannot be read`] : []),
+  ];
+  return `${parts.join('; ')}.`;
+}
+
+interface More {
+  readonly items: readonly UiHistoryItem[];
+  readonly next: string | undefined;
+  readonly load: () => void;
+}
+
+/** The first page, and those that were asked for since. */
+function useMore(path: string, data: UiHistory | undefined): More {
+  const [older, setOlder] = useState<{ readonly items: readonly UiHistoryItem[]; readonly next: string | undefined }>();
+  useEffect(() => setOlder(undefined), [path, data]);
+  const items = [...(data?.items ?? []), ...(older?.items ?? [])];
+  const next = items.length >= MAX_ITEMS ? undefined : older === undefined ? data?.next : older.next;
+  const load = (): void => {
+    get<UiHistory>(`${path}&${new URLSearchParams({ cursor: next ?? '' }).toString()}`).then(
+      (page) => setOlder({ items: [...(older?.items ?? []), ...page.items], next: page.next }),
+      (error: unknown) => notify(explainFailure(error), true),
+    );
+  };
+  return { items, next, load };
+}
+
+function NothingFound({ query, total }: { readonly query: Route['query']; readonly total: number }) {
+  if (Object.keys(query).length > 0) {
+    return (
+      <Empty title="Nothing matches.">
+        Use fewer words or filters. <a href={formatRoute('history')}>Show everything</a>
+      </Empty>
+    );
+  }
+  return total > 0 ? null : (
+    <Empty title="The audit log is empty.">
+      Run a cell, and it appears here. If it does not, look at <code>MCP_BRIDGE_AUDIT</code>, which may be off.
+    </Empty>
+  );
+}
+
+function Filters({ query }: { readonly query: Route['query'] }) {
+  const change = (name: string, value: string): void => {
+    const { [name]: _old, ...others } = route.value.query;
+    replaceRoute('history', value === '' ? others : { ...others, [name]: value });
+  };
+  const statuses = STATUSES.map((status): [string, string] => [
+    status,
+    status === 'failed' ? 'any failure' : status.replaceAll('_', ' '),
+  ]);
+  const filter = { query, change };
+  return (
+    <form class="filters" role="search" aria-label="Search the history" onSubmit={(event) => event.preventDefault()}>
+      <TypedFilter name="text" label="Text" placeholder="Code, errors, names" {...filter} />
+      <TypedFilter name="server" label="Server" {...filter} />
+      <TypedFilter name="tool" label="Tool" {...filter} />
+      <SelectFilter name="status" label="Status" options={[['', 'Any'], ...statuses]} {...filter} />
+      <SelectFilter name="kind" label="Kind" options={KINDS} {...filter} />
+      <SelectFilter name="days" label="Time" options={SPANS} {...filter} />
+      {query['session'] !== undefined && (
+        <button type="button" class="button" onClick={() => change('session', '')}>
+          Session <Shown text={query['session']} /> ✕<span class="quiet"> remove this filter</span>
+        </button>
+      )}
+    </form>
+  );
+}
+
+interface FilterProps {
+  readonly name: string;
+  readonly label: string;
+  readonly query: Route['query'];
+  readonly change: (name: string, value: string) => void;
+}
+
+/** Searches a moment after the last key. */
+function TypedFilter({ change, label, name, placeholder, query }: FilterProps & { readonly placeholder?: string }) {
+  const given = query[name] ?? '';
+  const [text, setText] = useState(given);
+  // The address has changed: by a link, or by Back.
+  useEffect(() => setText((old) => (old.trim() === given ? old : given)), [given]);
+  useEffect(() => {
+    const timer = window.setTimeout(() => {
+      if (text.trim() !== (route.value.query[name] ?? '')) {
+        change(name, text.trim());
+      }
+    }, TYPING_MS);
+    return () => window.clearTimeout(timer);
+  }, [text]);
+  const isMain = name === 'text';
+  return (
+    <label class={isMain ? 'grow' : ''}>
+      <span>{label}</span>
+      <input
+        type="search"
+        id={isMain ? 'search' : undefined}
+        value={text}
+        placeholder={placeholder}
+        autocomplete="off"
+        spellcheck={false}
+        size={12}
+        onInput={(event) => setText(event.currentTarget.value)}
+      />
+    </label>
+  );
+}
+
+function SelectFilter({
+  change,
+  label,
+  name,
+  options,
+  query,
+}: FilterProps & { readonly options: readonly (readonly [string, string])[] }) {
+  return (
+    <label>
+      <span>{label}</span>
+      <select value={query[name] ?? ''} onChange={(event) => change(name, event.currentTarget.value)}>
+        {options.map(([value, title]) => (
+          <option key={value} value={value}>
+            {title}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function Items({ items }: { readonly items: readonly UiHistoryItem[] }) {
+  return (
+    <div class="table-box">
+      <table class="history">
+        <caption class="quiet">Cells, calls and events, newest first</caption>
+        <thead>
+          <tr>
+            <th scope="col">When</th>
+            <th scope="col">Kind</th>
+            <th scope="col">What</th>
+            <th scope="col">Status</th>
+            <th scope="col" class="number">
+              Took
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {items.map((item) => (
+            <ItemRow key={item.kind === 'event' ? `${item.at}${item.type}${item.summary}` : item.id} item={item} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function ItemRow({ item }: { readonly item: UiHistoryItem }) {
+  return (
+    <tr class={item.kind}>
+      <td class="when">
+        <time dateTime={item.at}>{formatWhen(item.at, clock.peek())}</time>
+      </td>
+      <td>
+        <Badge tone="calm">{item.kind}</Badge>
+      </td>
+      <td class="what">
+        <What item={item} />
+      </td>
+      <td>
+        {item.status !== '' && <Status status={item.status} />}
+        {item.kind !== 'event' && item.error_code !== undefined && (
+          <span class="dim error-code">
+            <Shown text={item.error_code} />
+          </span>
+        )}
+      </td>
+      <td class="number">{item.kind === 'event' ? '' : formatDuration(item.duration_ms)}</td>
+    </tr>
+  );
+}
+
+const MAX_SUMMARY_CHARS = 160;
+
+function What({ item }: { readonly item: UiHistoryItem }) {
+  if (item.kind === 'event') {
+    return (
+      <details>
+        <summary>
+          <Shown text={item.summary} />
+        </summary>
+        <pre tabIndex={0} role="group" aria-label="The record" class="message">
+          <Shown text={JSON.stringify(item.record, null, 2)} />
+        </pre>
+      </details>
+    );
+  }
+  if (item.kind === 'call') {
+    return (
+      <>
+        <a href={formatRoute('cells', {}, item.cell)}>
+          <Shown text={`${item.server}.${item.tool}`} />
+        </a>
+        {item.rule !== undefined && (
+          <span class="dim under">
+            <Shown text={item.rule} />
+          </span>
+        )}
+      </>
+    );
+  }
+  const line = item.code.split('\n').find((each) => each.trim() !== '' && !each.trim().startsWith('#')) ?? item.code;
+  return (
+    <>
+      <a class="code-link" href={formatRoute('cells', {}, item.id)}>
+        <code>
+          <Shown text={line.trim().slice(0, MAX_SUMMARY_CHARS) || 'A cell without code'} />
+        </code>
+      </a>
+      <span class="dim under">
+        <a href={formatRoute('history', { session: item.session })}>
+          <Shown text={item.session} />
+        </a>
+        {item.principal !== undefined && <Shown text={` of ${item.principal}`} />}
+        {item.calls > 0 ? `, ${formatNumberOf(item.calls, 'call')}` : ''}
+        {item.run_by === undefined ? '' : ', run by the operator'}
+        {item.exception !== undefined && <Shown text={`, ${item.exception}`} />}
+      </span>
+    </>
+  );
+}

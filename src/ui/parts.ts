@@ -1,0 +1,67 @@
+/** What the page shows and changes of other features. `cli/` plugs them in, because features know nothing of each other. */
+import type { QuestionedCall } from '../base/cell.ts';
+import type { Effect } from '../calls/contract.ts';
+import type { ConfiguredServers } from '../directory/configured-servers.ts';
+import type { CommandContext, CommandHost } from '../terminal/command.ts';
+import type { StoredThings } from '../terminal/stored-things.ts';
+import type { UiRule, UiStoredKind } from './schema.ts';
+
+export type UiContext = Pick<CommandContext, 'settings' | 'logger' | 'openServers'> & Pick<CommandHost, 'env'>;
+
+/** Rules that were added to a policy, or would be. */
+export interface AddedRules {
+  readonly file: string;
+  readonly rules: readonly UiRule[];
+}
+
+/** The user's policy. */
+export interface PolicyEditor {
+  /** The rules that could decide about calls of a tool, in order. */
+  explain(
+    server: string,
+    tool: string,
+  ): Promise<
+    readonly {
+      readonly place: string;
+      readonly effect: Effect;
+      readonly outcome: string;
+      readonly why: string | null;
+    }[]
+  >;
+  plan(calls: readonly QuestionedCall[]): Promise<AddedRules | { readonly why: string }>;
+  /** Rejects with `CALL_REFUSED` if no rule can allow the calls. */
+  allow(calls: readonly QuestionedCall[], asked: string): Promise<AddedRules>;
+  deny(server: string, tools: readonly string[], reason: string): Promise<AddedRules>;
+}
+
+/** What is kept of a cell. */
+export interface KeptParts {
+  readonly ended:
+    | { readonly stdout: string; readonly value?: string | undefined; readonly error?: string | undefined }
+    | undefined;
+  /** In the order in which they began. */
+  readonly calls: readonly {
+    readonly server: string;
+    readonly tool: string;
+    readonly arguments: Readonly<Record<string, unknown>>;
+    readonly result?: unknown;
+    readonly error?: { readonly message: string } | undefined;
+    readonly left_out_bytes?: number | undefined;
+  }[];
+}
+
+export interface UiParts {
+  openPolicy(context: UiContext, servers: ConfiguredServers): PolicyEditor;
+  /** Undefined if the folder has no recording of the cell. */
+  readKeptCell(folder: string, id: string): Promise<KeptParts | undefined>;
+  /** Names of functions that can be kept. */
+  functionNamesIn(code: string): readonly string[];
+  /** Rejects with `CALL_REFUSED`. */
+  keepFunction(code: string, name: string, context: UiContext): Promise<void>;
+  stored(kind: UiStoredKind, context: UiContext): StoredThings;
+  /** Undefined if there is none. */
+  readArtifact(
+    id: string,
+    context: UiContext,
+  ): Promise<{ readonly name: string; readonly mimeType: string; readonly data: Buffer } | undefined>;
+}
