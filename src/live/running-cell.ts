@@ -1,0 +1,113 @@
+/** A running cell as far as the API shows it: the end of its output and its last calls, whatever their number. */
+import type { CellRequest } from '../base/cell.ts';
+import type { ErrorCode } from '../base/errors.ts';
+import type { LiveSession } from '../local-api/schema.ts';
+
+/** Of the output, as `schema.ts` says. */
+const KEPT_OUTPUT_CHARS = 16_384;
+/** Of the calls that have ended, as `schema.ts` says. */
+const KEPT_CALLS = 100;
+
+interface EndedCall {
+  readonly call: number;
+  readonly server: string;
+  readonly tool: string;
+  /** Milliseconds since 1970. */
+  readonly startedAt: number;
+  readonly durationMs: number;
+  readonly errorCode: ErrorCode | undefined;
+  readonly hasFailed: boolean;
+}
+
+type StartedCall = Pick<EndedCall, 'call' | 'server' | 'tool' | 'startedAt'>;
+type Shown = NonNullable<LiveSession['cell']>;
+
+export class RunningCell {
+  readonly id: string;
+  readonly generation: number;
+  readonly cell: number;
+  readonly request: CellRequest;
+  readonly #servers: readonly string[];
+  readonly #startedAt = Date.now();
+  readonly #running = new Map<number, StartedCall>();
+  /** A ring: the next call goes to `#endedCalls % KEPT_CALLS`. */
+  readonly #ended: EndedCall[] = [];
+  #endedCalls = 0;
+  #output = '';
+  #outputChars = 0;
+
+  constructor(
+    id: string,
+    run: { readonly generation: number; readonly cell: number },
+    request: CellRequest,
+    servers: readonly string[],
+  ) {
+    this.id = id;
+    this.generation = run.generation;
+    this.cell = run.cell;
+    this.request = request;
+    this.#servers = servers;
+  }
+
+  /** The number of characters before these. */
+  addOutput(text: string): number {
+    const before = this.#outputChars;
+    this.#outputChars += text.length;
+    this.#output += text;
+    // Cut rarely: cutting at each line would copy the text every time.
+    if (this.#output.length > 2 * KEPT_OUTPUT_CHARS) {
+      this.#output = this.#output.slice(-KEPT_OUTPUT_CHARS);
+    }
+    return before;
+  }
+
+  callStarted(call: StartedCall): void {
+    this.#running.set(call.call, call);
+  }
+
+  callEnded(call: EndedCall): void {
+    this.#running.delete(call.call);
+    this.#ended[this.#endedCalls % KEPT_CALLS] = call;
+    this.#endedCalls += 1;
+  }
+
+  /** @param mask replaces known secrets. */
+  show(mask: (text: string) => string): Shown {
+    const { code, timeoutMs } = this.request;
+    const calls = [
+      ...[...this.#running.values()].map((call) => ({ ...namesOf(call), status: 'running' as const })),
+      ...this.#ended.map(showEnded),
+    ];
+    return {
+      id: this.id,
+      code: mask(code),
+      servers: [...this.#servers],
+      started: isoTimeOf(this.#startedAt),
+      deadline: isoTimeOf(this.#startedAt + timeoutMs),
+      output: this.#output.slice(-KEPT_OUTPUT_CHARS),
+      output_chars: this.#outputChars,
+      calls: calls.toSorted((a, b) => a.call - b.call),
+      calls_running: this.#running.size,
+      calls_ended: this.#endedCalls,
+    };
+  }
+}
+
+function showEnded(ended: EndedCall): Shown['calls'][number] {
+  const { durationMs, errorCode, hasFailed } = ended;
+  return {
+    ...namesOf(ended),
+    status: hasFailed ? 'error' : 'ok',
+    duration_ms: durationMs,
+    ...(errorCode !== undefined && { error_code: errorCode }),
+  };
+}
+
+function namesOf({ call, server, tool, startedAt }: StartedCall) {
+  return { call, server, tool, started: isoTimeOf(startedAt) };
+}
+
+/** Milliseconds since 1970 as the API writes times. */
+export function isoTimeOf(atMs: number): string {
+  return new Date(atMs).toISOString();
+}

@@ -1,0 +1,67 @@
+/** Counts the calls that are sent to each server, and how long the last of them took. */
+
+import { isObject } from '../base/is-object.ts';
+import type { CallGate } from '../calls/contract.ts';
+import { ResultBytes } from '../protocol/result-bytes.ts';
+
+/** Of each server. Chosen: enough for a 95th percentile. */
+const KEPT_DURATIONS = 256;
+/** Names come from the configuration, which can change while the bridge runs. */
+const MAX_SERVERS = 1_000;
+
+interface Counts {
+  calls: number;
+  failed: number;
+  /** A ring: the next duration goes to `calls % KEPT_DURATIONS`. */
+  readonly durations: number[];
+}
+
+export interface ServerCounts {
+  readonly calls: number;
+  readonly failed: number;
+  readonly p50Ms: number | undefined;
+  readonly p95Ms: number | undefined;
+}
+
+export class ServerStatistics {
+  readonly #servers = new Map<string, Counts>();
+
+  /** The innermost gate, so that it sees what is sent, and no wait for a person. */
+  readonly gate: CallGate = async (call, next) => {
+    const start = performance.now();
+    const outcome = await next(call);
+    const counts = this.#countsOf(call.server.name);
+    counts.durations[counts.calls % KEPT_DURATIONS] = performance.now() - start;
+    counts.calls += 1;
+    counts.failed += outcome.ok && !isFailure(outcome.result) ? 0 : 1;
+    return outcome;
+  };
+
+  of(server: string): ServerCounts {
+    const { calls, failed, durations } = this.#servers.get(server) ?? NONE;
+    const sorted = durations.toSorted((a, b) => a - b);
+    const share = (part: number): number | undefined => sorted[Math.ceil(sorted.length * part) - 1];
+    return { calls, failed, p50Ms: share(0.5), p95Ms: share(0.95) };
+  }
+
+  #countsOf(server: string): Counts {
+    const known = this.#servers.get(server);
+    if (known !== undefined) {
+      return known;
+    }
+    const [oldest] = this.#servers.keys();
+    if (this.#servers.size >= MAX_SERVERS && oldest !== undefined) {
+      this.#servers.delete(oldest);
+    }
+    const counts: Counts = { calls: 0, failed: 0, durations: [] };
+    this.#servers.set(server, counts);
+    return counts;
+  }
+}
+
+const NONE: Counts = { calls: 0, failed: 0, durations: [] };
+
+/** Whether the tool says that it failed. */
+export function isFailure(result: unknown): boolean {
+  return result instanceof ResultBytes ? result.isError : isObject(result) && result['isError'] === true;
+}

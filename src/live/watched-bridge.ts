@@ -1,0 +1,450 @@
+/**
+ * What one bridge does now: its sessions, running cells, calls, questions and servers. It learns from the recorder of sessions and from
+ * two gates around calls, and turns what happens into events. Over HTTP, a process has one for each principal.
+ */
+import type { CellAnswer, CellRequest, EngineReport, Person, Reply } from '../base/cell.ts';
+import { BridgeError, toBridgeError } from '../base/errors.ts';
+import type { CallGate, CallOutcome, ToolCall } from '../calls/contract.ts';
+import type { CatalogServer } from '../catalog/known.ts';
+import type { ServerDirectory } from '../directory/server-directory.ts';
+import type { LiveApproval, LiveEvent, LiveServer, LiveSession } from '../local-api/schema.ts';
+import type { RecordedCell, SessionRecorder, SessionRun } from '../session/recorder.ts';
+import { BY_OPERATOR, type CellOutcome } from '../session/run-cell.ts';
+import type { SessionView } from '../session/session.ts';
+import type { Sessions } from '../session/sessions.ts';
+import type { UpstreamPool } from '../upstream/pool.ts';
+import type { EventStreams } from './event-streams.ts';
+import { choiceIn, type OpenQuestion, Questions } from './questions.ts';
+import { isoTimeOf, RunningCell } from './running-cell.ts';
+import { isFailure, ServerStatistics } from './server-statistics.ts';
+
+/** Servers as the API shows and controls them. */
+export interface WatchedServers {
+  readonly known: Pick<ServerDirectory, 'servers' | 'metadata' | 'refresh'>;
+  readonly pool: Pick<UpstreamPool, 'states' | 'stop' | 'forgetListing'>;
+  /** Reads the configuration as of now. */
+  refresh(): unknown;
+}
+
+/** A question that the operator has answered over the API. */
+export interface AnsweredQuestion {
+  readonly session: string;
+  readonly cell: RecordedCell | undefined;
+  readonly action: Reply['action'];
+  /** What was chosen, if the form offers choices. */
+  readonly choice: string | undefined;
+}
+
+export interface WatchedBridgeOptions {
+  /** Start of the ids of cells, as in the audit log. */
+  readonly id: string;
+  /** Whose bridge it is; undefined for the user of this machine. */
+  readonly principal: string | undefined;
+  readonly profile: string | undefined;
+  /** Name of the client, once it is known. */
+  readonly client: () => string;
+  readonly mask: (text: string) => string;
+  readonly events: EventStreams;
+  readonly sessions: () => Pick<Sessions, 'views' | 'kill' | 'hibernate'>;
+  readonly servers: WatchedServers;
+  /** Deadline of cells that the operator runs. */
+  readonly timeoutMs: number;
+  /** Records who has answered. */
+  readonly onAnswered: (answered: AnsweredQuestion) => void;
+}
+
+/** The end of the reason that the next answer of a session gives. */
+const BY_HAND = 'the operator ended it';
+const HIBERNATED = 'the operator let it hibernate';
+
+/** What the next answers of a session say about cells of the operator. Chosen. */
+const MAX_NOTICES = 20;
+
+/** Nobody at a client can answer what a cell of the operator asks; the API can. */
+const OPERATOR: Person = {
+  opensPages: false,
+  ask: (_, signal) =>
+    new Promise((_resolve, reject) => {
+      const withdraw = (): void => reject(new Error('the question was withdrawn'));
+      signal.addEventListener('abort', withdraw, { once: true });
+      if (signal.aborted) {
+        withdraw();
+      }
+    }),
+};
+
+type RunCell = (request: CellRequest) => Promise<CellAnswer>;
+type EventOf = LiveEvent extends infer Each
+  ? Each extends LiveEvent
+    ? Omit<Each, 'at' | 'principal' | 'profile'>
+    : never
+  : never;
+
+export class WatchedBridge {
+  readonly #options: WatchedBridgeOptions;
+  readonly #whose: { readonly principal?: string; readonly profile?: string };
+  readonly #statistics = new ServerStatistics();
+  /** By session. */
+  readonly #running = new Map<string, RunningCell>();
+  readonly #interrupts = new WeakMap<CellRequest, AbortController>();
+  readonly #questions: Questions;
+  /** Called with the id of the cell when it has begun. */
+  readonly #begun = new WeakMap<CellRequest, (id: string) => void>();
+  /** For the next answer to a client, by session. */
+  readonly #notices = new Map<string, readonly string[]>();
+  #run: RunCell | undefined;
+  /** As they were when events last said so. */
+  #serverStates = new Map<string, LiveServer['state']>();
+  #engine: string | undefined;
+
+  constructor(options: WatchedBridgeOptions) {
+    this.#options = options;
+    const { principal, profile } = options;
+    this.#whose = { ...(principal !== undefined && { principal }), ...(profile !== undefined && { profile }) };
+    this.#questions = new Questions({
+      asked: ({ id, session }) => this.#emit(() => ({ type: 'approval_asked', session, id })),
+      answered: (open, by, reply) => this.#noteAnswer(open, by, reply),
+    });
+  }
+
+  get whose(): { readonly principal?: string; readonly profile?: string } {
+    return this.#whose;
+  }
+
+  get client(): string {
+    return this.#options.client();
+  }
+
+  /** Engine of the last sandbox. */
+  get engine(): string | undefined {
+    return this.#engine;
+  }
+
+  /** The same request, which can be interrupted and whose questions can be answered here. Call `left` when it has ended. */
+  watch(given: CellRequest): CellRequest {
+    const interrupt = new AbortController();
+    const { signal, person, session } = given;
+    const pass = (): void => interrupt.abort(signal?.reason);
+    if (signal?.aborted === true) {
+      pass();
+    }
+    signal?.addEventListener('abort', pass, { once: true });
+    const request: CellRequest = {
+      ...given,
+      signal: interrupt.signal,
+      ...(person !== undefined && { person: this.#questions.watch(person, session) }),
+    };
+    this.#interrupts.set(request, interrupt);
+    const begun = this.#begun.get(given);
+    if (begun !== undefined) {
+      this.#begun.set(request, begun);
+    }
+    return request;
+  }
+
+  /** How cells of the operator are run; without this, they cannot be. `run` calls `watch`, `left` and `noticed`. */
+  runWith(run: RunCell): void {
+    this.#run = run;
+  }
+
+  /** Runs a cell of the operator, with the servers that the session has. Resolves with its id when it has begun; rejects if it does not run. */
+  async run({ name, servers }: Pick<LiveSession, 'name' | 'servers'>, code: string): Promise<string> {
+    const run = this.#run;
+    if (run === undefined) {
+      throw new BridgeError('CALL_REFUSED', 'this bridge runs no cells of the operator');
+    }
+    const { timeoutMs } = this.#options;
+    const request: CellRequest = { code, servers, session: name, timeoutMs, person: OPERATOR, ranBy: 'operator' };
+    return new Promise((resolve, reject) => {
+      this.#begun.set(request, resolve);
+      run(request).then(
+        ({ error }) => reject(new BridgeError(error?.code ?? 'INTERNAL', error?.message ?? 'the cell did not run')),
+        reject,
+      );
+    });
+  }
+
+  /** The answer, with what the operator did meanwhile. That of a cell of the operator reaches no client, so its notices wait. */
+  noticed({ ranBy, session }: CellRequest, answer: CellAnswer): CellAnswer {
+    const waiting = this.#notices.get(session) ?? [];
+    if (ranBy === undefined) {
+      this.#notices.delete(session);
+      return waiting.length === 0 ? answer : { ...answer, notices: [...waiting, ...answer.notices] };
+    }
+    const { cell } = answer;
+    const ran =
+      cell === undefined ? [] : [`The operator ran cell ${cell} in this session; variables may have changed.`];
+    this.#notices.set(session, [...waiting, ...answer.notices, ...ran].slice(-MAX_NOTICES));
+    return answer;
+  }
+
+  left(request: CellRequest): void {
+    const running = this.#running.get(request.session);
+    // A cell that could not be recorded has begun here, but has not run.
+    if (running?.request === request) {
+      this.#running.delete(request.session);
+      this.#emit(() => ({
+        type: 'cell_ended',
+        session: request.session,
+        cell: running.id,
+        status: 'error',
+        duration_ms: 0,
+      }));
+    }
+  }
+
+  readonly recorder: SessionRecorder = {
+    sessionStarted: (run: SessionRun, { name: engine }: EngineReport) => {
+      this.#engine = engine;
+      this.#emit(() => ({ type: 'session_started', ...runOf(run), engine }));
+    },
+    sessionEnded: (run: SessionRun, reason: string) => {
+      this.#emit(() => ({ type: 'session_ended', ...runOf(run), reason: this.#options.mask(reason) }));
+    },
+    cellStarted: (run: RecordedCell, request: CellRequest, servers: readonly string[]) => {
+      const cell = new RunningCell(this.#cellId(run), run, request, servers);
+      this.#running.set(run.session, cell);
+      this.#begun.get(request)?.(cell.id);
+      this.#emit(() => ({
+        type: 'cell_started',
+        session: run.session,
+        cell: cell.id,
+        code: this.#options.mask(request.code),
+        servers: [...servers],
+        timeout_ms: request.timeoutMs,
+      }));
+      return undefined;
+    },
+    cellOutput: (run, stream, text) => {
+      const from = this.#running.get(run.session)?.addOutput(text) ?? 0;
+      const { events } = this.#options;
+      if (events.isWatched) {
+        const names = { session: run.session, cell: this.#cellId(run) };
+        events.addOutput({ type: 'cell_output', ...this.#head(), ...names, stream, from_char: from, text });
+      }
+    },
+    cellEnded: (run: RecordedCell, { status, error }: CellOutcome, durationMs: number) => {
+      this.#running.delete(run.session);
+      this.#emit(() => ({
+        type: 'cell_ended',
+        session: run.session,
+        cell: this.#cellId(run),
+        status,
+        ...(error?.code !== undefined && { error_code: error.code }),
+        duration_ms: durationMs,
+      }));
+    },
+  };
+
+  /** The outermost gate: it shows calls from the moment the code makes them, refused ones too. */
+  readonly gate: CallGate = async (call, next) => {
+    const startedAt = Date.now();
+    const start = performance.now();
+    const { context, server, tool } = call;
+    const running = this.#running.get(context.session);
+    const cell = running?.cell === context.cell && running.generation === context.generation ? running : undefined;
+    const started = { call: context.call, server: server.name, tool: tool.name, startedAt };
+    cell?.callStarted(started);
+    this.#emit(() => ({ type: 'call_started', ...this.#callOf(call) }));
+    const outcome = await next(call);
+    const durationMs = performance.now() - start;
+    const hasFailed = !outcome.ok || isFailure(outcome.result);
+    const errorCode = hasFailed ? codeOf(outcome) : undefined;
+    cell?.callEnded({ ...started, durationMs, errorCode, hasFailed });
+    this.#emit(() => {
+      const { job: _job, ...names } = this.#callOf(call);
+      const status = hasFailed ? 'error' : 'ok';
+      return {
+        type: 'call_ended',
+        ...names,
+        status,
+        ...(errorCode !== undefined && { error_code: errorCode }),
+        duration_ms: durationMs,
+      };
+    });
+    return outcome;
+  };
+
+  /** The innermost gate. */
+  get statisticsGate(): CallGate {
+    return this.#statistics.gate;
+  }
+
+  sessions(): LiveSession[] {
+    return this.#options
+      .sessions()
+      .views()
+      .map((view) => this.#showSession(view));
+  }
+
+  approvals(): LiveApproval[] {
+    return this.#questions.list().map(({ id, session, askedAt, question }) => ({
+      id,
+      ...this.#whose,
+      session,
+      asked: isoTimeOf(askedAt),
+      mode: question.mode,
+      message: question.message,
+      ...(question.mode === 'form'
+        ? {
+            schema: question.requestedSchema,
+            ...(question.calls && { calls: question.calls.map((call) => ({ ...call })) }),
+          }
+        : { url: question.url }),
+    }));
+  }
+
+  question(id: string): OpenQuestion | undefined {
+    return this.#questions.list().find((open) => open.id === id);
+  }
+
+  /** False if it was answered in the meantime. */
+  answer(id: string, reply: Reply): boolean {
+    return this.#questions.answer(id, reply);
+  }
+
+  servers(): LiveServer[] {
+    const { known, pool, refresh } = this.#options.servers;
+    refresh();
+    const states = new Map(pool.states().map((state) => [state.name, state]));
+    return known.servers().map((server) => {
+      const { state = 'idle', pid, requests = 0, lastError } = states.get(server.name) ?? {};
+      const { calls, failed, p50Ms, p95Ms } = this.#statistics.of(server.name);
+      const tools = known.metadata(server)?.tools.length;
+      return {
+        name: server.name,
+        ...this.#whose,
+        state,
+        ...(pid !== undefined && { pid }),
+        ...(tools !== undefined && { tools }),
+        in_flight: requests,
+        calls,
+        failed,
+        ...(p50Ms !== undefined && { p50_ms: p50Ms }),
+        ...(p95Ms !== undefined && { p95_ms: p95Ms }),
+        ...(state === 'failing' && lastError !== undefined && { error: lastError.message }),
+      };
+    });
+  }
+
+  /** Emits an event for each server whose state has changed since the last call. */
+  lookAtServers(): void {
+    const states = new Map(this.#options.servers.pool.states().map(({ name, state }) => [name, state]));
+    for (const [server, state] of states) {
+      if ((this.#serverStates.get(server) ?? 'idle') !== state) {
+        this.#emit(() => ({ type: 'server_state', server, state }));
+      }
+    }
+    this.#serverStates = states;
+  }
+
+  /** False if no cell of the session runs. */
+  interrupt(session: string): boolean {
+    const running = this.#running.get(session);
+    const controller = running && this.#interrupts.get(running.request);
+    controller?.abort(BY_OPERATOR);
+    return controller !== undefined;
+  }
+
+  /** False if it has no sandbox. */
+  end(session: string): Promise<boolean> {
+    return this.#options.sessions().kill(session, BY_HAND);
+  }
+
+  /** False if it has no sandbox, is busy, or cannot be saved. */
+  hibernate(session: string): Promise<boolean> {
+    return this.#options.sessions().hibernate(session, HIBERNATED);
+  }
+
+  findServer(name: string): CatalogServer | undefined {
+    const { known, refresh } = this.#options.servers;
+    refresh();
+    return known.servers().find((server) => server.name === name);
+  }
+
+  /** Starts it if need be, and reads its tools. Rejects with a `BridgeError`. */
+  async startServer(server: CatalogServer, isReadAgain: boolean): Promise<void> {
+    const { known, pool } = this.#options.servers;
+    if (isReadAgain) {
+      pool.forgetListing(server.name);
+    }
+    await known.refresh(server, new AbortController().signal);
+  }
+
+  /** Rejects with a `BridgeError`. */
+  stopServer(server: CatalogServer): Promise<void> {
+    return this.#options.servers.pool.stop(server.name);
+  }
+
+  #showSession(view: SessionView): LiveSession {
+    const { name, engine, names, saved, ageMs, idleMs } = view;
+    const cell = this.#running.get(name);
+    return {
+      name,
+      ...this.#whose,
+      state: view.state,
+      ...(engine !== undefined && { engine }),
+      generation: view.generation,
+      cells: view.cells,
+      waiting: view.waiting,
+      servers: [...view.servers],
+      ...(ageMs !== undefined && { age_ms: ageMs }),
+      ...(idleMs !== undefined && { idle_ms: idleMs }),
+      ...(names !== undefined && { variables: countOf(names) }),
+      names: [...(names?.variables ?? [])],
+      ...(saved !== undefined && { saved: saved.savedAt }),
+      ...(cell !== undefined && { cell: cell.show(this.#options.mask) }),
+    };
+  }
+
+  #noteAnswer(open: OpenQuestion, by: 'client' | 'operator' | 'nobody', reply: Reply | undefined): void {
+    const { id, question, session } = open;
+    this.#emit(() => ({
+      type: 'approval_answered',
+      session,
+      id,
+      answered_by: by,
+      ...(reply !== undefined && { action: reply.action }),
+    }));
+    if (by === 'operator' && reply !== undefined) {
+      const running = this.#running.get(session);
+      const cell = running && { session, generation: running.generation, cell: running.cell };
+      this.#options.onAnswered({ session, cell, action: reply.action, choice: choiceIn(question, reply) });
+    }
+  }
+
+  #callOf({ context, server, tool }: ToolCall) {
+    const { session, call, job } = context;
+    const cell = this.#cellId(context);
+    return { session, cell, call, ...(job !== undefined && { job }), server: server.name, tool: tool.name };
+  }
+
+  #cellId({ session, generation, cell }: RecordedCell): string {
+    return `${this.#options.id}/${session}/${generation}/${cell}`;
+  }
+
+  /** The event is made only if someone reads it. */
+  #emit(make: () => EventOf): void {
+    const { events } = this.#options;
+    if (events.isWatched) {
+      const { type, ...rest } = make();
+      events.add({ type, ...this.#head(), ...rest } as LiveEvent);
+    }
+  }
+
+  #head() {
+    return { at: isoTimeOf(Date.now()), ...this.#whose };
+  }
+}
+
+function runOf({ session, generation }: SessionRun) {
+  return { session, generation };
+}
+
+function codeOf(outcome: CallOutcome) {
+  return outcome.ok ? 'TOOL_FAILED' : toBridgeError(outcome.error).code;
+}
+
+function countOf({ variables, functions, imports, omitted }: NonNullable<SessionView['names']>): number {
+  return variables.length + functions.length + imports.length + omitted;
+}

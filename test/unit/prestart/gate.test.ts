@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest';
+import { type CallOutcome, failed, succeeded, type ToolCall } from '../../../src/calls/contract.ts';
+import { createUseGate } from '../../../src/prestart/gate.ts';
+import { JsonScan } from '../../../src/protocol/json-scan.ts';
+import { ResultBytes } from '../../../src/protocol/result-bytes.ts';
+
+const CALL = { server: { name: 'x', alias: 'x' }, tool: { name: 't' }, arguments: {} } as unknown as ToolCall;
+
+/** A result as a large one arrives. */
+function bytesOf(result: object): ResultBytes {
+  const response = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result }));
+  const scan = new JsonScan();
+  scan.push(response);
+  const scanned = scan.end();
+  if (scanned === undefined) {
+    throw new Error('refused');
+  }
+  return new ResultBytes([response], scanned);
+}
+
+test.each<[string, CallOutcome, readonly string[]]>([
+  ['answered', succeeded({ content: [] }), ['x']],
+  ['failed at the server', failed(new Error('gone')), []],
+  ['failed in the tool', succeeded({ content: [], isError: true }), []],
+  ['failed in the tool with a large result', succeeded(bytesOf({ content: [], isError: true })), []],
+  ['answered with a large result', succeeded(bytesOf({ content: [] })), ['x']],
+  ['only pretended', { ...succeeded({ content: [] }), isDryRun: true }, []],
+  ['answered by an earlier run', { ...succeeded({ content: [] }), isResumed: true }, []],
+])('a call that was %s', async (_, outcome, noted) => {
+  const names: string[] = [];
+  const gate = createUseGate((name) => names.push(name));
+  expect(await gate(CALL, async () => outcome)).toBe(outcome);
+  expect(names).toEqual(noted);
+});

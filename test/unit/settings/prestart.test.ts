@@ -1,0 +1,30 @@
+import { describe, expect, test } from 'vitest';
+import { loadSettings } from '../../../src/settings/settings.ts';
+
+const prestart = (value?: string) => loadSettings(value === undefined ? {} : { MCP_BRIDGE_PRESTART: value }).prestart;
+
+describe('MCP_BRIDGE_PRESTART', () => {
+  test.each([
+    [undefined, 'recent'],
+    ['OFF', 'off'],
+    [' Recent ', 'recent'],
+    ['github', ['github']],
+    ['github, my files ,github', ['github', 'my files']],
+  ])('%j is %j', (text, value) => {
+    expect(prestart(text)).toEqual(value);
+  });
+
+  test.each([
+    ['github,,files', 'a name is empty'],
+    ['off,github', "'off' stands alone, not in a list of names"],
+    ['a,b,c,d,e,f,g,h,i', 'it names 9 servers; the limit is 8'],
+    ['x'.repeat(129), 'a name must have at most 128 characters and no control characters'],
+  ])('%j is refused', (text, reason) => {
+    expect(() => prestart(text)).toThrow(
+      expect.objectContaining({
+        code: 'CONFIG_INVALID',
+        message: expect.stringContaining(`(${reason}); allowed: off, recent, or the names of at most 8 servers`),
+      }),
+    );
+  });
+});
