@@ -124,7 +124,7 @@ function secretsFor(definition: RemoteDefinition, { authorization }: RemoteAddre
   };
 }
 
-function addressOf(definition: RemoteDefinition, { logins, env }: ConnectOptions): RemoteAddress {
+function addressOf(definition: RemoteDefinition, { logins, env, inviteLogin }: ConnectOptions): RemoteAddress {
   const headers = Object.fromEntries(
     Object.entries(definition.headers).map(([name, value]) => [name.toLowerCase(), value]),
   );
@@ -132,7 +132,9 @@ function addressOf(definition: RemoteDefinition, { logins, env }: ConnectOptions
   const hasOwnCredentials = headers['authorization'] !== undefined || url.username !== '';
   const proxies = proxiesOf(env);
   const authorization =
-    hasOwnCredentials || logins === undefined ? undefined : createAuthorization(definition, logins, proxies);
+    hasOwnCredentials || logins === undefined
+      ? undefined
+      : createAuthorization(definition, logins, { proxies, inviteLogin });
   return { url, headers, authorization, proxies };
 }
 

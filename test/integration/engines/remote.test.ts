@@ -1,4 +1,4 @@
-/** Remote engines: a podman service, DOCKER_HOST, and a docker context. */
+/** Remote engines: a podman service, podman and docker over SSH, DOCKER_HOST, and a docker context. */
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,15 +12,34 @@ import { coverEngines } from '../../support/covered-engines.ts';
 import { processEnvironment, testEngine } from '../../support/engines.ts';
 import { pause } from '../../support/pause.ts';
 import { firstOutput, runPython, startPython } from '../../support/sandbox.ts';
+import { type SshServer, startSshServer, whyNoSshServer } from '../../support/ssh-server.ts';
 import { describeEngine } from './engine-suite.ts';
 
 const engines = await coverEngines();
 const cleanups: (() => Promise<void>)[] = [];
+const noSsh = whyNoSshServer();
 
 const podman = engines.find(({ name }) => name === 'podman');
 if (podman !== undefined) {
-  const env = { ...processEnvironment(), CONTAINER_HOST: await startService() };
+  const service = await startService();
+  const env = { ...processEnvironment(), CONTAINER_HOST: service };
   describeEngine(testEngine('podman-remote', 'podman', env, podman.hasCgroupLimits));
+  if (noSsh === undefined) {
+    const { home, keyFile, url } = await startSsh({});
+    const overSsh = { CONTAINER_HOST: service.replace('unix://', url), CONTAINER_SSHKEY: keyFile, HOME: home };
+    describeEngine(testEngine('podman-ssh', 'podman', { ...env, ...overSsh }, podman.hasCgroupLimits));
+  }
+}
+const docker = engines.find(({ label }) => label === 'docker');
+if (docker !== undefined && noSsh === undefined) {
+  const env = processEnvironment();
+  // The docker command on the other side finds its daemon as the one here does.
+  const { path, url } = await startSsh('DOCKER_HOST' in env ? { DOCKER_HOST: env['DOCKER_HOST'] ?? '' } : {});
+  const overSsh = { ...env, DOCKER_HOST: url, PATH: path };
+  describeEngine(testEngine('docker-ssh', 'docker', overSsh, docker.hasCgroupLimits));
+}
+if (noSsh !== undefined) {
+  it.skip(`engines over SSH: ${noSsh}`, () => expect.unreachable());
 }
 
 afterAll(async () => {
@@ -98,6 +117,12 @@ async function expectEcho(env: Record<string, string>): Promise<void> {
   sandbox.stdin.write('hello\n');
   expect(await firstOutput(sandbox)).toMatch(/^hello/);
   await sandbox.kill();
+}
+
+async function startSsh(env: Readonly<Record<string, string>>): Promise<SshServer> {
+  const server = await startSshServer(env);
+  cleanups.push(() => server.stop());
+  return server;
 }
 
 /** Starts a podman service and returns the URL of its socket. */
