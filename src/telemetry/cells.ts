@@ -1,0 +1,192 @@
+/** Cells and sandboxes: their spans, and which cell a call from a sandbox belongs to. */
+import type { CellAnswer, CellRequest, EngineReport, OutputText } from '../base/cell.ts';
+import { toBridgeError } from '../base/errors.ts';
+import type { HandleCall } from '../session/dispatch.ts';
+import type { RecordedCell, SessionRecorder, SessionRun, StartedSandbox } from '../session/recorder.ts';
+import type { CellOutcome } from '../session/run-cell.ts';
+import type { TypedMeasure } from './measures.ts';
+import { ATTRIBUTES, SPANS } from './names.ts';
+import { type Fault, faultOf, shortened, type Tracing, type Work } from './tracing.ts';
+
+/** A cell from its request to its answer. */
+interface CellInWork {
+  readonly work: Work | undefined;
+  /** In ms of `performance.now()`. */
+  readonly begun: number;
+  isWaiting: boolean;
+}
+
+/** The last cell of a sandbox. */
+interface LastCell {
+  readonly cell: number;
+  readonly work: Work;
+}
+
+export interface TelemetryParts {
+  /** Undefined if only values are measured. */
+  readonly tracing: Tracing | undefined;
+  readonly measure: TypedMeasure;
+  /** Masks secrets in the texts of spans. */
+  readonly mask: (text: string) => string;
+}
+
+export class CellTelemetry implements SessionRecorder {
+  readonly #parts: TelemetryParts;
+  readonly #byRequest = new WeakMap<CellRequest, CellInWork>();
+  /** By session and generation; calls name their cell by these. */
+  readonly #last = new Map<string, LastCell>();
+
+  constructor(parts: TelemetryParts) {
+    this.#parts = parts;
+  }
+
+  /** Runs a cell with what it waits for. `run` gets the same request to the recorder. */
+  async runCell(request: CellRequest, run: () => Promise<CellAnswer>): Promise<CellAnswer> {
+    const { measure, tracing } = this.#parts;
+    const codeBytes = Buffer.byteLength(request.code);
+    const work = tracing?.begin(SPANS.cell, {
+      attributes: { [ATTRIBUTES.session]: request.session, [ATTRIBUTES.codeBytes]: codeBytes },
+    });
+    const cell: CellInWork = { work, begun: performance.now(), isWaiting: true };
+    this.#byRequest.set(request, cell);
+    this.#showContent(work, { [ATTRIBUTES.code]: request.code });
+    measure('mcp_bridge.size', codeBytes, { [ATTRIBUTES.kind]: 'code' });
+    measure('mcp_bridge.cell.waiting', 1);
+    try {
+      const answer = await (work === undefined ? run() : (tracing?.within(work, run) ?? run()));
+      this.#end(work, faultOfAnswer(answer, tracing?.showsContent === true));
+      return answer;
+    } catch (error) {
+      const { code } = toBridgeError(error);
+      measure('mcp_bridge.refused', 1, { [ATTRIBUTES.kind]: 'cell', [ATTRIBUTES.errorType]: code });
+      this.#end(work, faultOf(error));
+      throw error;
+    } finally {
+      this.#endWait(cell);
+    }
+  }
+
+  /** Makes calls from sandboxes part of their cell. A job has outlived its cell, so its calls only link to the last one. */
+  within(handle: HandleCall): HandleCall {
+    const { tracing } = this.#parts;
+    return tracing === undefined
+      ? handle
+      : (call, context) => {
+          const last = this.#last.get(keyOf(context));
+          if (last === undefined) {
+            return handle(call, context);
+          }
+          const isOfCell = context.job === undefined && context.cell === last.cell;
+          const work = isOfCell ? last.work : { ...last.work, isOver: true };
+          return tracing.within(work, () => handle(call, context));
+        };
+  }
+
+  sessionStarted(_run: SessionRun, _engine: EngineReport): void {
+    this.#parts.measure('mcp_bridge.sandbox.live', 1);
+  }
+
+  sessionEnded(run: SessionRun, _reason: string): void {
+    this.#last.delete(keyOf(run));
+    this.#parts.measure('mcp_bridge.sandbox.live', -1);
+  }
+
+  cellStarted(run: RecordedCell, request: CellRequest, _servers: readonly string[]): undefined {
+    const cell = this.#byRequest.get(request);
+    if (cell === undefined) {
+      return undefined;
+    }
+    this.#endWait(cell);
+    if (cell.work !== undefined) {
+      this.#last.set(keyOf(run), { cell: run.cell, work: cell.work });
+      cell.work.span.setAttributes({
+        [ATTRIBUTES.cell]: run.cell,
+        [ATTRIBUTES.generation]: run.generation,
+        [ATTRIBUTES.waitSeconds]: secondsSince(cell.begun),
+      });
+    }
+    return undefined;
+  }
+
+  cellEnded(run: RecordedCell, { status, stdout, stderr, value = '' }: CellOutcome, durationMs: number): void {
+    this.#parts.measure('mcp_bridge.cell.duration', durationMs / 1000, { [ATTRIBUTES.status]: status });
+    const work = this.#last.get(keyOf(run))?.work;
+    work?.span.setAttributes({
+      [ATTRIBUTES.status]: status,
+      [ATTRIBUTES.outputBytes]: bytesOf(stdout) + bytesOf(stderr) + Buffer.byteLength(value),
+    });
+    this.#showContent(work, { [ATTRIBUTES.output]: `${stdout.head}${stdout.tail}${value}` });
+  }
+
+  async sandboxStarts<Started extends StartedSandbox>(
+    run: SessionRun | undefined,
+    start: () => Promise<Started>,
+  ): Promise<Started> {
+    const { measure, tracing } = this.#parts;
+    const begun = performance.now();
+    const work = tracing?.begin(SPANS.sandboxStart, {
+      attributes:
+        run === undefined ? {} : { [ATTRIBUTES.session]: run.session, [ATTRIBUTES.generation]: run.generation },
+    });
+    try {
+      const started = await (work === undefined ? start() : (tracing?.within(work, start) ?? start()));
+      // One that is started now, ahead of any session, is no use of one that was.
+      const facts = { [ATTRIBUTES.engine]: started.engine.name, [ATTRIBUTES.isAhead]: started.isAhead === true };
+      measure('mcp_bridge.sandbox.start.duration', secondsSince(begun), facts);
+      if (run !== undefined) {
+        const found = started.isAhead === true ? 'hit' : 'miss';
+        measure('mcp_bridge.cache.lookups', 1, { [ATTRIBUTES.cache]: 'sandbox', [ATTRIBUTES.found]: found });
+      }
+      this.#end(work, undefined, facts);
+      return started;
+    } catch (error) {
+      const fault = faultOf(error);
+      measure('mcp_bridge.sandbox.start.duration', secondsSince(begun), { [ATTRIBUTES.errorType]: fault.type });
+      this.#end(work, fault);
+      throw error;
+    }
+  }
+
+  #endWait(cell: CellInWork): void {
+    if (cell.isWaiting) {
+      cell.isWaiting = false;
+      this.#parts.measure('mcp_bridge.cell.waiting', -1);
+      this.#parts.measure('mcp_bridge.cell.wait.duration', secondsSince(cell.begun));
+    }
+  }
+
+  #end(work: Work | undefined, fault: Fault | undefined, facts = {}): void {
+    if (work !== undefined) {
+      this.#parts.tracing?.end(work, fault, facts);
+    }
+  }
+
+  #showContent(work: Work | undefined, texts: Readonly<Record<string, string>>): void {
+    const { mask, tracing } = this.#parts;
+    if (work !== undefined && tracing?.showsContent === true) {
+      const shown = Object.entries(texts).map(([name, text]) => [name, shortened(mask(text))]);
+      work.span.setAttributes(Object.fromEntries(shown));
+    }
+  }
+}
+
+function keyOf({ session, generation }: SessionRun): string {
+  return `${session}/${generation}`;
+}
+
+/** The class of an exception is a name that code has chosen. */
+function faultOfAnswer({ error, status }: CellAnswer, showsContent: boolean): Fault | undefined {
+  if (status === 'success') {
+    return undefined;
+  }
+  const exception = showsContent ? error?.exception : undefined;
+  return { type: error?.code ?? exception ?? status, code: error?.code, text: error?.message };
+}
+
+function bytesOf({ head, tail, droppedBytes }: OutputText): number {
+  return Buffer.byteLength(head) + Buffer.byteLength(tail) + droppedBytes;
+}
+
+export function secondsSince(begun: number): number {
+  return (performance.now() - begun) / 1000;
+}

@@ -1,0 +1,126 @@
+/** Opens telemetry once for the process, and gives each bridge its part. */
+import type { CellAnswer, CellRequest } from '../base/cell.ts';
+import type { Logger } from '../base/log.ts';
+import type { Measure } from '../base/measure.ts';
+import type { CallGate, NoteUnmade } from '../calls/contract.ts';
+import type { ConfiguredServersOptions } from '../directory/configured-servers.ts';
+import type { ObserveCall } from '../server/call-observer.ts';
+import type { HandleCall } from '../session/dispatch.ts';
+import type { SessionRecorder } from '../session/recorder.ts';
+import type { Settings } from '../settings/settings.ts';
+import { createTelemetryGate, createUnmadeMeasure } from './calls.ts';
+import { CellTelemetry, type TelemetryParts } from './cells.ts';
+import { measureBoth, type TypedMeasure } from './measures.ts';
+import { ATTRIBUTES } from './names.ts';
+import { createCallObserver } from './requests.ts';
+import type { ReadTraceState } from './trace-fields.ts';
+import { Tracing } from './tracing.ts';
+import { createServerObserver } from './upstream.ts';
+import { wantedSignals } from './wanted.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What the process has. */
+export interface Telemetry extends Omit<TelemetryParts, 'mask'> {
+  readonly readState: ReadTraceState;
+  /** Watches the calls of clients. */
+  readonly observeCall: ObserveCall;
+  /** Sends what has not been sent, but waits at most 500 ms. Never rejects. */
+  flush(): Promise<void>;
+}
+
+/** A client kills a bridge that does not end in time, and a collector may be dead. */
+const FLUSH_LIMIT_MS = 500;
+
+let opened: Promise<Telemetry | undefined> | undefined;
+
+/** Undefined if no variable asks for it. The same for the whole process. Never rejects. */
+export function openTelemetry(
+  env: Environment,
+  { otelContent }: Pick<Settings, 'otelContent'>,
+  logger: Logger,
+): Promise<Telemetry | undefined> {
+  opened ??= open(env, otelContent, logger);
+  return opened;
+}
+
+async function open(env: Environment, showsContent: boolean, logger: Logger): Promise<Telemetry | undefined> {
+  const wanted = wantedSignals(env);
+  wanted?.unsupported.forEach((sentence) => logger.warning(sentence));
+  if (wanted === undefined || !(wanted.traces || wanted.metrics)) {
+    return undefined;
+  }
+  try {
+    const { startSdk } = await import('./sdk.ts');
+    const sdk = startSdk(env, wanted, logger);
+    return assemble({
+      tracing: sdk.spans && new Tracing(sdk.spans, { showsContent }),
+      measure: sdk.measure ?? noMeasure,
+      readState: sdk.readState,
+      flush: () => withinLimit(sdk.flush()),
+    });
+  } catch (error) {
+    logger.warning(`OpenTelemetry cannot be started, so there is no telemetry: ${String(error)}`);
+    return undefined;
+  }
+}
+
+function assemble(parts: Omit<Telemetry, 'observeCall'>): Telemetry {
+  return { ...parts, observeCall: createCallObserver(parts) };
+}
+
+const noMeasure: TypedMeasure = () => undefined;
+const NO_STATE = { set: () => NO_STATE, unset: () => NO_STATE, get: () => undefined, serialize: () => '' };
+/** Only spans have a state. */
+const NOTHING = { tracing: undefined, measure: noMeasure, readState: () => NO_STATE, flush: async () => undefined };
+
+/** The same telemetry with one more place for measured values; made if there is none. */
+export function withMeasure(telemetry: Telemetry | undefined, more: Measure): Telemetry {
+  const { measure, ...others } = telemetry ?? NOTHING;
+  return assemble({ ...others, measure: measureBoth(measure, more) });
+}
+
+/** The part of one bridge. */
+export interface BridgeTelemetry {
+  readonly recorder: SessionRecorder;
+  readonly gate: CallGate;
+  readonly noteUnmade: NoteUnmade;
+  /** Runs a cell with what it waits for. */
+  runCell(request: CellRequest, run: () => Promise<CellAnswer>): Promise<CellAnswer>;
+  /** Makes calls from sandboxes part of their cell. */
+  within(handle: HandleCall): HandleCall;
+}
+
+/** What a bridge needs for the connections to its servers. */
+export function watchServers(telemetry: Telemetry): Pick<ConfiguredServersOptions, 'observe' | 'onCacheLookup'> {
+  return {
+    observe: createServerObserver(telemetry),
+    onCacheLookup: (isHit) =>
+      telemetry.measure('mcp_bridge.cache.lookups', 1, {
+        [ATTRIBUTES.cache]: 'tools',
+        [ATTRIBUTES.found]: isHit ? 'hit' : 'miss',
+      }),
+  };
+}
+
+/** @param mask masks the secrets of servers in the texts of spans. */
+export function createBridgeTelemetry(telemetry: Telemetry, mask: (text: string) => string): BridgeTelemetry {
+  const parts = { ...telemetry, mask };
+  const cells = new CellTelemetry(parts);
+  return {
+    recorder: cells,
+    gate: createTelemetryGate(parts),
+    noteUnmade: createUnmadeMeasure(parts),
+    runCell: (...given) => cells.runCell(...given),
+    within: (handle) => cells.within(handle),
+  };
+}
+
+async function withinLimit(work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, FLUSH_LIMIT_MS);
+  });
+  await Promise.race([work, limit]);
+  clearTimeout(timer);
+}
