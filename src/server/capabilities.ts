@@ -4,7 +4,6 @@
  */
 import { COMMAND } from '../base/package.ts';
 
-export const CAPABILITY_RESOURCE_URI = 'resource://mcp-server-code-execution-mode/capabilities';
 export const CAPABILITY_RESOURCE_NAME = 'code-execution-capabilities';
 
 export const CAPABILITY_SUMMARY = `# run_python: what the sandbox can do

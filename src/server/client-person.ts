@@ -1,17 +1,11 @@
 /**
- * Questions to the person at the client (MCP: client/elicitation): what the client can show, the request, and the check of its
- * reply. How a question is sent depends on the era: see `legacyPerson` here and `suspended-calls.ts`.
+ * Questions to the person at the client (MCP: client/elicitation): the request, and the check of its reply. How a question is sent depends on the era: see `legacyPerson` here and `suspended-calls.ts`.
  */
 import { randomUUID } from 'node:crypto';
 import type { ServerContext } from '@modelcontextprotocol/server';
 import type { FieldValue, Person, Question, Reply } from '../base/cell.ts';
 import { isObject } from '../base/is-object.ts';
-
-/** What a client can show, according to its capabilities. */
-interface Modes {
-  readonly form: boolean;
-  readonly url: boolean;
-}
+import { readModes } from './client-facts.ts';
 
 /** A question as an MCP request. */
 export interface ElicitationRequest {
@@ -21,16 +15,6 @@ export interface ElicitationRequest {
 
 /** Only limits the SDK: the question itself has a shorter limit. A day and an hour. */
 const SDK_TIMEOUT_MS = 25 * 3_600_000;
-
-/** Reads the `elicitation` capability of a client. An empty one means forms, as it did before pages existed. */
-export function readModes(capabilities: unknown): Modes {
-  const declared = isObject(capabilities) ? capabilities['elicitation'] : undefined;
-  if (!isObject(declared)) {
-    return { form: false, url: false };
-  }
-  const url = isObject(declared['url']);
-  return { form: isObject(declared['form']) || !url, url };
-}
 
 /** The request for a question. Forms have no `mode`, because clients of 2025-06-18 know only forms. */
 export function toRequest(question: Question): ElicitationRequest {

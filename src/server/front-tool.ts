@@ -2,7 +2,7 @@
  * The contract of a tool that the client sees. A call of it either runs a cell, whose answer the tool renders, or is answered by
  * the tool itself; either way it can ask the person, in both protocol eras.
  */
-import { ProtocolError, ProtocolErrorCode, type Tool } from '@modelcontextprotocol/server';
+import type { Tool } from '@modelcontextprotocol/server';
 import type { CellAnswer } from '../base/cell.ts';
 import { type BridgeError, renderError } from '../base/errors.ts';
 import type { RenderedAnswer } from '../render/render.ts';
@@ -10,10 +10,16 @@ import type { RequestContext } from './lazy-bridge.ts';
 
 export type ToolDefinition = Tool;
 
-export interface FrontTool {
+/** What a client sees of a tool. */
+export interface ShownTool {
   readonly definition: ToolDefinition;
   /** One sentence for the instructions of the server. Tools that belong together have the same. */
   readonly purpose: string;
+  /** URI of the page with which clients that show views show its results. */
+  readonly view?: string | undefined;
+}
+
+export interface FrontTool extends ShownTool {
   /** Reads a call; `given` is what the client sent. Throws what `invalidCall` returns if the arguments are invalid. */
   call(given: unknown): FrontCall | Promise<FrontCall>;
 }
@@ -27,12 +33,14 @@ export interface RunPythonCall extends RequestContext {
   readonly given: unknown;
   /** See `CellRequest`. */
   readonly isFresh?: boolean | undefined;
+  /** See `CellRequest`. */
+  readonly wantsView?: boolean | undefined;
 }
 
 /** A cell. Its arguments are those of `run_python`. */
 export interface CellCall {
   readonly kind: 'cell';
-  readonly cell: Pick<RunPythonCall, 'given' | 'isFresh'>;
+  readonly cell: Pick<RunPythonCall, 'given' | 'isFresh' | 'wantsView'>;
   render(answer: CellAnswer): Promise<RenderedAnswer>;
 }
 
@@ -42,7 +50,13 @@ export interface OwnCall {
   answer(context: RequestContext): Promise<RenderedAnswer>;
 }
 
+/** Invalid arguments. The SDK answers with its code; it is no class of the SDK, because tools are shown before that is loaded. */
+export class InvalidCall extends Error {
+  /** Invalid params, in JSON-RPC. */
+  readonly code = -32_602;
+}
+
 /** The protocol error for invalid arguments. */
 export function invalidCall(error: BridgeError): Error {
-  return new ProtocolError(ProtocolErrorCode.InvalidParams, renderError(error));
+  return new InvalidCall(renderError(error));
 }

@@ -2,7 +2,7 @@
  * What the front needs from the rest of the program, and how it gets it: the bridge is made when it is first needed, so
  * `initialize` and `tools/list` are answered before any of it is loaded.
  */
-import type { CellAnswer, CellProgress, CellRequest, Person } from '../base/cell.ts';
+import type { AbsentPerson, CellAnswer, CellProgress, CellRequest, Person } from '../base/cell.ts';
 import type { BridgeError } from '../base/errors.ts';
 import type { ProgramRequest, ProgramResult } from '../base/program.ts';
 import type { SessionFacts } from '../session/session.ts';
@@ -22,8 +22,12 @@ export interface Bridge {
   describeEngine(): Promise<string | undefined>;
   /** Loads the modules the first cell will need. Starts no process and opens no connection. */
   preload(): Promise<void>;
+  /** Starts what the first cell would wait for: a sandbox. Never rejects. */
+  startSandboxesAhead(): Promise<void>;
   /** Fetches what `MCP_BRIDGE_PREINSTALL` names, if it is not there yet. Rejects with the reason if that fails. */
   preinstall(): Promise<void>;
+  /** Starts the servers that `MCP_BRIDGE_PRESTART` says. A server that fails is tried again by its first call. */
+  startServersAhead(person: AbsentPerson | undefined): Promise<void>;
   /** Ends every session and server. Running cells are answered first. */
   close(): Promise<void>;
 }

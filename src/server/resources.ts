@@ -9,7 +9,8 @@ import {
   type TextResourceContents,
 } from '@modelcontextprotocol/server';
 import { messageOf } from '../base/errors.ts';
-import { CAPABILITY_RESOURCE_NAME, CAPABILITY_RESOURCE_URI, capabilityResource } from './capabilities.ts';
+import { CAPABILITY_RESOURCE_NAME, capabilityResource } from './capabilities.ts';
+import { CAPABILITY_RESOURCE_URI } from './introduction.ts';
 import type { LazyBridge } from './lazy-bridge.ts';
 
 /** Resources that a feature adds. */

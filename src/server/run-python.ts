@@ -3,11 +3,12 @@
 import { type CellAnswer, DEFAULT_SESSION, NO_OUTPUT } from '../base/cell.ts';
 import { BridgeError, type ErrorCode, reportError, toBridgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
-import { type OutputMode, renderAnswer } from '../render/render.ts';
+import { type OutputMode, type RenderedAnswer, renderAnswer } from '../render/render.ts';
 import { type CellArguments, checkRunArguments } from './arguments.ts';
 import type { FrontTool, RunPythonCall } from './front-tool.ts';
 import type { LazyBridge } from './lazy-bridge.ts';
-import { describeRunPython } from './tool-definition.ts';
+import { showRunPython } from './tool-definition.ts';
+import { CELL_VIEW_KEY } from './views.ts';
 
 export interface RunPythonOptions {
   readonly bridge: LazyBridge;
@@ -48,11 +49,11 @@ export async function answerCell(options: RunPythonOptions, call: RunPythonCall)
     cell = rest;
     observer?.cellBegins();
     const { servers, session, timeoutSeconds } = rest;
-    const { isFresh, signal, onProgress, person } = call;
+    const { isFresh, signal, onProgress, person, wantsView } = call;
     const timeoutMs = timeoutSeconds * 1000;
     const made = await bridge.get();
-    const request = { code, servers, session, timeoutMs, signal, onProgress, untilRoom, person, isFresh };
-    const answer = await made.runCell(request);
+    const parts = { signal, onProgress, untilRoom, person, isFresh, wantsView };
+    const answer = await made.runCell({ code, servers, session, timeoutMs, ...parts });
     observer?.cellEnded();
     return answer;
   } catch (thrown) {
@@ -66,17 +67,23 @@ export async function answerCell(options: RunPythonOptions, call: RunPythonCall)
 
 /** The tool `run_python`. */
 export function createRunPython(
-  options: Pick<RunPythonOptions, 'outputMode' | 'maxOutputChars' | 'defaultTimeoutSeconds' | 'maxTimeoutSeconds'>,
+  options: Pick<RunPythonOptions, 'outputMode' | 'maxOutputChars' | 'defaultTimeoutSeconds' | 'maxTimeoutSeconds'> &
+    Parameters<typeof showRunPython>[0],
 ): FrontTool {
   return {
-    definition: describeRunPython(options.defaultTimeoutSeconds, options.maxTimeoutSeconds),
-    purpose: 'run_python is a live Python session that calls the other MCP servers of this user as code.',
+    ...showRunPython(options),
     call: (given) => ({
       kind: 'cell',
       cell: { given },
-      render: (answer) => renderAnswer(answer, options.outputMode, options.maxOutputChars),
+      render: async (answer) =>
+        withView(answer, await renderAnswer(answer, options.outputMode, options.maxOutputChars)),
     }),
   };
+}
+
+/** What the model reads is the same with a view. */
+function withView({ view }: CellAnswer, rendered: RenderedAnswer): RenderedAnswer {
+  return view === undefined ? rendered : { ...rendered, _meta: { [CELL_VIEW_KEY]: view } };
 }
 
 /** Codes with which `checkRunArguments` rejects. */

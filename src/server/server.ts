@@ -8,6 +8,7 @@ import {
   CLIENT_INFO_META_KEY,
   type JSONRPCRequest,
   type McpServerFactory,
+  PROTOCOL_VERSION_META_KEY,
   ProtocolError,
   ProtocolErrorCode,
   type Result,
@@ -16,33 +17,30 @@ import {
   type Transport,
 } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { callOnce } from '../base/call-once.ts';
 import { isObject } from '../base/is-object.ts';
-import { CAPABILITY_RESOURCE_URI } from './capabilities.ts';
+import type { ObserveCall, ReceivedCall } from './call-observer.ts';
+import { type ClientFacts, readClient } from './client-facts.ts';
 import { legacyPerson } from './client-person.ts';
 import type { FrontTool } from './front-tool.ts';
+import {
+  type Introduction,
+  instructionsOf,
+  LASTING,
+  SERVER_CAPABILITIES,
+  serverInfo,
+  toolList,
+} from './introduction.ts';
 import { createProgressReporter } from './progress-notifications.ts';
 import { listResources, type ResourceOptions, readResource } from './resources.ts';
 import { answerCell, createRunPython, type RunPythonOptions } from './run-python.ts';
 import { SuspendedCalls } from './suspended-calls.ts';
 
-/** The last sentence of the instructions. It holds for each tool that runs Python. */
-const WHERE_THE_MANUAL_IS = `The manual is ${CAPABILITY_RESOURCE_URI}, or runtime.capability_summary() inside.`;
-
-/** How long a client may cache the lists, which do not change while the process lives. Chosen: an hour. */
-const LIST_TTL_MS = 3_600_000;
-/** Longer names are cut. Chosen. */
-const MAX_CLIENT_NAME_CHARS = 200;
-/** Wait between the first `tools/list` and `onIdle`, so that requests sent right after it are not delayed. */
-const IDLE_DELAY_MS = 200;
-
-export interface FrontOptions extends RunPythonOptions, ResourceOptions {
-  readonly version: string;
-  /** What the client sees, in this order; by default only `run_python`. */
+export interface FrontOptions extends RunPythonOptions, ResourceOptions, Omit<Introduction, 'tools'> {
+  /** By default only `run_python`. */
   readonly tools?: readonly FrontTool[] | undefined;
-  /** Called with the name that the client gives itself, before each request that reads or calls anything. */
-  readonly onClient?: ((name: string) => void) | undefined;
-  /** Called once, shortly after the first `tools/list` was answered. May load modules, must start nothing. */
-  readonly onIdle?: (() => void) | undefined;
+  /** Watches each call of a tool. */
+  readonly observeCall?: ObserveCall | undefined;
 }
 
 /** Serves one client over `transport`, in the era of its first request. `close` ends the connection and aborts its requests. */
@@ -54,34 +52,44 @@ export function serveClient(transport: Transport, options: FrontOptions): { clos
 /** Makes the servers for one connection, which may need more than one to find the era. They hold no state. */
 export function createServerFactory(options: FrontOptions): McpServerFactory {
   const tools = options.tools ?? [createRunPython(options)];
-  const announceIdle = once(() => options.onIdle?.());
+  const announceList = callOnce((client: ClientFacts) => options.onToolsListed?.(client));
   const runModern = serveModern(options);
 
   return ({ era }) => {
-    const freshness = era === 'modern' ? { ttlMs: LIST_TTL_MS, cacheScope: 'private' } : {};
+    const freshness = era === 'modern' ? LASTING : {};
     // Artifacts come and go, and the engine is chosen with the first cell.
     const volatile = era === 'modern' ? { ...freshness, ttlMs: 0 } : {};
     const handlers: Record<string, (request: JSONRPCRequest, context: ServerContext) => Result | Promise<Result>> = {
-      'tools/list': () => {
-        setTimeout(announceIdle, IDLE_DELAY_MS).unref();
-        return { tools: tools.map(({ definition }) => definition), ...freshness };
+      'tools/list': (_request, context) => {
+        const client = clientOf(server, context);
+        // By then, the answer was written.
+        setImmediate(() => announceList(client));
+        return { ...toolList(tools, client), ...freshness };
       },
-      'tools/call': ({ params }, context) => callTool(findTool(tools, params?.name), params?.arguments ?? {}, context),
+      'tools/call': (request, context) => {
+        const { params } = request;
+        const answer = async () => {
+          const tool = findTool(tools, params?.name);
+          const { showsViews } = clientOf(server, context);
+          return callTool(showsViews ? inView(tool) : tool, params?.arguments ?? {}, context);
+        };
+        return options.observeCall?.(receivedCall(request, tools, context, server), answer) ?? answer();
+      },
       'resources/list': async () => ({ resources: await listResources(options), ...volatile }),
       'resources/templates/list': () => ({ resourceTemplates: [], ...freshness }),
       'resources/read': async (request) => ({ ...(await readResource(request, options)), ...volatile }),
     };
-    const server = new Server(
-      { name: 'mcp-server-code-execution-mode', version: options.version },
-      { capabilities: { tools: {}, resources: {} }, instructions: instructionsOf(tools) },
-    );
+    const server = new Server(serverInfo(options), {
+      capabilities: SERVER_CAPABILITIES,
+      instructions: instructionsOf(tools),
+    });
     const callTool = era === 'modern' ? runModern : serveLegacy(server, options);
     server.fallbackRequestHandler = async (request, context) => {
       const handler = Object.hasOwn(handlers, request.method) ? handlers[request.method] : undefined;
       if (handler === undefined) {
         throw new ProtocolError(ProtocolErrorCode.MethodNotFound, `Method not found: ${request.method}`);
       }
-      const name = clientName(server, context);
+      const { name } = clientOf(server, context);
       if (name !== undefined) {
         options.onClient?.(name);
       }
@@ -91,12 +99,42 @@ export function createServerFactory(options: FrontOptions): McpServerFactory {
   };
 }
 
-/** MCP: `clientInfo` of `initialize`; since 2026-07-28, in the envelope of each request. Not verified. */
-function clientName(server: Server, { mcpReq }: ServerContext): string | undefined {
+function clientOf(server: Server, { mcpReq }: ServerContext): ClientFacts {
   const envelope: unknown = mcpReq.envelope;
-  const info = isObject(envelope) ? envelope[CLIENT_INFO_META_KEY] : server.getClientVersion();
-  const name = isObject(info) ? info['name'] : undefined;
-  return typeof name === 'string' ? name.slice(0, MAX_CLIENT_NAME_CHARS) : undefined;
+  return isObject(envelope)
+    ? readClient(envelope[CLIENT_INFO_META_KEY], envelope[CLIENT_CAPABILITIES_META_KEY])
+    : readClient(server.getClientVersion(), server.getClientCapabilities());
+}
+
+function receivedCall(
+  { id, params }: JSONRPCRequest,
+  tools: readonly FrontTool[],
+  { http, mcpReq, sessionId }: ServerContext,
+  server: Server,
+): ReceivedCall {
+  const envelope: unknown = mcpReq.envelope;
+  const version: unknown = isObject(envelope) ? envelope[PROTOCOL_VERSION_META_KEY] : undefined;
+  return {
+    tool: tools.find(({ definition }) => definition.name === params?.name)?.definition.name,
+    requestId: id,
+    protocolVersion: typeof version === 'string' ? version : server.getNegotiatedProtocolVersion(),
+    meta: mcpReq._meta,
+    given: params?.arguments,
+    http: http?.req && { headers: http.req.headers, session: sessionId },
+  };
+}
+
+/** The same tool for a client that shows views. */
+function inView(tool: FrontTool): FrontTool {
+  return tool.view === undefined
+    ? tool
+    : {
+        ...tool,
+        async call(given) {
+          const call = await tool.call(given);
+          return call.kind === 'cell' ? { ...call, cell: { ...call.cell, wantsView: true } } : call;
+        },
+      };
 }
 
 type CallTool = (tool: FrontTool, given: unknown, context: ServerContext) => Promise<Result>;
@@ -104,7 +142,7 @@ type CallTool = (tool: FrontTool, given: unknown, context: ServerContext) => Pro
 /** Until 2025-11-25, the server asks the client while its request waits. */
 function serveLegacy(server: Server, options: FrontOptions): CallTool {
   // The SDK numbers its requests from 0, and its client of version 1 (1.32.2) never cancels request 0.
-  const useUpFirstNumber = once(() => void server.ping().catch(() => undefined));
+  const useUpFirstNumber = callOnce(() => void server.ping().catch(() => undefined));
   return async (tool, given, context) => {
     const call = await tool.call(given);
     const progress = createProgressReporter(context);
@@ -135,11 +173,6 @@ function serveModern(options: FrontOptions): CallTool {
   return (tool, given, context) => calls.serve({ name: tool.definition.name, given }, context, () => tool.call(given));
 }
 
-/** What the tools are for, and where the manual is. */
-function instructionsOf(tools: readonly FrontTool[]): string {
-  return [...new Set(tools.map(({ purpose }) => purpose)), WHERE_THE_MANUAL_IS].join(' ');
-}
-
 /** Throws -32602 if there is no such tool. */
 function findTool(tools: readonly FrontTool[], name: unknown): FrontTool {
   const tool = tools.find(({ definition }) => definition.name === name);
@@ -149,14 +182,4 @@ function findTool(tools: readonly FrontTool[], name: unknown): FrontTool {
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${JSON.stringify(name)}; ${which}.`);
   }
   return tool;
-}
-
-function once(action: () => void): () => void {
-  let isDone = false;
-  return () => {
-    if (!isDone) {
-      isDone = true;
-      action();
-    }
-  };
 }

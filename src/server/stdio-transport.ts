@@ -4,13 +4,14 @@
  * connection at 10 MB, and adds a listener for each message that waits to be written.
  */
 import type { Readable, Writable } from 'node:stream';
-import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server';
+import type { JSONRPCMessage } from '@modelcontextprotocol/server';
 import { messageOf } from '../base/errors.ts';
 import { collectAfterPiece } from '../base/garbage.ts';
 import { isObject } from '../base/is-object.ts';
 import { MAX_CLIENT_LINE_BYTES, MAX_JSON_DEPTH, MAX_UNREAD_BYTES } from '../base/limits.ts';
-import { isDeeperThan } from '../protocol/codec.ts';
+import { isDeeperThan } from '../protocol/json-depth.ts';
 import { type DroppedLine, LineReader } from '../protocol/line-reader.ts';
+import type { PausableTransport } from './front-connection.ts';
 
 const INVALID_REQUEST = -32600;
 const PREVIEW_BYTES = 200;
@@ -20,7 +21,7 @@ const PREVIEW_BYTES = 200;
  * if the request has an id. Calls `onclose` and then `onClosed` once: when `input` ends, when `output` fails because the
  * client is gone, or after `close()`.
  */
-export class StdioServerTransport implements Transport {
+export class StdioServerTransport implements PausableTransport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: (message: JSONRPCMessage) => void;
@@ -48,6 +49,16 @@ export class StdioServerTransport implements Transport {
     this.#input.on('end', this.#shut);
     this.#input.on('close', this.#shut);
     this.#input.on('data', this.#onData);
+  }
+
+  pause(): void {
+    this.#input.pause();
+  }
+
+  resume(): void {
+    if (!this.#isClosed) {
+      this.#input.resume();
+    }
   }
 
   /** Resolves when the client has read most of what was sent, or is gone. Cells wait for it before they run. */

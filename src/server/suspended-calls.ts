@@ -9,8 +9,9 @@ import type { CellAnswer, CellProgress, Person, Question, Reply } from '../base/
 import { messageOf } from '../base/errors.ts';
 import type { RenderedAnswer } from '../render/render.ts';
 import { cutEnd } from '../render/truncate.ts';
-import { type ElicitationRequest, readModes, readReply, toRequest } from './client-person.ts';
-import type { FrontCall, RunPythonCall } from './front-tool.ts';
+import { readModes } from './client-facts.ts';
+import { type ElicitationRequest, readReply, toRequest } from './client-person.ts';
+import { type FrontCall, InvalidCall, type RunPythonCall } from './front-tool.ts';
 import type { RequestContext } from './lazy-bridge.ts';
 import { createProgressReporter, type ProgressReporter } from './progress-notifications.ts';
 
@@ -276,7 +277,8 @@ function fingerprintOf({ name, given }: SentCall): string {
 }
 
 function refusalOf(error: unknown): ProtocolError {
-  return error instanceof ProtocolError ? error : new ProtocolError(ProtocolErrorCode.InternalError, messageOf(error));
+  const code = error instanceof InvalidCall ? ProtocolErrorCode.InvalidParams : ProtocolErrorCode.InternalError;
+  return error instanceof ProtocolError ? error : new ProtocolError(code, messageOf(error));
 }
 
 function refusal(why: string): ProtocolError {

@@ -2,7 +2,8 @@
  * The one tool as `tools/list` shows it. Every user pays for each word in every conversation, so the list has at most
  * `MAX_DEFINITION_TOKENS`, however many servers are configured.
  */
-import type { Tool } from '@modelcontextprotocol/server';
+import type { ShownTool, ToolDefinition } from './front-tool.ts';
+import { CELL_VIEW_URI } from './views.ts';
 
 /** Limit of the tool list, in tokens of o200k_base. A test counts them. */
 export const MAX_DEFINITION_TOKENS = 200;
@@ -10,7 +11,7 @@ export const MAX_DEFINITION_TOKENS = 200;
 export const TOOL_NAME = 'run_python';
 
 /** The definition of `run_python`; only the bounds of `timeout` depend on the settings. */
-export function describeRunPython(defaultTimeoutSeconds: number, maxTimeoutSeconds: number): Tool {
+export function describeRunPython(defaultTimeoutSeconds: number, maxTimeoutSeconds: number): ToolDefinition {
   return {
     name: TOOL_NAME,
     description:
@@ -36,5 +37,18 @@ export function describeRunPython(defaultTimeoutSeconds: number, maxTimeoutSecon
     },
     // The model's code and the tools it calls can do anything, so no milder hint is true.
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+  };
+}
+
+/** What a client sees of `run_python`. */
+export function showRunPython(settings: {
+  readonly defaultTimeoutSeconds: number;
+  readonly maxTimeoutSeconds: number;
+  readonly apps?: 'on' | 'off' | undefined;
+}): ShownTool {
+  return {
+    definition: describeRunPython(settings.defaultTimeoutSeconds, settings.maxTimeoutSeconds),
+    purpose: 'run_python is a live Python session that calls the other MCP servers of this user as code.',
+    view: settings.apps === 'on' ? CELL_VIEW_URI : undefined,
   };
 }

@@ -30,6 +30,10 @@ export const COMMON_ENTRY_KEYS = {
   disabled: z.boolean().optional(),
   timeout: timeoutMs.optional(),
   pin: z.enum(['off', 'warn', 'strict'], 'must be off, warn or strict').optional(),
+  /** The entry of the same file whose keys it has as well; already applied (extended-entries.ts). */
+  extends: z.string().optional(),
+  /** Whose connection, login and secrets it has: those of the operator by default. */
+  per: z.literal('user', 'must be "user"; leave it out for a server that all share').optional(),
   /** Checked with the other policies: a mistake in it must not remove the entry, and the policy with it. */
   policy: z.unknown().optional(),
 };

@@ -1,7 +1,8 @@
 /**
- * Variables and `~` in the values of a server file, expanded as other MCP clients and shells do; and references to files and
- * commands (`${file:…}`, `${cmd:…}`), which are found here but resolved only when the server starts (secret-values.ts).
+ * Variables and `~` in the values of a server file, expanded as other MCP clients and shells do; and references to files,
+ * commands and stored secrets (`${file:…}`, `${cmd:…}`, `${secret:…}`), which are found here but resolved only when the server starts (secret-values.ts).
  */
+import type { ServerOwner } from '../base/server-definition.ts';
 
 export interface ExpandContext {
   /** The folder for `~`. */
@@ -13,8 +14,8 @@ export interface ExpandContext {
 
 /** `${NAME}`, `${env:NAME}` and `${NAME:-default}`. */
 const VARIABLE = /\$\{(?:env:)?([A-Za-z_]\w*)(?::-([^}]*))?\}/g;
-/** `${file:PATH}` and `${cmd:COMMAND}`. They cannot contain `${`: searching past the next one would take quadratic time. */
-export const REFERENCE = /\$\{(file|cmd):((?:(?!\$\{)[^}])*)\}/g;
+/** `${file:PATH}`, `${cmd:COMMAND}` and `${secret:NAME}`. They cannot contain `${`: searching past the next one would take quadratic time. */
+export const REFERENCE = /\$\{(file|cmd|secret):((?:(?!\$\{)[^}])*)\}/g;
 /** Marks text that looks like a reference but is not one. No value contains it, because neither files nor the environment can. */
 const LITERAL = '\0';
 
@@ -62,9 +63,10 @@ export interface Holder {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly oauth?: object | undefined;
   readonly secrets?: readonly string[] | undefined;
+  readonly owner?: ServerOwner | undefined;
 }
 
-/** The kinds of references in an entry: `file`, `cmd`. */
+/** The kinds of references in an entry: `file`, `cmd`, `secret`. */
 export function referenceKinds(entry: Holder): ReadonlySet<string> {
   return new Set(placesOf(entry).flatMap(([, text]) => [...text.matchAll(REFERENCE)].map(([, kind = '']) => kind)));
 }

@@ -8,6 +8,7 @@ import { parseJson, repeatedKey } from '../base/json-text.ts';
 import type { ProcessDefinition, RemoteDefinition } from '../base/server-definition.ts';
 import { KNOWN_ENTRY_KEYS, type ServerEntry, ServerEntrySchema } from './entry-schema.ts';
 import { type ExpandContext, expandHome, expandVariables, REFERENCE, referenceKinds } from './expand.ts';
+import { extendEntries } from './extended-entries.ts';
 import { explainRemoteValues, KNOWN_REMOTE_KEYS, type RemoteEntry, RemoteEntrySchema } from './remote-entry.ts';
 import { allowsItself, findSelfReference } from './self.ts';
 
@@ -26,6 +27,10 @@ interface EntryOptions {
   readonly disabled: boolean;
   /** What to do when its tools change; undefined means the setting decides. */
   readonly pin?: 'off' | 'warn' | 'strict' | undefined;
+  /** The entry whose keys it has as well. */
+  readonly extends: string | undefined;
+  /** Whether each principal has a connection of its own. */
+  readonly isPerUser: boolean;
   /** The policy in the entry, as written; undefined if there is none. */
   readonly policy: PlacedPolicy | undefined;
 }
@@ -83,11 +88,12 @@ export function parseServerFile(file: string, text: string, context: ServerFileC
   if (root['policy'] !== undefined) {
     report('warning', ['policy'], 'is not applied here: it belongs in the entry of a server, or in policy.json');
   }
-  const read = readServers(
-    { file, keys, entries: mcpServers, fileDescription: root['description'] },
-    context,
-    'warning',
-  );
+  const { entries, faults } = extendEntries(mcpServers);
+  for (const { name, message, hint } of faults) {
+    const path = renderPath([...keys, name, 'extends']);
+    issues.push({ level: 'error', file, path, server: name, message, hint });
+  }
+  const read = readServers({ file, keys, entries, fileDescription: root['description'] }, context, 'warning');
   return { ...read, issues: [...issues, ...read.issues] };
 }
 
@@ -213,6 +219,10 @@ function readEntry(raw: RawEntry, issues: ConfigIssue[]): ReadEntry | undefined 
   if (name.trim() === '' || name.length > MAX_NAME_CHARS || /\p{Cc}/u.test(name)) {
     return report('error', `a server name must have 1 to ${MAX_NAME_CHARS} characters and no control characters`);
   }
+  const likePer = isObject(value) ? Object.keys(value).find(isLikePerUser) : undefined;
+  if (likePer !== undefined) {
+    return report('error', `'${likePer}' is not a known key. Did you mean "per": "user"?`);
+  }
   const isRemote = isObject(value) && value['url'] !== undefined && value['command'] === undefined;
   const remote = isRemote ? RemoteEntrySchema.safeParse(value) : undefined;
   const parsed = remote ?? ServerEntrySchema.safeParse(value);
@@ -227,22 +237,36 @@ function readEntry(raw: RawEntry, issues: ConfigIssue[]): ReadEntry | undefined 
     issues.push(...explainZodIssues(parsed.error, file, base).map((issue) => ({ ...issue, server: name })));
     return undefined;
   }
-  const known = isRemote ? KNOWN_REMOTE_KEYS : KNOWN_ENTRY_KEYS;
-  if (!isRemote && parsed.data['url'] !== undefined) {
-    report('warning', 'has both "command" and "url"; "url" is ignored');
-  }
-  const misspelled = Object.keys(parsed.data).find((key) => !known.has(key) && isLikePolicy(key));
-  if (misspelled !== undefined) {
-    const message = "is not a known key, so it is not applied. Did you mean 'policy'?";
-    issues.push({ level: 'warning', file, path: renderPath([...base, misspelled]), server: name, message });
-  }
-  const unknown = Object.keys(parsed.data).filter((key) => !known.has(key) && key !== 'url');
-  if (unknown.length > 0) {
-    report('debug', `unknown keys were ignored: ${unknown.join(', ')}`);
-  }
+  reportUnknownKeys({ data: parsed.data, isRemote }, base, (level, path, message) => {
+    issues.push({ level, file, path: renderPath(path), server: name, message });
+  });
   return remote?.success === true
     ? { kind: 'remote', data: remote.data }
     : { kind: 'process', data: parsed.data as ServerEntry };
+}
+
+/** Ignoring such a key would share a server that was meant to be everyone's own. */
+function isLikePerUser(key: string): boolean {
+  return key !== 'per' && /^per(?:[_-]?(?:user|principal))?$/i.test(key);
+}
+
+function reportUnknownKeys(
+  { data, isRemote }: { readonly data: Readonly<Record<string, unknown>>; readonly isRemote: boolean },
+  base: readonly string[],
+  report: (level: ConfigIssue['level'], path: readonly string[], message: string) => void,
+): void {
+  const known = isRemote ? KNOWN_REMOTE_KEYS : KNOWN_ENTRY_KEYS;
+  if (!isRemote && data['url'] !== undefined) {
+    report('warning', base, 'has both "command" and "url"; "url" is ignored');
+  }
+  const misspelled = Object.keys(data).find((key) => !known.has(key) && isLikePolicy(key));
+  if (misspelled !== undefined) {
+    report('warning', [...base, misspelled], "is not a known key, so it is not applied. Did you mean 'policy'?");
+  }
+  const unknown = Object.keys(data).filter((key) => !known.has(key) && key !== 'url');
+  if (unknown.length > 0) {
+    report('debug', base, `unknown keys were ignored: ${unknown.join(', ')}`);
+  }
 }
 
 /** A key that was probably meant to be `command` or `url`, in an entry that has neither. */
@@ -333,11 +357,20 @@ function commonOf(entry: ServerEntry | RemoteEntry, origin: Origin, identity: ob
     timeoutMs: entry.timeout,
     disabled: entry.disabled === true,
     pin: entry.pin,
+    extends: entry.extends,
+    isPerUser: entry.per === 'user',
     policy:
       entry.policy === undefined ? undefined : { value: entry.policy, path: [...origin.keys, origin.name, 'policy'] },
-    definitionHash: createHash('sha256').update(canonicalJson(identity)).digest('hex'),
+    definitionHash: createHash('sha256')
+      .update(canonicalJson(withAccount(identity, entry, origin)))
+      .digest('hex'),
     file: origin.file,
   };
+}
+
+/** Two accounts of one server may have the same address, but not the same tools, login or failures. */
+function withAccount(identity: object, entry: ServerEntry | RemoteEntry, { name }: Origin): object {
+  return entry.extends === undefined ? identity : { ...identity, account: name };
 }
 
 /** A reference is not a path until it is resolved. */

@@ -1,70 +1,46 @@
-/**
- * The bridge's server factory behind HTTP, because the official conformance suite speaks only HTTP. The HTTP side is the SDK's;
- * the answers of our factory are under test. Listens on loopback only.
- */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { Readable } from 'node:stream';
-import { buffer } from 'node:stream/consumers';
-import { createMcpHandler, type McpServerFactory } from '@modelcontextprotocol/server';
+/** The bridge as a user starts it: `serve --http` of the built program, on loopback. From the sources, loading it is too slow for the suite's timeouts. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
 
-export interface HttpServer {
+export interface ServingBridge {
   readonly url: string;
+  /** Rejects if it does not end as it should. */
   close(): Promise<void>;
 }
 
-/** Serves `factory` in both eras. For older revisions, it uses the SDK's stateless sessions. */
-export async function serveOverHttp(factory: McpServerFactory): Promise<HttpServer> {
-  const handler = createMcpHandler(factory);
-  const server = createServer((request, response) => {
-    answer(request, response, handler.fetch).catch((error: unknown) => response.destroy(error as Error));
+const COMMAND = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
+const STARTED = /Serving MCP over HTTP at (\S+)\./;
+/** As after any SIGTERM. */
+const EXIT_CODE = 143;
+
+/** Starts it with this state directory. Rejects with its log if it ends at once. */
+export async function serveBridge(stateDir: string): Promise<ServingBridge> {
+  const child = spawn(process.execPath, [COMMAND, 'serve', '--http', '127.0.0.1:0'], {
+    // The suite runs no cell.
+    env: { ...process.env, MCP_BRIDGE_STATE_DIR: stateDir, MCP_BRIDGE_LOG_LEVEL: 'INFO', MCP_BRIDGE_PREWARM: '0' },
+    stdio: ['ignore', 'inherit', 'pipe'],
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  const exited = once(child, 'close') as Promise<[number | null]>;
+  let log = '';
+  const url = await new Promise<string>((resolve, reject) => {
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      log += text;
+      const found = STARTED.exec(log)?.[1];
+      if (found !== undefined) {
+        resolve(found);
+      }
+    });
+    void exited.then(() => reject(new Error(`the bridge has ended; its log:\n${log}`)));
+  });
   return {
-    url: `http://127.0.0.1:${port}/mcp`,
+    url,
     async close() {
-      await handler.close();
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+      child.kill('SIGTERM');
+      const [exitCode] = await exited;
+      if (exitCode !== EXIT_CODE) {
+        throw new Error(`the bridge ended with ${exitCode}; its log:\n${log}`);
+      }
     },
   };
-}
-
-async function answer(
-  request: IncomingMessage,
-  response: ServerResponse,
-  fetch: (request: Request) => Promise<Response>,
-): Promise<void> {
-  if (!isLocal(request.headers.host) || !isLocalOrigin(request.headers.origin)) {
-    response.writeHead(403).end();
-    return;
-  }
-  const { method = 'GET', url = '/', headers } = request;
-  const body = method === 'GET' || method === 'HEAD' ? null : await buffer(request);
-  const gone = new AbortController();
-  response.on('close', () => gone.abort());
-  const answered = await fetch(
-    new Request(`http://${headers.host}${url}`, { method, headers: toHeaders(headers), body, signal: gone.signal }),
-  );
-  response.writeHead(answered.status, Object.fromEntries(answered.headers));
-  if (answered.body === null) {
-    response.end();
-  } else {
-    Readable.fromWeb(answered.body).pipe(response);
-  }
-}
-
-function toHeaders(headers: IncomingMessage['headers']): Headers {
-  const pairs = Object.entries(headers).flatMap(([name, value]) => [value ?? []].flat().map((one) => [name, one]));
-  return new Headers(pairs);
-}
-
-/** A web page can make a browser send requests here, but not with these host names. */
-function isLocal(host: string | undefined): boolean {
-  return /^(127\.0\.0\.1|localhost)(:\d+)?$/.test(host ?? '');
-}
-
-function isLocalOrigin(origin: string | undefined): boolean {
-  return origin === undefined || isLocal(origin.replace(/^https?:\/\//, ''));
 }

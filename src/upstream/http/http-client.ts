@@ -13,7 +13,7 @@ import {
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
 import { messageOf } from '../../base/errors.ts';
-import { createPieces } from '../../protocol/codec.ts';
+import { createPieces } from '../../protocol/line-splitter.ts';
 import {
   AddressRefusedError,
   type AddressRule,

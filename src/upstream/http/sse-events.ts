@@ -2,7 +2,7 @@
  * Parses server-sent events of bounded length (WHATWG HTML, section "Server-sent events"). Works on bytes, so that a long
  * message is decoded only once, by its consumer.
  */
-import { createPieces, type Pieces } from '../../protocol/codec.ts';
+import { createPieces, type Pieces } from '../../protocol/line-splitter.ts';
 
 const CR = 0x0d;
 const LF = 0x0a;

@@ -11,7 +11,9 @@ function countingBridge(failures = 0) {
     resetSession: async () => false,
     describeEngine: async () => 'an engine',
     preload: async () => undefined,
+    startSandboxesAhead: async () => undefined,
     preinstall: async () => undefined,
+    startServersAhead: async () => undefined,
     close: async () => {
       counts.closed += 1;
     },

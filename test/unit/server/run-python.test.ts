@@ -22,7 +22,9 @@ function front(runCell: Bridge['runCell'], servers = SERVERS): RunPythonOptions 
     resetSession: async () => false,
     describeEngine: async () => undefined,
     preload: async () => undefined,
+    startSandboxesAhead: async () => undefined,
     preinstall: async () => undefined,
+    startServersAhead: async () => undefined,
     close: async () => undefined,
   };
   return {
@@ -112,5 +114,33 @@ describe('a rejected cell', () => {
       error: { code: 'INTERNAL', message: 'x is undefined', hint: expect.any(String) },
     });
     expect(options.logged).toEqual([expect.stringMatching(/ERROR TypeError: x is undefined.*run-python\.test/)]);
+  });
+});
+
+describe('the view of a cell', () => {
+  const VIEW = { code: 'x', duration_ms: 1, calls: [], calls_left_out: 0 };
+
+  test('is in `_meta`, and nothing else changes', async () => {
+    const requests: CellRequest[] = [];
+    const options = front(async (request) => {
+      requests.push(request);
+      return { ...answerTo(request), ...(request.wantsView === true && { view: VIEW }) };
+    });
+    const render = async (cell: Parameters<typeof answerCell>[1]) => {
+      const call = await createRunPython(options).call({ code: '' });
+      return call.kind === 'cell' ? call.render(await answerCell(options, cell)) : undefined;
+    };
+    const given = { code: 'x' };
+    const [shown, plain] = [await render({ given, wantsView: true }), await render({ given })];
+    expect(requests.map(({ wantsView }) => wantsView)).toEqual([true, undefined]);
+    expect(shown?._meta).toEqual({ 'mcp-server-code-execution-mode/cell': VIEW });
+    const { _meta: _view, ...rest } = shown ?? {};
+    expect(JSON.stringify(rest)).toBe(JSON.stringify(plain));
+  });
+
+  test('has a page unless the setting is off', () => {
+    const options = front(async (request) => answerTo(request));
+    expect(createRunPython({ ...options, apps: 'on' }).view).toBe('ui://mcp-server-code-execution-mode/cell.html');
+    expect(createRunPython({ ...options, apps: 'off' }).view).toBeUndefined();
   });
 });

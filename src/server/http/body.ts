@@ -1,0 +1,60 @@
+/** The body of a request as JSON, read only up to the limit. */
+import type { IncomingMessage } from 'node:http';
+import { isJsonContentType } from '@modelcontextprotocol/server';
+import { MAX_JSON_DEPTH } from '../../base/limits.ts';
+import { isDeeperThan } from '../../protocol/json-depth.ts';
+import type { HttpRefusal } from './refusal.ts';
+
+const PARSE_ERROR = -32_700;
+const INVALID_REQUEST = -32_600;
+
+export type Body = { readonly json: unknown } | { readonly refused: HttpRefusal };
+
+/** Rejects if the connection breaks. Node ends a request that takes too long. */
+export async function readJson(request: IncomingMessage, maxBytes: number): Promise<Body> {
+  const { headers } = request;
+  if (!isJsonContentType(headers['content-type'] ?? null)) {
+    return refused(415, 'The body is not JSON, according to its header.', 'Set Content-Type to application/json.');
+  }
+  if (headers['content-encoding'] !== undefined) {
+    return refused(415, 'The body is compressed.', 'Send it as it is, without Content-Encoding.');
+  }
+  const tooLarge = (): Body =>
+    refused(
+      413,
+      `The body is larger than ${maxBytes.toLocaleString('en-US')} bytes, which is the limit.`,
+      'Send less. The operator can raise MCP_BRIDGE_HTTP_MAX_BODY.',
+    );
+  if (Number(headers['content-length'] ?? 0) > maxBytes) {
+    return tooLarge();
+  }
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  // The refusal goes out on the same connection, so the request must not be destroyed.
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > maxBytes) {
+      return tooLarge();
+    }
+    chunks.push(chunk);
+  }
+  return parse(Buffer.concat(chunks).toString('utf8'));
+}
+
+function parse(text: string): Body {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    return refused(400, 'Parse error: the body is not JSON.', 'Send one JSON-RPC message.', PARSE_ERROR);
+  }
+  if (isDeeperThan(json, MAX_JSON_DEPTH)) {
+    const message = `Invalid Request: nested deeper than ${MAX_JSON_DEPTH} levels`;
+    return refused(400, message, 'Send a flatter message.', INVALID_REQUEST);
+  }
+  return { json };
+}
+
+function refused(status: number, message: string, hint: string, code?: number): Body {
+  return { refused: { status, reason: 'body', message, hint, ...(code !== undefined && { code }) } };
+}

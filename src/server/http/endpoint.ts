@@ -1,0 +1,229 @@
+/**
+ * MCP for one principal, in both protocol eras: 2026-07-28 without sessions, older versions with them. What a principal may have
+ * open at once is limited here; who it is was decided before.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createMcpHandler, isLegacyRequest, type McpHttpHandler } from '@modelcontextprotocol/server';
+import { createDeferred, type Deferred } from '../../base/deferred.ts';
+import { isObject } from '../../base/is-object.ts';
+import type { FrontTool } from '../front-tool.ts';
+import { createServerFactory, type FrontOptions } from '../server.ts';
+import { readJson } from './body.ts';
+import type { ClientUse } from './client-use.ts';
+import type { HttpLimits } from './limits.ts';
+import { McpSessions } from './mcp-sessions.ts';
+import { busy, type HttpRefusal } from './refusal.ts';
+import { writeResponse } from './response-writer.ts';
+import { sessionHeader, sessionMismatch } from './session-header.ts';
+
+const METHOD_NOT_FOUND = -32_601;
+/** Streams of `subscriptions/listen`; no list of the bridge ever changes. Chosen. */
+const MAX_SUBSCRIPTIONS = 16;
+
+const NOT_ALLOWED: HttpRefusal = {
+  status: 405,
+  reason: 'method',
+  message: 'MCP does not use this HTTP method.',
+  hint: 'Send requests with POST.',
+  headers: { Allow: 'GET, POST, DELETE' },
+};
+
+function waitOrRaise(setting: string): string {
+  return `Wait as long as Retry-After says. The operator can raise ${setting}.`;
+}
+
+export interface EndpointOptions {
+  /** The front of the principal. Its tools have the mark of `withSessionHeader`. */
+  readonly front: FrontOptions & { readonly tools: readonly FrontTool[] };
+  readonly limits: HttpLimits;
+  readonly use: ClientUse;
+  /** Whether no new work may begin. */
+  readonly isDraining: () => boolean;
+}
+
+export class Endpoint {
+  readonly #options: EndpointOptions;
+  readonly #sessions: McpSessions;
+  /** Answers as JSON, or as a stream if the handler sends anything before its result. */
+  readonly #brief: McpHttpHandler;
+  /** Streams from the start: a cell may be silent for longer than proxies wait, and only a stream has comments in between. */
+  readonly #streaming: McpHttpHandler;
+  /** Those that are open, with whether they are a stream that waits for what may never come. */
+  readonly #open = new Map<ServerResponse, { isWork: boolean }>();
+  #room: Deferred<void> | undefined;
+  #lastUsed = performance.now();
+  #isClosed = false;
+
+  constructor(options: EndpointOptions) {
+    this.#options = options;
+    const { front, limits } = options;
+    const factory = createServerFactory({ ...front, untilRoom: () => this.#untilRoom() });
+    const handlerOptions = {
+      legacy: 'reject',
+      maxSubscriptions: MAX_SUBSCRIPTIONS,
+      keepAliveMs: limits.keepAliveCommentMs,
+      onerror: (error: Error) => front.logger.debug(`MCP over HTTP: ${error.message}`),
+    } as const;
+    this.#sessions = new McpSessions(factory, limits, front.logger);
+    this.#brief = createMcpHandler(factory, handlerOptions);
+    this.#streaming = createMcpHandler(factory, { ...handlerOptions, responseMode: 'sse' });
+  }
+
+  /** Connections of older protocol versions. */
+  get mcpSessions(): number {
+    return this.#sessions.size;
+  }
+
+  get openRequests(): number {
+    return this.#open.size;
+  }
+
+  /** Requests that are being answered, without streams that only wait. */
+  get work(): number {
+    return [...this.#open.values()].filter(({ isWork }) => isWork).length;
+  }
+
+  /** For how long nothing was open; 0 while something is. */
+  get unusedMs(): number {
+    return this.#open.size > 0 || this.#sessions.size > 0 ? 0 : performance.now() - this.#lastUsed;
+  }
+
+  /** Serves one request. Returns why it is refused, otherwise resolves once it is answered. */
+  async serve(request: IncomingMessage, response: ServerResponse): Promise<HttpRefusal | undefined> {
+    const { limits, use } = this.#options;
+    const retrySeconds = use.rate.take();
+    if (retrySeconds > 0) {
+      const message = `This token sends more than ${limits.maxRequestsPerSecond} requests per second, which is the limit.`;
+      return busy('rate', { message, hint: waitOrRaise('MCP_BRIDGE_HTTP_MAX_RATE'), retrySeconds });
+    }
+    if (use.openRequests >= limits.maxOpenRequests) {
+      const message = `${limits.maxOpenRequests} requests and streams of this token are open, which is the limit.`;
+      return busy('busy', { message, hint: waitOrRaise('MCP_BRIDGE_HTTP_MAX_STREAMS'), retrySeconds: 1 });
+    }
+    const state = { isWork: request.method === 'POST' };
+    this.#open.set(response, state);
+    use.openRequests += 1;
+    response.on('drain', this.#makeRoom);
+    const gone = new AbortController();
+    const onClose = (): void => {
+      use.openRequests -= this.#open.delete(response) ? 1 : 0;
+      this.#lastUsed = performance.now();
+      this.#makeRoom();
+      gone.abort();
+    };
+    response.once('close', onClose);
+    if (response.destroyed) {
+      onClose();
+    }
+    return this.#answer(request, response, { state, signal: gone.signal });
+  }
+
+  expire(): void {
+    this.#sessions.expire();
+  }
+
+  /** Ends every request and session: their cells are interrupted. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#sessions.close();
+    await Promise.all([this.#brief.close(), this.#streaming.close()]);
+    [...this.#open.keys()].forEach((response) => response.destroy());
+    this.#makeRoom();
+  }
+
+  async #answer(
+    incoming: IncomingMessage,
+    response: ServerResponse,
+    { state, signal }: { readonly state: { isWork: boolean }; readonly signal: AbortSignal },
+  ): Promise<HttpRefusal | undefined> {
+    const { front, limits, isDraining } = this.#options;
+    const { method = 'GET' } = incoming;
+    const write = (answer: Response): Promise<void> => writeResponse(response, answer, limits);
+    if (method !== 'POST') {
+      return method === 'GET' || method === 'DELETE'
+        ? this.#sessions.serve(toRequest(incoming), undefined, write)
+        : NOT_ALLOWED;
+    }
+    const body = await readJson(incoming, limits.maxBodyBytes);
+    if ('refused' in body) {
+      return body.refused;
+    }
+    const { json } = body;
+    if (isDraining() && beginsWork(json)) {
+      return busy('draining', { message: 'The server is shutting down.', hint: 'Try again soon.', retrySeconds: 5 });
+    }
+    // Not cancelled if the client is gone: until 2025-11-25, that does not mean that it gives up.
+    const request = toRequest(incoming);
+    if (await isLegacyRequest(request, json)) {
+      return this.#sessions.serve(request, json, write);
+    }
+    const message = isObject(json) ? json : {};
+    state.isWork = message['method'] !== 'subscriptions/listen';
+    const mismatch = sessionMismatch(message, sessionHeader(incoming.headers), front.tools);
+    if (mismatch !== undefined) {
+      return mismatch;
+    }
+    const isStream =
+      message['method'] === 'tools/call' && (incoming.headers.accept ?? '').includes('text/event-stream');
+    const handler = isStream ? this.#streaming : this.#brief;
+    await write(await withStatus(await handler.fetch(toRequest(incoming, signal), { parsedBody: json })));
+    return undefined;
+  }
+
+  /** Cells wait while the clients of the principal have much to read: their answers are kept in memory. */
+  async #untilRoom(): Promise<void> {
+    while (!this.#isClosed && this.#unreadBytes() > this.#options.limits.maxUnreadBytes) {
+      this.#room ??= createDeferred<void>();
+      await this.#room.promise;
+    }
+  }
+
+  #unreadBytes(): number {
+    return [...this.#open.keys()].reduce((sum, { writableLength }) => sum + writableLength, 0);
+  }
+
+  readonly #makeRoom = (): void => {
+    this.#room?.resolve();
+    this.#room = undefined;
+  };
+}
+
+/** The request as the SDK takes it, without its body, which is already read. */
+function toRequest({ headers, method = 'GET', url = '/' }: IncomingMessage, signal?: AbortSignal): Request {
+  const pairs = Object.entries(headers).flatMap(([name, value]) =>
+    [value ?? []].flat().map((one): [string, string] => [name, one]),
+  );
+  return new Request(new URL(url, `http://${headers.host}`), {
+    method,
+    headers: pairs.filter(([name]) => name !== 'content-length'),
+    ...(signal !== undefined && { signal }),
+  });
+}
+
+/** The specification wants 404 for an unknown method. The SDK (2.4.0) sends it only if its server has no fallback handler. */
+async function withStatus(response: Response): Promise<Response> {
+  if (response.status !== 200 || !(response.headers.get('content-type') ?? '').startsWith('application/json')) {
+    return response;
+  }
+  const text = await response.text();
+  const { headers } = response;
+  return new Response(text, { status: isUnknownMethod(text) ? 404 : 200, headers });
+}
+
+function isUnknownMethod(text: string): boolean {
+  // Long answers are results: they need not be parsed.
+  const message: unknown = text.includes(String(METHOD_NOT_FOUND)) ? JSON.parse(text) : undefined;
+  const error = isObject(message) ? message['error'] : undefined;
+  return isObject(error) && error['code'] === METHOD_NOT_FOUND;
+}
+
+/** Whether a message asks for anything new. Replies, notifications and the continuation of a call must come through. */
+function beginsWork(json: unknown): boolean {
+  return [json].flat().some((message) => {
+    if (!isObject(message) || typeof message['method'] !== 'string' || message['id'] === undefined) {
+      return false;
+    }
+    const { params } = message;
+    return !(isObject(params) && params['requestState'] !== undefined);
+  });
+}

@@ -1,0 +1,22 @@
+import { expect, it } from 'vitest';
+import { Metrics } from '../../../../src/server/http/metrics.ts';
+
+it('metrics are in the text format of Prometheus', () => {
+  const metrics = new Metrics();
+  metrics.count('cells_total', { status: 'success' });
+  metrics.count('cells_total', { status: 'success' });
+  metrics.count('cells_total', { status: 'a"b\\c\nd' });
+  const values = [{ labels: { state: 'idle' }, value: 2 }, { value: 1.5 }];
+  const lines = metrics.render([{ name: 'sessions', help: 'Sessions.', values }]).split('\n');
+  expect(lines.filter((line) => line.includes('cells_total') || line.includes('sessions'))).toEqual([
+    '# HELP mcp_bridge_cells_total Cells that have ended, by status.',
+    '# TYPE mcp_bridge_cells_total counter',
+    'mcp_bridge_cells_total{status="success"} 2',
+    'mcp_bridge_cells_total{status="a\\"b\\\\c\\nd"} 1',
+    '# HELP mcp_bridge_sessions Sessions.',
+    '# TYPE mcp_bridge_sessions gauge',
+    'mcp_bridge_sessions{state="idle"} 2',
+    'mcp_bridge_sessions 1.5',
+  ]);
+  expect(lines.at(-1)).toBe('');
+});
