@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 
-from bridge_kernel import importer, unavailable
+from bridge_kernel import heap, importer, memory_reserve, unavailable
 from bridge_kernel.frames import PROTOCOL_VERSION, Frame
 from bridge_kernel.output_store import OutputStore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Protocol
 
     from bridge_kernel.api import Api
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
         may_fork: bool
         """Whether this process can copy itself."""
 
-        def capture(self, emit: Emit, budget: int) -> Capture:
+        def capture(self, emit: Emit) -> Capture:
             """Captures what is written to descriptors 1 and 2."""
             ...
 
@@ -45,11 +46,21 @@ def run(outputs: tuple[tuple[int, int], tuple[int, int]]) -> None:
 
 
 def serve(channel: Channel, platform: Platform) -> None:
-    """Completes the handshake and runs the host's cells. Returns only if user code closes the event loop."""
+    """Completes the handshake and runs the host's cells. Returns only if user code closes the event loop.
+
+    A sandbox may have been started ahead, so what is the same for all sessions comes before the host's greeting.
+    """
+    kernel = Kernel(channel, platform)
+    # Without a greeting, no cell waits yet. A code pack is complete only with what cells load.
+    if not channel.has_input() or not importer.installed().has_pack:
+        from bridge_kernel.rehearsal import rehearse
+
+        rehearse(kernel.api)
     hello = channel.read_frame()
     if hello is None or hello["type"] != "hello" or hello["protocol_version"] != PROTOCOL_VERSION:
         os._exit(76)
-    Kernel(channel, hello, platform).serve()
+    kernel.greet(hello)
+    kernel.serve()
 
 
 def _take_protocol() -> tuple[int, int]:
@@ -73,25 +84,18 @@ def import_asyncio() -> None:
         del sys.modules["ssl"]
 
 
-# Memory held back from user code and released when memory runs out, so that the kernel can still report it. `bytes(n)`
-# counts against the process limit but occupies no physical memory, because nothing is ever written to it.
-_RESERVE_BYTES = 8 << 20
-
-
 class Kernel:
     """One session: its namespace, its event loop, and its pipe to the host."""
 
-    def __init__(self, channel: Channel, hello: Frame, platform: Platform) -> None:
+    def __init__(self, channel: Channel, platform: Platform) -> None:
         self.channel = channel
         self._platform_name = platform.name
         self._may_fork = platform.may_fork
         self._checkpoints: Checkpoints | None = None
         self.cell = 0
         self._missed_frames = 0
-        self._reserve: bytes | None = None
         # Capture starts before any other import, so that whatever imports print ends up in the output of a cell.
-        self.capture = platform.capture(self._send_output, _integer(hello["kept_output_bytes"]))
-        self.capture.store = OutputStore(_integer(hello["stored_output_bytes"]))
+        self.capture = platform.capture(self._send_output)
         import_asyncio()
         from bridge_kernel import charts
         from bridge_kernel.api import Api
@@ -99,16 +103,21 @@ class Kernel:
         from bridge_kernel.repl import Repl
 
         self.loop: CellLoop = platform.cell_loop(channel)
-        self.repl: Repl = Repl(_integer(hello["max_value_chars"]), _integer(hello["max_reported_names"]))
-        self.display: Display = Display(
-            channel.send, _integer(hello["max_displays"]), _integer(hello["max_display_bytes"])
-        )
+        self.repl: Repl = Repl()
+        self.display: Display = Display(channel.send)
         self.api: Api = Api(channel, self.repl.namespace)
-        autoload = hello.get("autoload") is True
-        self.api.install(str(hello["capability_summary"]), self.display, self.capture.output, autoload)
+        self.api.install(self.display, self.capture.output)
         charts.install(self.display.show_figures)
+        self._saved_tools: object = []
+
+    def greet(self, hello: Frame) -> None:
+        """Applies what the host says about the session. Call it once, before `serve`."""
+        self.capture.open(_integer(hello["kept_output_bytes"]), OutputStore(_integer(hello["stored_output_bytes"])))
+        self.repl.limit(_integer(hello["max_value_chars"]), _integer(hello["max_reported_names"]))
+        self.display.limit(_integer(hello["max_displays"]), _integer(hello["max_display_bytes"]))
+        self.api.describe(str(hello["capability_summary"]), hello.get("autoload") is True)
         self._saved_tools = hello["saved_tools"]
-        channel.max_line_bytes = _integer(hello["max_line_bytes"])
+        self.channel.max_line_bytes = _integer(hello["max_line_bytes"])
 
     def serve(self) -> None:
         """Reports `ready`, then runs cells until the host disconnects."""
@@ -163,6 +172,8 @@ class Kernel:
 
             parts = SessionParts(self.repl, self.api, self.loop.loop, self._start, self._may_fork)
             self._checkpoints = Checkpoints(self.channel, parts)
+            # The session is idle, and a copy of the process would write to what is free, too.
+            heap.trim()
         return self._checkpoints
 
     def _start_cell(self, frame: Frame) -> None:
@@ -172,7 +183,6 @@ class Kernel:
 
     async def _run_cell(self, cell: int, frame: Frame) -> None:
         result: Frame = {"type": "result", "cell": cell}
-        self._take_reserve()
         try:
             self.api.update(frame["servers"], frame.get("discovered"))  # pyright: ignore[reportArgumentType]
             self.capture.begin_cell(cell)
@@ -205,44 +215,47 @@ class Kernel:
 
     def _judge(self, result: Frame, error: BaseException) -> None:
         """Records what the cell raised in its result, even if the exception cannot be converted to text."""
+        memory_reserve.end_cell()
+        if isinstance(error, MemoryError):
+            memory_reserve.release()
         try:
-            if isinstance(error, SystemExit):
-                self._set_exit(result, error)
-            else:
-                self._set_error(result, error)
-            if self.loop.interrupted:
-                self.display.close_figures()
-            else:
-                self.display.show_open_figures()
+            _with_reserve(lambda: self._describe(result, error))
         except BaseException as second:  # noqa: BLE001 An endless __str__ was interrupted, or memory ran out.
             result["outcome"] = "interrupted" if self.loop.interrupted else "error"
             result["error"] = _plain_error(error, f"its text is unavailable: {type(second).__name__}")
 
-    def _take_reserve(self) -> None:
-        if self._reserve is None:
-            try:
-                self._reserve = bytes(_RESERVE_BYTES)
-            except MemoryError:
-                pass  # The user's variables fill the memory; the cell may free some.
+    def _describe(self, result: Frame, error: BaseException) -> None:
+        if isinstance(error, SystemExit):
+            self._set_exit(result, error)
+        else:
+            self._set_error(result, error)
+        if self.loop.interrupted:
+            self.display.close_figures()
+        else:
+            self.display.show_open_figures()
 
     def _finish(self, result: Frame) -> None:
         """Sends the result, after all output. Every cell gets one, whatever it did to streams and names."""
         if self.channel.is_forked():
             self._end_fork(result)
+        memory_reserve.end_cell()
         self.loop.end_cell()
         self.channel.close_gate()
         try:
-            self.api.end_cell()
-            self.capture.end_cell()
-            names = self.repl.changed_names(self.api.owns)
-            if names is not None:
-                result["names"] = names
-            if self._missed_frames > 0:
-                result["missed_frames"] = self._missed_frames
-            self.channel.send(result)
+            _with_reserve(lambda: self._send_result(result))
         except BaseException as error:  # noqa: BLE001
             facts = _plain_error(error, "the cell ended, but its result could not be built")
             self.channel.send({"type": "result", "cell": result["cell"], "outcome": "error", "error": facts})
+
+    def _send_result(self, result: Frame) -> None:
+        self.api.end_cell()
+        self.capture.end_cell()
+        names = self.repl.changed_names(self.api.owns)
+        if names is not None:
+            result["names"] = names
+        if self._missed_frames > 0:
+            result["missed_frames"] = self._missed_frames
+        self.channel.send(result)
 
     def _set_exit(self, result: Frame, error: SystemExit) -> None:
         code = error.code
@@ -258,8 +271,6 @@ class Kernel:
         from bridge_kernel.hints import explain_mapping, hint_for, is_without_network
         from bridge_kernel.tracebacks import traceback_texts
 
-        if isinstance(error, MemoryError):
-            self._reserve = None
         explain_mapping(error)
         is_stopped = isinstance(error, CheckError) and not self.repl.has_begun
         result["outcome"] = "not_run" if is_stopped else "interrupted" if self.loop.interrupted else "error"
@@ -290,6 +301,15 @@ class Kernel:
             frame["dropped_bytes"] = dropped_bytes
             frame["dropped_lines"] = dropped_lines
         self.channel.send(frame)
+
+
+def _with_reserve(act: Callable[[], None]) -> None:
+    """Does it once more, with the reserve, if memory is short."""
+    try:
+        act()
+    except MemoryError:
+        memory_reserve.release()
+        act()
 
 
 def _text_of(error: BaseException) -> str:

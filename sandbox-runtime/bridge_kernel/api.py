@@ -39,20 +39,17 @@ class Api:
         self._host = host
         self._user_tools = UserTools(host, namespace)
         self._packages: Packages | None = None
+        self._capability_summary = ""
 
-    def install(self, capability_summary: str = "", display: Callable[..., None] = print,
-                output: Callable[[int, str], object] | None = None, autoload: bool = False) -> None:  # fmt: skip
+    def install(self, display: Callable[..., None] = print, output: Callable[[int, str], object] | None = None) -> None:
         """Predefines the names and the `mcp` package.
 
         Args:
-            capability_summary: what `runtime.capability_summary()` returns.
             display: the `display` of user code.
             output: serves `runtime.output(...)`.
-            autoload: whether the first call of a server loads it.
         """
-        self._registry.autoload = autoload
-        runtime = Runtime(self._registry, self._namespace, capability_summary, self._progress, output,
-                          self.open_packages, self._user_tools.add)  # fmt: skip
+        runtime = Runtime(self._registry, self._namespace, self._manual, self._progress, output, self.open_packages,
+                           self._user_tools.add)  # fmt: skip
         self._runtime = runtime
         install_package(self._registry, runtime)
         sys.modules["user_tools"] = self._user_tools
@@ -67,6 +64,14 @@ class Api:
         }
         self._bind_constants()
         self._bind("LOADED_MCP_SERVERS", ())
+
+    def describe(self, capability_summary: str, autoload: bool) -> None:
+        """Sets what `runtime.capability_summary()` returns, and whether the first call of a server loads it."""
+        self._capability_summary = capability_summary
+        self._registry.autoload = autoload
+
+    def _manual(self) -> str:
+        return self._capability_summary
 
     def references(self) -> References:
         """Names the objects predefined here, for a checkpoint."""

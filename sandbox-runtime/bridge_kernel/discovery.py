@@ -63,6 +63,7 @@ _HELPERS = (
     "load_artifact",
     "open_artifact",
     "list_artifacts",
+    "last_answer",
     "background",
     "jobs",
     "output",
@@ -115,7 +116,7 @@ class Runtime(ModuleType):
     ServerHit = ServerHit
     Hits = Hits
 
-    def __init__(self, registry: Registry, namespace: dict[str, object], capability_summary: str,
+    def __init__(self, registry: Registry, namespace: dict[str, object], manual: Callable[[], str],
                  progress: ProgressSender, output: Callable[[int, str], object] | None = None,
                  open_packages: Callable[[], Packages] | None = None,
                  add_tool: Callable[[str, object], None] | None = None) -> None:  # fmt: skip
@@ -124,7 +125,7 @@ class Runtime(ModuleType):
         self._registry = registry
         self._host = registry.host
         self._namespace = namespace
-        self._summary = capability_summary
+        self._manual = manual
         self._output = output
         self._open_packages = open_packages
         self._add_tool = add_tool
@@ -323,6 +324,11 @@ class Runtime(ModuleType):
 
         return artifacts.listing(self._host)
 
+    def last_answer(self) -> str | None:
+        """The answer of the cell before this one as text, for when it did not reach you; None if there was none."""
+        text = self._host.call_sync("last_answer", {})
+        return text if isinstance(text, str) else None
+
     def background(self, work: Awaitable[Any], name: str | None = None) -> Any:
         """Runs a coroutine across cells as a job with `.status()` `.output()` `.result(timeout)` `.cancel()`."""
         return self._all_jobs().start(work, name)
@@ -390,7 +396,7 @@ class Runtime(ModuleType):
         """A text that explains how to work in this session."""
         from bridge_kernel.packages import installed_packages
 
-        return self._summary + installed_packages()
+        return self._manual() + installed_packages()
 
     def help(self) -> None:
         """Prints one line for each helper."""

@@ -35,11 +35,15 @@ _TEXT_METHODS = (("_repr_markdown_", "text/markdown"), ("_repr_svg_", "image/svg
 class Display:
     """The `display` of a session, with limits on the number and total bytes of what one cell shows."""
 
-    def __init__(self, send: Callable[[Frame], None], max_displays: int, max_bytes: int) -> None:
+    def __init__(self, send: Callable[[Frame], None], max_displays: int = 0, max_bytes: int = 0) -> None:
         self._send = send
+        self.limit(max_displays, max_bytes)
+        self.begin_cell(0)
+
+    def limit(self, max_displays: int, max_bytes: int) -> None:
+        """Limits what one cell shows."""
         self._max_displays = max_displays
         self._max_bytes = max_bytes
-        self.begin_cell(0)
 
     def __call__(self, *values: object, alt: str | None = None) -> None:
         """Shows values in the answer: images, figures, tables and documents; everything else is printed as text.

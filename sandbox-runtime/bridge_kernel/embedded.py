@@ -17,7 +17,7 @@ import sys
 import time
 from asyncio import events, tasks
 
-from bridge_kernel import missing, nested_run, rpc, stdio
+from bridge_kernel import memory_reserve, missing, nested_run, rpc, stdio
 from bridge_kernel.loop import CellLoop
 
 TYPE_CHECKING = False
@@ -68,7 +68,7 @@ class Channel(rpc.Channel):
     def pump(self, timeout: float | None) -> None:
         """Waits for input from the host, at most `timeout` seconds, and handles it. Exits if the host is gone."""
         if self._wait_for_input(timeout):
-            data = os.read(self._read_descriptor, _READ_BYTES)
+            data = memory_reserve.read(self._read_descriptor, _READ_BYTES)
             if not data:
                 os._exit(0)
             self._hold_interrupts(self._take, data)
@@ -125,10 +125,10 @@ class Loop(asyncio.BaseEventLoop):
 class Capture(stdio.Capture):
     """Output capture that drains when output is written, and before every wait."""
 
-    def __init__(self, emit: stdio.Emit, read_ends: tuple[int, int], budget: int) -> None:
+    def __init__(self, emit: stdio.Emit, read_ends: tuple[int, int]) -> None:
         self._unread_bytes = 0
         self._drained_at = 0.0
-        super().__init__(emit, read_ends, budget)
+        super().__init__(emit, read_ends)
 
     def _open_raw(self, descriptor: int) -> io.FileIO:
         return _DrainedFile(descriptor, self)
@@ -163,9 +163,9 @@ class Platform:
         self._channel = channel
         self._read_ends = read_ends
 
-    def capture(self, emit: stdio.Emit, budget: int) -> stdio.Capture:
+    def capture(self, emit: stdio.Emit) -> stdio.Capture:
         """Replaces `sys.stdout` and `sys.stderr`; descriptors 1 and 2 are captured already."""
-        capture = Capture(emit, self._read_ends, budget)
+        capture = Capture(emit, self._read_ends)
         self._channel.before_waiting = capture.drain
         return capture
 

@@ -1,7 +1,7 @@
 """Encodes and decodes frames. Mirrors `src/protocol/frames.ts`; a test compares it with the generated JSON Schema.
 
 A frame is one line of JSON. Escaping to ASCII keeps other line separators and lone surrogates out of the bytes. A part
-of a checkpoint follows its frame as bytes, with a line feed at the end.
+of a checkpoint or of a large result follows its frame as bytes, with a line feed at the end.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import TypeGuard
 
 PROTOCOL_VERSION = 1
@@ -30,6 +31,7 @@ HOST_FRAMES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "execute": (frozenset({"cell", "code", "servers"}), frozenset({"discovered", "restore"})),
     "interrupt": (frozenset({"cell", "reason", "sent_before"}), frozenset()),
     "answer_part": (frozenset({"call", "data"}), frozenset()),
+    "answer_bytes": (frozenset({"call", "bytes"}), frozenset()),
     "answer": (frozenset({"call", "ok"}), frozenset({"value", "parts", "error"})),
     "call_progress": (frozenset({"call", "progress"}), frozenset({"total", "message"})),
     "save_checkpoint": (frozenset({"checkpoint", "max_bytes", "memory_bytes", "may_block"}), frozenset()),
@@ -63,6 +65,8 @@ class FrameError(ValueError):
         self.message = message
 
 
+_CONTAINERS: tuple[type[object], ...] = (dict, list, tuple)
+
 # One encoder for all frames: with arguments that are not the defaults, json.dumps builds an encoder at every call.
 _encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False, check_circular=True, separators=(",", ":")).encode
 
@@ -87,13 +91,15 @@ def encode_frame(frame: Frame) -> bytes:
 
 def _refuse_equal_keys(value: object) -> None:
     """Raises ValueError for a dict with keys such as 1 and "1": JSON would hold both, and the reader would keep one."""
+    members: Iterable[object] = ()
     if _is_dict(value):
         if not all(isinstance(key, str) for key in value) and len({_encode({key: 0}) for key in value}) < len(value):
             raise ValueError("two keys of a dictionary are the same text in JSON")
-        for member in value.values():
-            _refuse_equal_keys(member)
+        members = value.values()
     elif _is_sequence(value):
-        for member in value:
+        members = value
+    for member in members:
+        if isinstance(member, _CONTAINERS):  # Asked here, because most members are none, and a call takes time.
             _refuse_equal_keys(member)
 
 

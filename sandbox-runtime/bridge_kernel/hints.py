@@ -17,6 +17,10 @@ NO_NETWORK = (
     "await runtime.search_tool_docs('fetch a web page') finds one."
 )
 _NO_PIP = "pip has no network in the sandbox: write, for example, await runtime.install('pandas>=2')."
+_NO_MEMORY = (
+    "Variables of earlier cells stay in memory: del those you no longer need, or call runtime.reset(). Large data "
+    "takes less as a file in /tmp that is read in parts."
+)
 _NOT_JSON_TEXT = "the JSON object must be str, bytes or bytearray, not "
 _UNREACHABLE = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN})
 # Python's own attributes: a class of the user may override them with code that raises, or that says something else.
@@ -34,6 +38,8 @@ def hint_for(error: BaseException) -> str | None:
     """The hint, or None."""
     if isinstance(error, AttributeError) and isinstance(_obj(error), list) and _name(error) in RAW_NAMES:
         return f"{ALREADY.format('a list')}."
+    if type(error) is MemoryError:
+        return _NO_MEMORY
     text = next(iter(_args(error)), None)
     if type(error) is TypeError and isinstance(text, str) and text.startswith(_NOT_JSON_TEXT):
         return "The value is already parsed: use it without json.loads."

@@ -107,6 +107,11 @@ class Importer:
         self.recorded: dict[str, tuple[Origin, types.CodeType]] | None = {}
         self._load_pack(parts.pop("pack", b""))
 
+    @property
+    def has_pack(self) -> bool:
+        """Whether an earlier sandbox compiled what this one imports."""
+        return bool(self.table)
+
     def _load_pack(self, data: bytes) -> None:
         """Loads a pack of the same interpreter. A damaged or foreign one is ignored, and a new one is recorded."""
         if not data.startswith(MAGIC_NUMBER):

@@ -13,6 +13,7 @@ import linecache
 import sys
 import types
 
+from bridge_kernel import memory_reserve
 from bridge_kernel.counted import counted
 from bridge_kernel.pending import begin_cell
 from bridge_kernel.shorten import short_repr
@@ -59,9 +60,8 @@ def cell_file(cell: int) -> str:
 class Repl:
     """The namespace of a session."""
 
-    def __init__(self, max_value_chars: int, max_reported_names: int) -> None:
-        self._max_value_chars = max_value_chars
-        self._max_reported_names = max_reported_names
+    def __init__(self, max_value_chars: int = 0, max_reported_names: int = 0) -> None:
+        self.limit(max_value_chars, max_reported_names)
         # Those of `from __future__ import …`: they apply to later cells too, as at the interpreter's prompt.
         self.flags = 0
         # Attributes of modules that cells have set, by the name of the module.
@@ -75,6 +75,11 @@ class Repl:
         self.namespace["__builtins__"] = builtins
         # Names predefined by the kernel are not the user's; compared by identity, so a reassigned one is.
         self._own: dict[str, object] = dict(self.namespace)
+
+    def limit(self, max_value_chars: int, max_reported_names: int) -> None:
+        """Limits how much of a value is shown, and how many names are reported."""
+        self._max_value_chars = max_value_chars
+        self._max_reported_names = max_reported_names
 
     def mark_own(self) -> None:
         """Marks the current contents of the namespace as predefined."""
@@ -92,6 +97,8 @@ class Repl:
             checking = check(tree, code, _names_in(body) | _names_in(last))
             if checking is not None:
                 await checking
+        # Not before: a cell that deletes variables has to compile even if they fill the memory.
+        memory_reserve.take()
         self.has_begun = True
         try:
             if body is not None:
@@ -159,6 +166,8 @@ class Repl:
             for name, value in self.namespace.items()
             if not (is_ours(name) or (name in self._own and self._own[name] is value))
         }
+        # cloudpickle sets it to another object when it restores a function.
+        values.pop("__builtins__", None)
         if "_" in builtins.__dict__:
             values.setdefault("_", builtins.__dict__["_"])
         for module, name in self._set_attributes:

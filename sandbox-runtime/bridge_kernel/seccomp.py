@@ -97,12 +97,15 @@ _MACHINES = {
 Instruction = tuple[int, int, int, int]
 
 
-def build_filter(machine: str, has_cgroup: bool = True, shares_files: bool = True) -> list[Instruction] | None:
+def build_filter(
+    machine: str, has_cgroup: bool = True, shares_files: bool = True, has_network: bool = False
+) -> list[Instruction] | None:
     """The program as (code, jump if true, jump if false, value); None for a machine with unknown call numbers.
 
     Without a cgroup that limits memory, calls that allocate memory outside of processes are refused as well, among them
     shared anonymous mappings: their memory stays until the last page is unmapped, even if no process counts it.
-    Without `shares_files`, so are shared mappings of files.
+    Without `shares_files`, so are shared mappings of files. With `has_network`, a socket could reach others, so only
+    sockets within the machine are left.
     """
     known = _MACHINES.get(machine)
     if known is None:
@@ -144,7 +147,7 @@ def build_filter(machine: str, has_cgroup: bool = True, shares_files: bool = Tru
         _refuse(_EPERM),
         (_RETURN, 0, 0, _RETURN_ALLOW),
     ]
-    program += [*_limit_sockets(socket, socketpair, setsockopt), (_RETURN, 0, 0, _RETURN_ALLOW)]
+    program += [*_limit_sockets(socket, socketpair, setsockopt, has_network), (_RETURN, 0, 0, _RETURN_ALLOW)]
     return program
 
 
@@ -175,10 +178,11 @@ def _protect_first_process(column: int) -> list[Instruction]:
     return program
 
 
-def _limit_sockets(socket: int, socketpair: int, setsockopt: int) -> list[Instruction]:
-    families = [(_JUMP_EQUAL, 6 - index, 0, family) for index, family in enumerate(_SOCKET_FAMILIES)]
+def _limit_sockets(socket: int, socketpair: int, setsockopt: int, has_network: bool) -> list[Instruction]:
+    allowed = (_AF_UNIX,) if has_network else _SOCKET_FAMILIES
+    families = [(_JUMP_EQUAL, len(allowed) + 3 - index, 0, family) for index, family in enumerate(allowed)]
     program: list[Instruction] = [
-        (_JUMP_EQUAL, 0, 9, socket),
+        (_JUMP_EQUAL, 0, len(allowed) + 6, socket),
         (_LOAD, 0, 0, _OFFSET_ARGUMENT_0),
         *families,
         (_JUMP_EQUAL, 0, 2, _AF_NETLINK),

@@ -269,6 +269,36 @@ def dump(values: dict[str, object], file: Sink, references: References) -> None:
     pickler.dump(None)
 
 
+_ATOMS = frozenset({type(None), type(...), bool, float, complex, types.ModuleType})
+_SEQUENCES = frozenset({list, tuple, set, frozenset})
+
+
+def is_small_and_plain(value: object, max_items: int, max_bytes: int) -> bool:
+    """Whether pickling it takes little and runs no code of the user, as other types and subclasses may."""
+    waiting: list[Any] = [value]
+    items = size = 0
+    while waiting:
+        one = waiting.pop()
+        kind = type(one)
+        items += 1
+        if kind is str or kind is bytes or kind is bytearray:
+            size += len(one)
+        elif kind is int:
+            size += one.bit_length() // 8
+        elif kind in _SEQUENCES or kind is dict:
+            # Before they are taken: there may be millions. What contains itself is never at its end.
+            if items + len(one) > max_items:
+                return False
+            waiting.extend(one)
+            if kind is dict:
+                waiting.extend(one.values())
+        elif kind not in _ATOMS:
+            return False
+        if items > max_items or size > max_bytes:
+            return False
+    return True
+
+
 class NotDumpedError(Exception):
     """A variable that cannot be written, and why."""
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import codecs
 import io
-import os
 import sys
 import threading
 
+from bridge_kernel import memory_reserve
 from bridge_kernel.output_store import CellOutput, OutputStore
 
 TYPE_CHECKING = False
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 PIPE_BYTES = 1 << 20
 """The largest pipe an unprivileged process may have by default (pipe(7))."""
+# What is kept of output before the host's greeting. Chosen: usually there is none.
+_EARLY_BYTES = 1 << 16
 _NAMES = ("stdout", "stderr")
 
 
@@ -51,7 +53,7 @@ class _Stream:
     def read(self) -> bytes:
         """The current contents of the pipe; empty if there are none."""
         try:
-            return os.read(self.read_end, PIPE_BYTES)
+            return memory_reserve.read(self.read_end, PIPE_BYTES)
         except BlockingIOError:
             return b""
 
@@ -96,18 +98,25 @@ class _Stream:
 class Capture:
     """Both streams. Base class of the two platforms. `emit` is called in order, never concurrently."""
 
-    def __init__(self, emit: Emit, read_ends: tuple[int, int], budget: int) -> None:
+    def __init__(self, emit: Emit, read_ends: tuple[int, int]) -> None:
         self._emit = emit
         self.read_ends = read_ends
-        # Replaced before the first cell, once the host has set the budget.
-        self.store = OutputStore(budget)
+        self.store = OutputStore(_EARLY_BYTES)
         self.cell = 0
         self._lock = threading.Lock()
         self._in_cell = False
-        self._streams = tuple(_Stream(name, read_ends[index], budget) for index, name in enumerate(_NAMES))
+        self._streams = tuple(_Stream(name, read_ends[index], _EARLY_BYTES) for index, name in enumerate(_NAMES))
         self._held: list[tuple[str, str]] = []
         self._files = tuple(self._open_text(index) for index in range(len(_NAMES)))
         sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__ = self._files
+
+    def open(self, budget: int, store: OutputStore) -> None:
+        """Sets, before the first cell, how many bytes of a stream are sent and where output is kept."""
+        with self._lock:
+            self.store = store
+            for stream in self._streams:
+                stream.budget = budget
+                stream.reset()
 
     def begin_cell(self, cell: int) -> None:
         """Starts sending output at once, beginning with what arrived since the last cell."""

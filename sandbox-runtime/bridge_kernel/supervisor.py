@@ -18,7 +18,13 @@ from bridge_kernel import importer, mounts, seccomp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import NoReturn
+
+    # Private memory of a process in bytes; None if this thread has ended.
+    Count = Callable[[str, str], int | None]
+    # Memory in bytes and processes; None for what a cgroup limits.
+    _Limits = tuple[int | None, int | None]
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
@@ -27,6 +33,8 @@ _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal
 _WORKER_OOM_SCORE = "1000"
 # How often usage is checked without cgroup limits. Chosen; bursts shorter than 0.1 s can be missed.
 _WATCH_INTERVAL_MS = 100
+# How often the lease of a Pod is checked.
+_LEASE_INTERVAL_MS = 1_000
 # How many ended children are reaped before the host and the limits are looked at again. Chosen.
 _REAPED_AT_ONCE = 256
 # The pipe size that `stdio` requests, and how much is read at once.
@@ -37,6 +45,9 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _FILE_BYTES = 2048
 # What a process uses beside its resident private memory (proc(5)): shared memory, swap, page tables, huge pages.
 _OTHER_USE = ("RssShmem:", "VmSwap:", "VmPTE:", "HugetlbPages:")
+# Set by the first process of a Pod, together with two processes of its own that are not the code's.
+_POD_VARIABLE = "MCP_BRIDGE_POD"
+_OF_POD = 2
 # cgroup v1 writes "no limit" as the largest page-aligned number.
 _NO_LIMIT = 1 << 60
 
@@ -46,7 +57,8 @@ def run(options: bytes) -> None:
     if os.getpid() != 1:
         # Outside a PID namespace, `kill(-1)` would hit every process of the user.
         _report_failed("not PID 1")
-    _close_inherited()
+    pod = _read_pod()
+    _close_inherited(pod.descriptors if pod else ())
     memory_bytes, pids = (int(word) for word in options.split())
     libc = ctypes.CDLL(None, use_errno=True)
     for number in _IGNORED:
@@ -58,9 +70,11 @@ def run(options: bytes) -> None:
         _report_failed(str(error.strerror))
     memory_limit = _first_number("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
     pids_limit = _first_number("/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max")
-    limits_hold = (
-        memory_limit is not None and memory_limit <= memory_bytes and pids_limit is not None and pids_limit <= pids
-    )
+    # Each limit by itself: Kubernetes limits the memory of a container, but not its processes.
+    memory_holds = memory_limit is not None and memory_limit <= memory_bytes
+    pids_hold = pids_limit is not None and pids_limit <= pids
+    if pod:
+        pids += _OF_POD
     has_filter = seccomp.build_filter(seccomp.machine_name()) is not None
     _report(
         f'{{"report":"started","memory_limit_bytes":{_json(memory_limit)},"pids_limit":{_json(pids_limit)},'
@@ -78,19 +92,60 @@ def run(options: bytes) -> None:
         signal.set_wakeup_fd(-1)
         os.close(child_ended)
         os.close(wake)
-        become_worker(libc, None if limits_hold else memory_bytes)
+        for descriptor in pod.descriptors if pod else ():
+            os.close(descriptor)
+        become_worker(libc, None if memory_holds else memory_bytes, pod is not None and pod.has_network)
         _run_kernel(outputs)
     importer.installed().release()  # Only the worker needs the code pack.
     for _, write_end in outputs:
         os.close(write_end)
     left = _Leftovers([read_end for read_end, _ in outputs])
-    _watch(worker, child_ended, ooms, left, None if limits_hold else (memory_bytes, pids))
+    stand_in = (None if memory_holds else memory_bytes, None if pids_hold else pids)
+    _watch(worker, child_ended, ooms, left, None if stand_in == (None, None) else stand_in, pod)
 
 
-def _close_inherited() -> None:
+class _Pod:
+    """What `pod/holder.py` left to this process. Its relay runs as the user of the code, who can stop it."""
+
+    def __init__(self, text: str) -> None:
+        numbers = [int(word) for word in text.split()]
+        # The farewell, the input of the relay, and what the relay writes while the bridge is there.
+        self.descriptors = tuple(numbers[:3])
+        self._input, self._beat = numbers[1], numbers[2]
+        self._lease_s = numbers[3]
+        self.has_network = numbers[4] == 1
+        self._end = _monotonic() + self._lease_s
+
+    def register(self, poll: select.poll) -> None:
+        poll.register(self._input, 0)
+        poll.register(self._beat, select.POLLIN)
+
+    def is_lost(self, descriptors: list[int]) -> bool:
+        """Whether the bridge is gone."""
+        if self._beat in descriptors:
+            beats = os.read(self._beat, 4096)
+            if not beats:
+                return True
+            # Each byte is the number of leases until the next one.
+            self._end = _monotonic() + beats[-1] * self._lease_s
+        return self._input in descriptors or _monotonic() > self._end
+
+
+def _monotonic() -> float:
+    import time  # Only in a Pod.
+
+    return time.monotonic()
+
+
+def _read_pod() -> _Pod | None:
+    text = os.environ.pop(_POD_VARIABLE, "")
+    return _Pod(text) if text else None
+
+
+def _close_inherited(kept: tuple[int, ...]) -> None:
     """Closes descriptors that the host leaked: not every engine does, and an open directory would be a way out."""
     for name in os.listdir("/proc/self/fd"):
-        if int(name) > 2:
+        if int(name) > 2 and int(name) not in kept:
             try:
                 os.close(int(name))
             except OSError:
@@ -125,7 +180,7 @@ class _Leftovers:
         return b"".join(pieces)
 
 
-def become_worker(libc: ctypes.CDLL, data_bytes: int | None) -> None:
+def become_worker(libc: ctypes.CDLL, data_bytes: int | None, has_network: bool = False) -> None:
     """Drops all rights that user code must not have. A failed step ends the sandbox."""
     try:
         os.setsid()
@@ -143,7 +198,7 @@ def become_worker(libc: ctypes.CDLL, data_bytes: int | None) -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if data_bytes is not None:
             resource.setrlimit(resource.RLIMIT_DATA, (data_bytes, data_bytes))
-        program = seccomp.build_filter(seccomp.machine_name(), data_bytes is None, shares_files)
+        program = seccomp.build_filter(seccomp.machine_name(), data_bytes is None, shares_files, has_network)
         if program is not None:
             seccomp.apply_filter(libc, program)
     except OSError as error:
@@ -161,17 +216,23 @@ def _run_kernel(outputs: tuple[tuple[int, int], tuple[int, int]]) -> None:
     os._exit(0)
 
 
-def _watch(worker: int, child_ended: int, ooms: int, left: _Leftovers, stand_in: tuple[int, int] | None) -> None:
-    """Waits for the end of the host or of the worker. `stand_in` holds limits that no cgroup enforces, or is None."""
+def _watch(
+    worker: int, child_ended: int, ooms: int, left: _Leftovers, stand_in: _Limits | None, pod: _Pod | None
+) -> None:
+    """Waits for the end of the host or of the worker. `stand_in` holds the limits that no cgroup enforces, if any."""
     poll = select.poll()
     # No events requested: only hang-up and error are reported, and unread frames do not wake us.
     poll.register(0, 0)
     poll.register(child_ended, select.POLLIN)
+    if pod:
+        pod.register(poll)
     has_more = False
+    pause_ms = _WATCH_INTERVAL_MS if stand_in else _LEASE_INTERVAL_MS if pod else None
     while True:
-        for descriptor, _ in poll.poll(0 if has_more else _WATCH_INTERVAL_MS if stand_in else None):
-            if descriptor == 0:
-                os._exit(0)
+        ready = [descriptor for descriptor, _ in poll.poll(0 if has_more else pause_ms)]
+        if 0 in ready or (pod and pod.is_lost(ready)):
+            os._exit(0)
+        if child_ended in ready:
             os.read(child_ended, 4096)
         status, has_more = _reap(worker)
         if status is not None:
@@ -211,8 +272,21 @@ def _report_end(status: int, out_of_memory: bool, left: _Leftovers) -> None:
     os._exit(code)
 
 
-def _exceeded(memory_bytes: int, pids: int) -> str | None:
-    """The exceeded limit: `memory`, `pids` or None. Memory shared by two processes counts twice."""
+def _exceeded(memory_bytes: int | None, pids: int | None) -> str | None:
+    """The exceeded limit: `memory`, `pids` or None."""
+    if memory_bytes is None:
+        return "pids" if pids is not None and _threads() >= pids else None
+    used, processes = _use(_resident)
+    if used > memory_bytes:
+        # What forked processes share counted once for each. This count is exact, but takes far longer.
+        used, processes = _use(_proportional)
+    if pids is not None and processes >= pids:
+        return "pids"
+    return "memory" if used > memory_bytes else None
+
+
+def _use(count: Count) -> tuple[int, int]:
+    """Memory in use in bytes, and the number of threads. `count` says how much of a process's private memory counts."""
     used, processes = 0, 0
     for entry in os.listdir("/proc"):
         if not entry.isdigit() or entry == "1":
@@ -220,7 +294,7 @@ def _exceeded(memory_bytes: int, pids: int) -> str | None:
         try:
             threads = os.listdir(f"/proc/{entry}/task")
             processes += len(threads)
-            used += _memory_of(entry, threads)
+            used += _memory_of(entry, threads, count)
         except OSError:
             continue  # The process ended in the meantime.
     for path in mounts.SCRATCH:
@@ -230,24 +304,52 @@ def _exceeded(memory_bytes: int, pids: int) -> str | None:
             used += (usage.f_files - usage.f_ffree) * _FILE_BYTES
         except OSError:
             continue  # This engine does not mount it.
-    if processes >= pids:
-        return "pids"
-    return "memory" if used > memory_bytes else None
+    return used, processes
 
 
-def _memory_of(pid: str, threads: list[str]) -> int:
+def _threads() -> int:
+    """The number of threads, without what takes long to count."""
+    count = 0
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and entry != "1":
+            try:
+                count += len(os.listdir(f"/proc/{entry}/task"))
+            except OSError:
+                continue  # The process ended in the meantime.
+    return count
+
+
+def _memory_of(pid: str, threads: list[str], count: Count) -> int:
     """Memory of a process in bytes. The first thread may have ended; then only the other threads show the memory."""
     for thread in threads:
         try:
-            with open(f"/proc/{pid}/task/{thread}/statm") as file:
-                size, resident, shared = (int(word) * _PAGE_BYTES for word in file.read().split()[:3])
+            private = count(pid, thread)
             with open(f"/proc/{pid}/task/{thread}/status") as file:
                 others = sum(int(line.split()[1]) << 10 for line in file if line.startswith(_OTHER_USE))
         except (OSError, ValueError):
             continue  # The thread ended in the meantime.
-        if size:
-            return resident - shared + others
+        if private is not None:
+            return private + others
     return 0
+
+
+def _resident(pid: str, thread: str) -> int | None:
+    """Pages that processes share since a fork count once for each of them."""
+    with open(f"/proc/{pid}/task/{thread}/statm") as file:
+        size, resident, shared = (int(word) * _PAGE_BYTES for word in file.read().split()[:3])
+    return resident - shared if size else None
+
+
+def _proportional(pid: str, thread: str) -> int | None:
+    """Of pages that processes share since a fork, each has its part (`Pss_Anon` in proc(5))."""
+    try:
+        with open(f"/proc/{pid}/smaps_rollup") as file:
+            for line in file:
+                if line.startswith("Pss_Anon:"):
+                    return int(line.split()[1]) << 10
+    except OSError:
+        pass  # Its first thread has ended, or it may not be read: code can make that so.
+    return _resident(pid, thread)
 
 
 def _oom_kills() -> int:

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 
-from bridge_kernel import rpc, stdio
+from bridge_kernel import memory_reserve, rpc, stdio
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Channel(rpc.Channel):
     def _read_forever(self) -> None:
         self._take(b"")
         while True:
-            data = os.read(self._read_descriptor, rpc.READ_BYTES)
+            data = memory_reserve.read(self._read_descriptor, rpc.READ_BYTES)
             if not data:
                 os._exit(0)
             self._take(data)
@@ -56,7 +56,7 @@ class Channel(rpc.Channel):
 class Capture(stdio.Capture):
     """Output capture with a thread that drains the pipes created by the supervisor."""
 
-    def __init__(self, emit: stdio.Emit, pipes: Pipes, budget: int) -> None:
+    def __init__(self, emit: stdio.Emit, pipes: Pipes) -> None:
         for index, (read_end, write_end) in enumerate(pipes):
             os.set_blocking(read_end, False)
             try:
@@ -65,7 +65,7 @@ class Capture(stdio.Capture):
                 pass  # The user's pipe memory quota is used up; the default size is slower but works.
             os.dup2(write_end, index + 1)
             os.close(write_end)
-        super().__init__(emit, (pipes[0][0], pipes[1][0]), budget)
+        super().__init__(emit, (pipes[0][0], pipes[1][0]))
         threading.Thread(target=self._drain_forever, name="bridge-output", daemon=True).start()
 
     def _drain_forever(self) -> None:
@@ -77,7 +77,10 @@ class Capture(stdio.Capture):
             poll.poll()
             if not busy:
                 time.sleep(_BATCH_SECONDS)
-            busy = self.drain()
+            try:
+                busy = self.drain()
+            except MemoryError:
+                memory_reserve.release()  # What was just read is lost; what follows is not.
 
 
 class Platform:
@@ -89,9 +92,9 @@ class Platform:
     def __init__(self, pipes: Pipes) -> None:
         self._pipes = pipes
 
-    def capture(self, emit: stdio.Emit, budget: int) -> stdio.Capture:
+    def capture(self, emit: stdio.Emit) -> stdio.Capture:
         """Captures descriptors 1 and 2."""
-        return Capture(emit, self._pipes, budget)
+        return Capture(emit, self._pipes)
 
     def cell_loop(self, channel: rpc.Channel) -> CellLoop:
         """Creates the session's event loop and makes `asyncio.run` work beside it."""

@@ -1,10 +1,11 @@
 /**
  * The definition of the frames between the host and the kernel in the sandbox. `npm run gen` writes `frames.schema.json`, which
  * a test compares with the Python mirror, and the field tables of `docs/internals/protocol.md`. A frame is one line of JSON in
- * UTF-8; its keys are snake_case on both sides. Only the parts of checkpoints are bytes, which follow their frame.
+ * UTF-8; its keys are snake_case on both sides. Only the parts of checkpoints and of large results are bytes, which follow their
+ * frame.
  */
 import { z } from 'zod';
-import { MAX_CHECKPOINT_PART_BYTES, MAX_REPORTED_NAMES } from '../base/limits.ts';
+import { MAX_CHECKPOINT_PART_BYTES, MAX_HOST_LINE_BYTES, MAX_REPORTED_NAMES } from '../base/limits.ts';
 
 /** Incremented whenever a frame changes its meaning. Each side refuses any other version. */
 export const PROTOCOL_VERSION = 1;
@@ -109,13 +110,31 @@ export const AnswerPartFrameSchema = z
   })
   .describe('A piece of a value that is too long for one line.');
 
+export const AnswerBytesFrameSchema = z
+  .strictObject({
+    type: z.literal('answer_bytes'),
+    call,
+    bytes: z
+      .int()
+      .positive()
+      .max(MAX_HOST_LINE_BYTES)
+      .describe('Number of bytes that follow the frame: the next piece of the JSON text of the value, in UTF-8.'),
+  })
+  .describe(
+    'A piece of a large result, as the server wrote it; it may end inside a character. Its bytes and a line feed follow the frame.',
+  );
+
 export const AnswerFrameSchema = z
   .strictObject({
     type: z.literal('answer'),
     call,
     ok: z.boolean().describe('Whether the call succeeded.'),
     value: z.unknown().optional().describe('The value, if `ok` and not sent in parts.'),
-    parts: z.int().positive().optional().describe('Number of `answer_part` frames that hold the value instead.'),
+    parts: z
+      .int()
+      .positive()
+      .optional()
+      .describe('Number of `answer_part` or `answer_bytes` frames that hold the value instead.'),
     error: FrameErrorSchema.optional().describe('The failure, if not `ok`.'),
   })
   .describe('The end of a call. Every `call` gets exactly one, unless it was cancelled.');
@@ -166,6 +185,7 @@ export const HostFrameSchema = z.discriminatedUnion('type', [
   ExecuteFrameSchema,
   InterruptFrameSchema,
   AnswerPartFrameSchema,
+  AnswerBytesFrameSchema,
   AnswerFrameSchema,
   CallProgressFrameSchema,
   SaveCheckpointFrameSchema,
@@ -222,6 +242,7 @@ export const CALL_METHODS = [
   'save_artifact',
   'load_artifact',
   'list_artifacts',
+  'last_answer',
   'to_toon',
   'start_job',
   'reset',

@@ -1,2 +1,3 @@
 /** Lists and ends the sandboxes of all bridges on this machine. */
 export { sessionsCommand } from './command.ts';
+export { storedCheckpoints } from './stored.ts';

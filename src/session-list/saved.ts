@@ -215,7 +215,11 @@ async function deleteSessions(command: SavedCommand, options: SavedOptions): Pro
 }
 
 /** No bridge can have the session meanwhile. Rejects with `USAGE_INVALID` if one has it. */
-async function whileClaimed(store: CheckpointStore, session: string, action: () => Promise<void>): Promise<void> {
+export async function whileClaimed(
+  store: CheckpointStore,
+  session: string,
+  action: () => Promise<void>,
+): Promise<void> {
   const claim = await store.claim(session);
   if ('pid' in claim) {
     throw new BridgeError(

@@ -43,16 +43,17 @@ export function kernelCommand(sources: KernelSources): readonly string[] {
   return ['python3', '-I', '-u', '-X', 'utf8', '-c', sources.loader];
 }
 
-/** The blob for one sandbox. The supervisor compares `memoryBytes` and `pids` with the cgroup. */
+/**
+ * The blob for one sandbox, in pieces. The supervisor compares `memoryBytes` and `pids` with the cgroup. The pack is a piece of its
+ * own because copying its megabytes for every start was the longest turn of a bridge whose sessions come and go.
+ */
 export function bootBlob(
   sources: KernelSources,
   options: { readonly memoryBytes: number; readonly pids: number; readonly pack?: Buffer | undefined },
-): Buffer {
-  const parts = new Map(sources.modules);
-  parts.set('options', Buffer.from(`${options.memoryBytes} ${options.pids}`));
-  if (options.pack !== undefined) {
-    parts.set('pack', options.pack);
-  }
-  const header = [...parts].map(([name, data]) => `${name}:${data.length}`).join(' ');
-  return Buffer.concat([Buffer.from(`${header}\n`), ...parts.values()]);
+): readonly Buffer[] {
+  const small = new Map(sources.modules);
+  small.set('options', Buffer.from(`${options.memoryBytes} ${options.pids}`));
+  const pack = options.pack === undefined ? [] : [['pack', options.pack] as const];
+  const header = [...small, ...pack].map(([name, data]) => `${name}:${data.length}`).join(' ');
+  return [Buffer.concat([Buffer.from(`${header}\n`), ...small.values()]), ...pack.map(([, data]) => data)];
 }

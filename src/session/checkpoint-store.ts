@@ -353,9 +353,14 @@ export async function lastingStores(
     .map((user) => ({ user, store: lastingStore(folder, user, logger) }));
 }
 
+/** Identifies a user: a client in a project folder. */
+export function userKey({ client, folder }: SessionUser): string {
+  return `${client}\n${folder}`;
+}
+
 /** The store of a user. */
 export function lastingStore(folder: string, user: SessionUser, logger: Logger): CheckpointStore {
-  const name = createHash('sha256').update(`${user.client}\n${user.folder}`).digest('hex').slice(0, 32);
+  const name = createHash('sha256').update(userKey(user)).digest('hex').slice(0, 32);
   return new CheckpointStore(join(folder, name), logger, { isOwn: false, user });
 }
 

@@ -8,7 +8,7 @@ import { noteGarbage } from '../base/garbage.ts';
 import { MAX_FRAMES_PER_CELL, MAX_SANDBOX_LINE_BYTES } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import type { Sandbox, SandboxExit, SandboxLimits } from '../engines/engine.ts';
-import { decodeFrame, LineSplitter } from '../protocol/codec.ts';
+import { decodeFrame } from '../protocol/codec.ts';
 import {
   type DisplayFrame,
   type ExecuteFrame,
@@ -22,6 +22,8 @@ import {
   SandboxFrameSchema,
   type SupervisorReport,
 } from '../protocol/frames.ts';
+import { LineSplitter } from '../protocol/line-splitter.ts';
+import { isPlainSandboxFrame } from '../protocol/plain-frames.ts';
 import type { Asker } from './asker.ts';
 import { type CellEnd, endOfCell } from './cell-end.ts';
 import type { CallCounts, CallWatch } from './cell-progress.ts';
@@ -105,7 +107,12 @@ export class KernelConnection {
   #frames = 0;
   #violations = 0;
 
-  constructor(sandbox: Sandbox, options: ConnectionOptions) {
+  /** `supervisor` is that of a sandbox whose stderr is being read already. */
+  constructor(
+    sandbox: Sandbox,
+    options: ConnectionOptions,
+    supervisor: SupervisorWatch = watchSupervisor(sandbox.stderr),
+  ) {
     this.sandbox = sandbox;
     this.#options = options;
     this.outbox = new Outbox(sandbox.stdin, {
@@ -120,7 +127,8 @@ export class KernelConnection {
       this.outbox,
     );
     this.#pack = new PackCollector(options.packs, options.packKey);
-    this.#supervisor = watchSupervisor(sandbox.stderr, (report) => this.#receiveReport(report));
+    this.#supervisor = supervisor;
+    this.#supervisor.follow((report) => this.#receiveReport(report));
     this.#lines = new LineSplitter(
       MAX_SANDBOX_LINE_BYTES,
       (line) => this.#receive(line),
@@ -211,7 +219,7 @@ export class KernelConnection {
       void this.kill(`it sent more than ${MAX_FRAMES_PER_CELL.toLocaleString('en-US')} frames in one cell`);
       return;
     }
-    const decoded = decodeFrame(SandboxFrameSchema, line);
+    const decoded = decodeFrame(SandboxFrameSchema, line, isPlainSandboxFrame);
     noteGarbage(decoded.ok ? decoded.bytes : line.length);
     if (!decoded.ok) {
       this.#violation(`${decoded.reason}: ${decoded.preview}`);

@@ -10,6 +10,7 @@ import { collectSoonAfter } from '../base/garbage.ts';
 import { MAX_CALLS_PER_CELL } from '../base/limits.ts';
 import { stringifyExact, withoutMarker } from '../protocol/exact-json.ts';
 import type { CallFrame, FrameError } from '../protocol/frames.ts';
+import { ResultBytes } from '../protocol/result-bytes.ts';
 import type { Asker } from './asker.ts';
 import { type CallProgress, type CallProgressReporter, createCallProgressReporter } from './call-progress.ts';
 import { CallQueue, type QueuedCall } from './call-queue.ts';
@@ -42,6 +43,8 @@ export interface CallContext {
   readonly attach?: ((attachment: Attachment) => void) | undefined;
   /** Reports progress to the sandbox. May be called at any rate. */
   readonly onProgress?: ((progress: CallProgress) => void) | undefined;
+  /** Whether a large result of a tool may come as `ResultBytes`. */
+  readonly takesBytes?: boolean | undefined;
   /** Reports progress to the client. May be called at any rate. Undefined if the client does not ask for it, and for a call of a job. */
   readonly onToolProgress?: ((progress: ToolProgress) => void) | undefined;
 }
@@ -58,6 +61,8 @@ interface Running {
   /** The cell in which the call began. */
   readonly cell: number;
   readonly controller: CancelSource;
+  /** Made for the first report: most calls report nothing. */
+  progress: CallProgressReporter | undefined;
 }
 
 export interface DispatcherOptions {
@@ -106,6 +111,7 @@ export class Dispatcher {
   /** Whether a call for which the host works has just started; the next one starts when the other sessions had their turn. */
   #isYielding = false;
   #isClosed = false;
+  readonly #isAllowed = ({ job }: CallFrame): boolean => this.#cell !== 0 || job !== undefined;
 
   constructor(options: DispatcherOptions, outbox: Outbox) {
     this.#options = options;
@@ -235,25 +241,20 @@ export class Dispatcher {
     this.#toolCallsRunning += weight;
     const controller = new CancelSource();
     const cell = this.#cellOf(frame);
-    this.#running.set(call, { cell, controller });
-    // Made for the first report: most calls report nothing.
-    let progress: CallProgressReporter | undefined;
+    const running: Running = { cell, controller, progress: undefined };
+    this.#running.set(call, running);
     const onProgress = (report: CallProgress): void => {
-      progress ??= createCallProgressReporter((due) => this.#sendProgress(call, due));
-      progress.report(report);
+      running.progress ??= createCallProgressReporter((due) => this.#sendProgress(call, due));
+      running.progress.report(report);
     };
     const watch = job === undefined ? this.#watch : undefined;
     const onToolProgress = watch && ((report: ToolProgress): void => watch.noteCall(call, report));
-    const endProgress = (): void => {
-      progress?.end();
-      watch?.endCall(call);
-    };
     try {
       const value = await this.#handle(frame, { cell, signal: controller, onProgress, onToolProgress });
-      endProgress();
+      endProgress(call, running, watch);
       this.#answer(call, value);
     } catch (error) {
-      endProgress();
+      endProgress(call, running, watch);
       this.#refuse(call, toBridgeError(error), cell);
     } finally {
       this.#running.delete(call);
@@ -287,6 +288,7 @@ export class Dispatcher {
       asker: job === undefined ? this.#asker : undefined,
       sandbox: this,
       attach,
+      takesBytes: true,
       onProgress,
       onToolProgress,
     });
@@ -302,9 +304,9 @@ export class Dispatcher {
     if (this.#isClosed) {
       return;
     }
-    const json = stringifyExact(value ?? null);
-    collectSoonAfter(json.length);
-    if (!this.#outbox.sendValue(call, json)) {
+    const sent = value instanceof ResultBytes ? value.pieces : stringifyExact(value ?? null);
+    collectSoonAfter(value instanceof ResultBytes ? value.length : sent.length);
+    if (!this.#outbox.sendValue(call, sent)) {
       throw new BridgeError('LIMIT_RESULT', 'too many results wait for the code in the sandbox to read them', {
         hint: 'Await fewer large results at once.',
       });
@@ -323,9 +325,8 @@ export class Dispatcher {
 
   /** Starts waiting calls. Between cells only calls of jobs start. While the sandbox does not read its answers, none does. */
   #startWaiting(): void {
-    const allowed = ({ job }: CallFrame): boolean => this.#cell !== 0 || job !== undefined;
     while (!this.#isClosed && !this.#outbox.isBehind) {
-      const call = this.#queue.next('servers', allowed) ?? this.#nextForHost(allowed);
+      const call = this.#queue.next('servers', this.#isAllowed) ?? this.#nextForHost();
       if (call === undefined) {
         return;
       }
@@ -334,8 +335,8 @@ export class Dispatcher {
   }
 
   /** One call at a turn: each may keep the host busy for as long as the largest request takes. */
-  #nextForHost(allowed: (frame: CallFrame) => boolean): QueuedCall | undefined {
-    const call = this.#isYielding ? undefined : this.#queue.next('host', allowed);
+  #nextForHost(): QueuedCall | undefined {
+    const call = this.#isYielding ? undefined : this.#queue.next('host', this.#isAllowed);
     if (call !== undefined) {
       this.#isYielding = true;
       pauseAfter(performance.now(), () => {
@@ -375,6 +376,11 @@ export class Dispatcher {
       ? undefined
       : new BridgeError('LIMIT_CALLS', full, { hint: 'Await results before starting further calls.' });
   }
+}
+
+function endProgress(call: number, { progress }: Running, watch: CallWatch | undefined): void {
+  progress?.end();
+  watch?.endCall(call);
 }
 
 function isToolCall({ method }: CallFrame): boolean {

@@ -16,6 +16,7 @@ import type { Logger } from '../base/log.ts';
 import type { CheckpointFacts, CheckpointStore, CheckpointWriter, StoredCheckpoint } from './checkpoint-store.ts';
 import type { CheckpointSink, RestoreReport } from './checkpoint-traffic.ts';
 import type { Kernel } from './kernel.ts';
+import type { SavePace } from './save-pace.ts';
 import type { Claim } from './session-claim.ts';
 
 /** After a checkpoint that took long, the next one waits for this many times as long. Chosen: at most a tenth of a core. */
@@ -33,9 +34,18 @@ export interface KeeperOptions {
   readonly isTrial: boolean;
   /** Whether the last state of the session `default` is left to the next bridge. */
   readonly leavesDefault: boolean;
+  /** Whether the session `default` lasts as one with a name does. Then nothing of it is left. */
+  readonly defaultLasts?: boolean | undefined;
   readonly logger: Logger;
+  /** Of all sessions of the process. Without it, only the session itself is considered. */
+  readonly pace?: SavePace | undefined;
   /** Whether a cell of the session runs or waits. */
   readonly isBusy: () => boolean;
+}
+
+interface SaveOptions {
+  /** Whether the session may stand still, if its process cannot be copied. */
+  readonly mayBlock: boolean;
 }
 
 /** The name under which a checkpoint is kept that could not be restored. */
@@ -58,6 +68,7 @@ export class Keeper {
   /** The process of another bridge that has this session; what is here is a copy. */
   #heldBy: number | undefined;
   #isAttached = false;
+  #releasing: Promise<void> | undefined;
   /** What an earlier bridge has left of the session `default`. */
   #previous: CheckpointFacts | undefined;
   #forgetting: Promise<void> | undefined;
@@ -91,6 +102,11 @@ export class Keeper {
     return this.#previous;
   }
 
+  /** Whether the newest checkpoint holds all that cells have done. */
+  get isSaved(): boolean {
+    return this.#unsavedSince === undefined;
+  }
+
   /** The newest checkpoint; undefined if there is none. */
   get saved(): CheckpointFacts | undefined {
     return this.#saved;
@@ -113,29 +129,49 @@ export class Keeper {
     const restMs = this.#nextAt - now;
     if (!this.#options.isBusy()) {
       const waitMs = Math.max(QUIET_BEFORE_CHECKPOINT_MS, restMs);
-      this.#timer = setTimeout(() => void this.#saveQuietly(kernel), waitMs).unref();
+      this.#saveIn(waitMs, kernel);
       return;
     }
     // While cells follow each other, copying the process would slow them down.
-    if (now - this.#unsavedSince >= UNSAVED_MS && restMs <= 0 && this.#saving === undefined) {
-      void this.#save(kernel);
+    const isDue = now - this.#unsavedSince >= UNSAVED_MS && restMs <= 0 && this.#saving === undefined;
+    if (isDue && (this.#options.pace?.begin() ?? 0) === 0) {
+      void this.#save(kernel, { mayBlock: false });
     }
+  }
+
+  #saveIn(waitMs: number, kernel: Kernel): void {
+    this.#timer = setTimeout(() => {
+      const moreMs = this.isSaved ? 0 : (this.#options.pace?.begin() ?? 0);
+      if (moreMs > 0) {
+        this.#saveIn(moreMs, kernel);
+      } else {
+        void this.#saveIfNeeded(kernel, { mayBlock: false });
+      }
+    }, waitMs).unref();
   }
 
   /** Takes a checkpoint of a session whose sandbox is about to end. Does nothing while a cell runs. Never rejects. */
   async saveLast(kernel: Kernel): Promise<void> {
     clearTimeout(this.#timer);
-    await this.#saving;
-    if (this.#unsavedSince !== undefined && !this.#options.isBusy()) {
-      await this.#save(kernel, { mayBlock: true });
-    }
+    await this.#saveIfNeeded(kernel, { mayBlock: true });
   }
 
-  async #saveQuietly(kernel: Kernel): Promise<void> {
-    await this.#saving;
-    if (this.#unsavedSince !== undefined && !this.#options.isBusy()) {
-      await this.#save(kernel);
+  async #saveIfNeeded(kernel: Kernel, options: SaveOptions): Promise<void> {
+    await this.#afterSaves(() => {
+      const isNeeded = this.#unsavedSince !== undefined && !this.#options.isBusy();
+      return isNeeded ? this.#save(kernel, options) : undefined;
+    });
+  }
+
+  /**
+   * Calls `next` while no checkpoint is being written. Several may wait for the same one, and the first of them may begin another, so
+   * nothing may be awaited between the look and the call.
+   */
+  async #afterSaves<Result>(next: () => Result): Promise<Awaited<Result>> {
+    while (this.#saving !== undefined) {
+      await this.#saving;
     }
+    return await next();
   }
 
   /** Saves the session as it is now, also under a name. Returns what is saved, or the reason why it is not. */
@@ -145,11 +181,12 @@ export class Keeper {
     servers: readonly string[],
     name: string | undefined,
   ): Promise<CheckpointFacts | string> {
-    await this.#saving;
-    this.#cell = cell;
-    this.#servers = servers;
-    this.#unsavedSince ??= performance.now();
-    await this.#save(kernel, { mayBlock: true });
+    await this.#afterSaves(() => {
+      this.#cell = cell;
+      this.#servers = servers;
+      this.#unsavedSince ??= performance.now();
+      return this.#save(kernel, { mayBlock: true });
+    });
     if (this.#saved === undefined || this.#unsavedSince !== undefined) {
       return this.#failure;
     }
@@ -188,8 +225,9 @@ export class Keeper {
 
   /** Makes a named checkpoint the one that the next sandbox gets. */
   async restoreFrom(name: string): Promise<void> {
-    await this.#saving;
-    this.#epoch += 1;
+    await this.#afterSaves(() => {
+      this.#epoch += 1;
+    });
     const named = await this.#store.facts(this.#named(name));
     if (named === undefined) {
       await this.#store.copyFrom(this.#options.lasting, this.#session, this.#session);
@@ -238,7 +276,7 @@ export class Keeper {
 
   /** The newest checkpoint, for a new sandbox. Undefined if there is none; rejects if it is damaged. */
   async open(): Promise<StoredCheckpoint | undefined> {
-    await this.#saving;
+    await this.#afterSaves(() => this.#releasing);
     if (!this.#isAttached) {
       this.#isAttached = true;
       return this.#attach();
@@ -248,8 +286,8 @@ export class Keeper {
 
   /** Looks for what an earlier bridge has left of this session. */
   async #attach(): Promise<StoredCheckpoint | undefined> {
-    const { isTrial, lasting, leavesDefault, logger, store } = this.#options;
-    if (this.#session === DEFAULT_SESSION) {
+    const { defaultLasts = false, isTrial, lasting, leavesDefault, logger, store } = this.#options;
+    if (this.#session === DEFAULT_SESSION && !defaultLasts) {
       if (leavesDefault) {
         await lasting.inherit(DEFAULT_SESSION);
         this.#previous = await lasting.facts(DEFAULT_SESSION);
@@ -323,10 +361,32 @@ export class Keeper {
     }
   }
 
+  /** False if this bridge was stopped for so long that another one has taken the session: it keeps a copy. */
+  async #isStillHeld(): Promise<boolean> {
+    const claim = this.#claim;
+    if (claim === undefined || (await claim.isHeld())) {
+      return true;
+    }
+    const { lasting, logger, store } = this.#options;
+    await this.release();
+    this.#store = store;
+    this.#saved = undefined;
+    this.#heldBy = (await lasting.holder(this.#session))?.pid ?? 0;
+    logger.warning(`session ${this.#session}: another bridge has taken it, because this one was stopped for too long`);
+    return false;
+  }
+
   /** Lets other bridges have the session. */
   async release(): Promise<void> {
     await this.#claim?.release();
     this.#claim = undefined;
+  }
+
+  /** The session was saved, and its sandbox ends: any bridge may continue it, and this one asks again before it does. */
+  letGo(): Promise<void> {
+    this.#isAttached &&= this.#claim === undefined;
+    this.#releasing = this.release();
+    return this.#releasing;
   }
 
   /** The sandbox has ended, so there is nothing to save. */
@@ -344,7 +404,7 @@ export class Keeper {
     }
   }
 
-  #save(kernel: Kernel, options = { mayBlock: false }): Promise<void> {
+  #save(kernel: Kernel, options: SaveOptions): Promise<void> {
     // The request goes out before anything is awaited: the next cell must not run before it.
     const saving = this.#saveNow(kernel, options).finally(() => {
       if (this.#saving === saving) {
@@ -355,7 +415,7 @@ export class Keeper {
     return saving;
   }
 
-  async #saveNow({ connection, engine, ready }: Kernel, { mayBlock }: { readonly mayBlock: boolean }): Promise<void> {
+  async #saveNow({ connection, engine, ready }: Kernel, { mayBlock }: SaveOptions): Promise<void> {
     const { logger, memoryBytes } = this.#options;
     const store = this.#store;
     const began = performance.now();
@@ -369,11 +429,17 @@ export class Keeper {
     // Whoever writes gets the error.
     writer.catch(() => undefined);
     const report = await connection.checkpoints.save({ memoryBytes, mayBlock }, sinkOf(writer));
-    this.#nextAt = performance.now() + REST_FACTOR * (performance.now() - began);
+    const tookMs = performance.now() - began;
+    this.#nextAt = performance.now() + REST_FACTOR * tookMs;
+    this.#options.pace?.end(tookMs);
     try {
       if (!report.ok || epoch !== this.#epoch) {
         await (await writer).discard();
         throw new Error(report.ok ? 'the session was reset' : report.reason);
+      }
+      if (!(await this.#isStillHeld())) {
+        await (await writer).discard();
+        throw new Error('another bridge has taken the session');
       }
       const { variables, files, lost } = report;
       const facts = { session: this.#session, cell, savedAt, variables, files, lost: [...lost], servers: [...servers] };

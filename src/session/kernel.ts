@@ -16,15 +16,17 @@ import {
   PULL_ANSWER_MS,
   STORED_OUTPUT_SHARE,
 } from '../base/limits.ts';
-import type { Engine, PrepareProgress } from '../engines/engine.ts';
+import type { Engine, PrepareProgress, Sandbox } from '../engines/engine.ts';
 import { type HelloFrame, PROTOCOL_VERSION, type ReadyFrame } from '../protocol/frames.ts';
 import { bootBlob, type KernelSources, kernelCommand } from './boot.ts';
 import { type ConnectionOptions, type FailedStart, KernelConnection } from './connection.ts';
 import { reportEngine, withMissing } from './engine-report.ts';
-import { describeSandboxEnd } from './supervisor.ts';
+import { describeSandboxEnd, type SupervisorWatch, watchSupervisor } from './supervisor.ts';
 
+/** A kernel that has been waiting answers within milliseconds, and after a second on a busy machine. Chosen. */
+const GREETING_TIMEOUT_MS = 10_000;
 /** A start is repeated when the engine has learned something (a flag to change, an image to pull), but not forever. */
-const MAX_START_ROUNDS = 8;
+export const MAX_START_ROUNDS = 8;
 
 /** `startTimeoutMs` limits one start of a sandbox, without what `prepare` takes; `packKey` names the image. */
 export interface KernelOptions extends Omit<ConnectionOptions, 'attach'> {
@@ -34,8 +36,33 @@ export interface KernelOptions extends Omit<ConnectionOptions, 'attach'> {
   readonly onProgress: (progress: PrepareProgress) => void;
   /** Gets each sandbox of the start, before it is ready. */
   readonly onSandbox?: ((connection: KernelConnection) => void) | undefined;
+  /** Sandboxes that were started ahead. */
+  readonly standby?: StandbySource | undefined;
   /** Gives up the start. Whoever aborts it kills the sandbox that `onSandbox` got. */
   readonly signal?: AbortSignal | undefined;
+}
+
+/** A sandbox with the sources of the kernel, which waits for its greeting. */
+export interface SilentSandbox {
+  readonly sandbox: Sandbox;
+  readonly supervisor: SupervisorWatch;
+  /** Of the code pack that it got, or is going to make. */
+  readonly packKey: string;
+  readonly hasPack: boolean;
+}
+
+/** A sandbox that was started before a session needed it. */
+export interface Standby {
+  readonly silent: SilentSandbox;
+  /** The engine as it was when the sandbox started. */
+  readonly engine: EngineReport;
+}
+
+export interface StandbySource {
+  /** How many are ready or start. */
+  readonly size: number;
+  /** One for a session, which now owns it; undefined if there is none. It may still be starting; if `signal` aborts first, it is ended. */
+  take(signal?: AbortSignal): Promise<Standby | undefined> | undefined;
 }
 
 /** A sandbox whose kernel is ready. */
@@ -45,6 +72,8 @@ export interface Kernel {
   readonly engine: EngineReport;
   /** How the kernel introduced itself. */
   readonly ready: ReadyFrame;
+  /** Whether its sandbox was started ahead. */
+  readonly isAhead?: boolean | undefined;
 }
 
 /**
@@ -52,32 +81,88 @@ export interface Kernel {
  * with an `AbortError` once `signal` aborts.
  */
 export async function startKernel(options: KernelOptions): Promise<Kernel> {
-  const { engine, limits, logger, packs, signal, sources } = options;
+  const { engine, logger, signal } = options;
+  const standby = await unlessAborted(Promise.resolve(options.standby?.take(signal)), signal);
+  const ahead = standby && (await takeOver(standby, options));
+  if (ahead !== undefined) {
+    return ahead;
+  }
   for (let round = 1; ; round += 1) {
     await unlessAborted(prepareInTime(engine, options.onProgress), signal);
-    // The engine may be a different one in each round.
-    const packKey = `${engine.name} ${options.packKey}`;
-    const pack = await packs.load(packKey);
     signal?.throwIfAborted();
-    const sandbox = await engine.start({ command: kernelCommand(sources), session: options.session });
-    const connection = new KernelConnection(sandbox, { ...options, packKey });
-    if (sandbox.isPreloaded !== true) {
-      connection.outbox.sendRaw(bootBlob(sources, { memoryBytes: limits.memoryBytes, pids: limits.pids, pack }));
-    }
-    connection.outbox.send(helloFrame(options));
-    options.onSandbox?.(connection);
-    const outcome = await connection.ready;
+    const silent = await startSilent(options);
+    const { connection, outcome } = await greet(silent, options);
     if ('python_version' in outcome) {
       engine.noteReady?.(connection.sandbox);
       return { connection, engine: reportEngine(engine), ready: outcome };
     }
     signal?.throwIfAborted();
-    const error = explainStart(outcome, connection, options);
+    const error = await explainStart(outcome, connection, options);
     if (error.data['retryNow'] !== true || round === MAX_START_ROUNDS) {
       throw error;
     }
     logger.info(`starting the sandbox again: ${error.message}`);
   }
+}
+
+/** Starts a sandbox on the engine as it is now, and sends it the kernel. Rejects as `start` of the engine does. */
+export async function startSilent({
+  engine,
+  limits,
+  packKey: image,
+  packs,
+  session,
+  sources,
+}: Pick<KernelOptions, 'engine' | 'limits' | 'packKey' | 'packs' | 'session' | 'sources'>): Promise<SilentSandbox> {
+  const packKey = `${engine.name} ${image}`;
+  const pack = await packs.load(packKey);
+  const sandbox = await engine.start({ command: kernelCommand(sources), isSupervised: true, session });
+  if (sandbox.isPreloaded !== true) {
+    for (const piece of bootBlob(sources, { memoryBytes: limits.memoryBytes, pids: limits.pids, pack })) {
+      sandbox.stdin.write(piece);
+    }
+  }
+  const hasPack = sandbox.isPreloaded === true || pack !== undefined;
+  return { sandbox, supervisor: watchSupervisor(sandbox.stderr), packKey, hasPack };
+}
+
+/** Tells the kernel about its session, and waits for its answer. */
+async function greet(
+  { packKey, sandbox, supervisor }: SilentSandbox,
+  options: KernelOptions,
+): Promise<{ readonly connection: KernelConnection; readonly outcome: ReadyFrame | FailedStart }> {
+  const connection = new KernelConnection(sandbox, { ...options, packKey }, supervisor);
+  connection.outbox.send(helloFrame(options));
+  options.onSandbox?.(connection);
+  return { connection, outcome: await connection.ready };
+}
+
+/** A kernel in a sandbox that was started ahead; undefined if it has ended unnoticed or does not answer. */
+async function takeOver({ engine, silent }: Standby, options: KernelOptions): Promise<Kernel | undefined> {
+  const startTimeoutMs = Math.min(options.startTimeoutMs, GREETING_TIMEOUT_MS);
+  const { connection, outcome } = await greet(silent, { ...options, startTimeoutMs });
+  if ('python_version' in outcome) {
+    options.engine.noteReady?.(connection.sandbox);
+    return { connection, engine, ready: outcome, isAhead: true };
+  }
+  options.signal?.throwIfAborted();
+  options.logger.debug(`sandbox ${silent.sandbox.id}, which was started ahead, does not answer; starting another`);
+  void connection.kill('it did not answer');
+  return undefined;
+}
+
+/** Lets a sandbox compile what sandboxes of its image need, and ends it. The next one then starts from that. */
+export async function recordCodePack(
+  silent: SilentSandbox,
+  options: Omit<KernelOptions, 'handleCall' | 'load' | 'loaded'>,
+): Promise<void> {
+  const { connection } = await greet(silent, {
+    ...options,
+    loaded: new Set(),
+    load: () => undefined,
+    handleCall: () => Promise.reject(new BridgeError('CALL_REFUSED', 'no cell runs')),
+  });
+  await connection.kill('it has compiled its modules');
 }
 
 /**
@@ -135,7 +220,11 @@ function helloFrame({ engine, session, generation, hello, limits }: KernelOption
   };
 }
 
-function explainStart(failure: FailedStart, connection: KernelConnection, options: KernelOptions): BridgeError {
+async function explainStart(
+  failure: FailedStart,
+  connection: KernelConnection,
+  options: KernelOptions,
+): Promise<BridgeError> {
   const stderr = connection.stderrTail;
   void connection.kill('it did not start');
   // An engine that brings the kernel itself gives the better reason.
@@ -159,6 +248,8 @@ function explainStart(failure: FailedStart, connection: KernelConnection, option
       },
     );
   }
-  const exit = failure.exit ?? { exitCode: undefined, signal: undefined };
+  // The report comes first; an engine that brings the kernel may know more when everything has ended.
+  const exit =
+    failure.exit ?? (isEnginesFault ? await connection.sandbox.exited : { exitCode: undefined, signal: undefined });
   return options.engine.explainStartFailure(connection.sandbox, exit, failure.report?.detail ?? stderr);
 }

@@ -19,13 +19,22 @@ const PART_CHARS = Math.floor(MAX_HOST_LINE_BYTES / 6) - 64;
 /** What an item costs beyond its text: the item, its iterator and their places in lists (measured with Node 20). */
 const ITEM_BYTES = 400;
 
+/**
+ * Frames of one turn of the event loop are written together, as one text of about this length, because the engine's processes
+ * forward each write separately, and because Node encodes each text of a `writev` by itself. The same as the buffer of a pipe.
+ */
+const BATCH_CHARS = 16 * 1024;
+
 /** Places of sent items that are kept before they are removed together. Chosen. */
 const MAX_SENT_ITEMS = 4_096;
 
 const LINE_FEED = Buffer.from('\n');
 
+/** A frame; bytes; or a frame with the bytes that follow it, which nothing may come between. */
+type Chunk = string | Buffer | readonly Buffer[];
+
 interface Item {
-  readonly chunks: Iterator<string | Buffer>;
+  readonly chunks: Iterator<Chunk>;
   /** Counted as unsent until it is sent. */
   readonly bytes: number;
   readonly isValue: boolean;
@@ -50,6 +59,8 @@ export class Outbox {
   #unsentFrameBytes = 0;
   #sentFrames = 0;
   #isBlocked = false;
+  /** Frames to be written at the end of this turn. Empty while the pipe is full. */
+  #batch = '';
 
   /** Does not handle errors of `pipe`. */
   constructor(pipe: Writable, events: OutboxEvents = {}) {
@@ -65,8 +76,7 @@ export class Outbox {
   /** Queues one frame. */
   send(frame: HostFrame): void {
     if (!this.#isOverfull()) {
-      const line = encodeFrame(frame);
-      this.#queue(once(line), bytesOf(line), false);
+      this.#sendLine(encodeFrame(frame));
     }
   }
 
@@ -101,26 +111,59 @@ export class Outbox {
     yield encodeFrame({ type: 'interrupt', ...frame, sent_before: this.#sentFrames });
   }
 
-  /** Queues the answer to a call, given as JSON. Returns false if too much is unsent. One value is taken whatever its size. */
-  sendValue(call: number, json: string): boolean {
-    const bytes = bytesOf(json);
-    if (this.#unsentValueBytes > 0 && this.#unsentValueBytes + bytes > MAX_UNSENT_BYTES) {
-      return false;
+  /** Queues the answer to a call, given as JSON, or as its bytes in pieces. Returns false if too much is unsent. One value is taken whatever its size. */
+  sendValue(call: number, json: string | readonly Buffer[]): boolean {
+    if (typeof json !== 'string') {
+      return this.#queueValue(this.#inBytes(call, json), ITEM_BYTES + sizeOf(json));
     }
-    if (json.length <= PART_CHARS) {
-      this.#queue(once(`{"type":"answer","call":${call},"ok":true,"value":${json}}\n`), bytes, true);
-    } else {
-      this.#queue(inParts(call, json), bytes, true);
+    const line = json.length <= PART_CHARS ? `{"type":"answer","call":${call},"ok":true,"value":${json}}\n` : undefined;
+    if (line !== undefined && this.#addToBatch(line)) {
+      return true;
     }
-    return true;
+    return this.#queueValue(line === undefined ? inParts(call, json) : once(line), bytesOf(json));
   }
 
-  /** Queues bytes that are not a frame: the boot blob. */
-  sendRaw(bytes: Buffer): void {
-    this.#queue(once(bytes), bytes.length, false);
+  #queueValue(chunks: Iterator<Chunk>, bytes: number): boolean {
+    const isTooMuch = this.#unsentValueBytes > 0 && this.#unsentValueBytes + bytes > MAX_UNSENT_BYTES;
+    if (!isTooMuch) {
+      this.#queue(chunks, bytes, true);
+    }
+    return !isTooMuch;
   }
 
-  #queue(chunks: Iterator<string | Buffer>, bytes: number, isValue: boolean): void {
+  /** The pieces of a value, not copied, in frames of limited size; then the answer that ends them. */
+  *#inBytes(call: number, pieces: readonly Buffer[]): Generator<Chunk> {
+    let parts = 0;
+    for (const part of groupPieces(pieces, MAX_HOST_LINE_BYTES - LINE_FEED.length)) {
+      parts += 1;
+      this.#sentFrames += 1;
+      const line = encodeFrame({ type: 'answer_bytes', call, bytes: sizeOf(part) });
+      yield [Buffer.from(line), ...part, LINE_FEED];
+    }
+    yield encodeFrame({ type: 'answer', call, ok: true, parts });
+  }
+
+  #sendLine(line: string): void {
+    if (!this.#addToBatch(line)) {
+      this.#queue(once(line), bytesOf(line), false);
+    }
+  }
+
+  /** Adds a frame to those of this turn. Returns false if others wait before it, or if it is too long. */
+  #addToBatch(line: string): boolean {
+    const isNext = !this.#isBlocked && this.#urgent.length === 0 && this.#first === this.#waiting.length;
+    const fits = isNext && this.#batch.length + line.length <= BATCH_CHARS && this.#isOpen;
+    if (fits) {
+      this.#write(line);
+    }
+    return fits;
+  }
+
+  get #isOpen(): boolean {
+    return !this.#pipe.destroyed && !this.#pipe.writableEnded;
+  }
+
+  #queue(chunks: Iterator<Chunk>, bytes: number, isValue: boolean): void {
     const item = { chunks, bytes, isValue };
     this.#count(item, 1);
     this.#waiting.push(item);
@@ -135,15 +178,50 @@ export class Outbox {
     }
   }
 
-  /** Sends the writes of one turn in one system call, because the engine's processes forward each write separately. */
-  #write(chunk: string | Buffer): boolean {
-    // A string is one frame. The boot blob is none, and `#withBytes` counts its own.
-    this.#sentFrames += typeof chunk === 'string' ? 1 : 0;
-    if (this.#pipe.writableCorked === 0) {
-      this.#pipe.cork();
-      process.nextTick(() => this.#pipe.uncork());
+  /** Writes a chunk, now or at the end of this turn. A string is one frame. The boot blob is none, and `#withBytes` and `#inBytes` count their own. */
+  #write(chunk: Chunk): void {
+    if (typeof chunk !== 'string') {
+      this.#writeBatch();
+      this.#writeNow(chunk);
+      return;
     }
-    return this.#pipe.write(chunk);
+    this.#sentFrames += 1;
+    if (this.#batch === '') {
+      process.nextTick(() => this.#writeBatch());
+    }
+    this.#batch += chunk;
+    if (this.#batch.length >= BATCH_CHARS) {
+      this.#writeBatch();
+    }
+  }
+
+  #writeBatch(): void {
+    const batch = this.#batch;
+    this.#batch = '';
+    if (batch !== '' && this.#isOpen) {
+      this.#writeNow(batch);
+    }
+  }
+
+  #writeNow(data: Chunk): void {
+    if (!this.#writeAll(data) && !this.#isBlocked) {
+      this.#isBlocked = true;
+      this.#pipe.once('drain', () => {
+        this.#isBlocked = false;
+        this.#pump();
+      });
+    }
+  }
+
+  /** Writes pieces in one system call. Returns false if the pipe is full. */
+  #writeAll(data: Chunk): boolean {
+    if (!Array.isArray(data)) {
+      return this.#pipe.write(data);
+    }
+    this.#pipe.cork();
+    const hasRoom = data.reduce((_, piece: Buffer) => this.#pipe.write(piece), true);
+    this.#pipe.uncork();
+    return hasRoom;
   }
 
   #remove(item: Item): void {
@@ -171,7 +249,7 @@ export class Outbox {
       if (item === undefined) {
         return;
       }
-      if (this.#pipe.destroyed || this.#pipe.writableEnded) {
+      if (!this.#isOpen) {
         this.#waiting = [];
         this.#first = 0;
         return;
@@ -179,12 +257,8 @@ export class Outbox {
       const next = item.chunks.next();
       if (next.done === true) {
         this.#remove(item);
-      } else if (!this.#write(next.value)) {
-        this.#isBlocked = true;
-        this.#pipe.once('drain', () => {
-          this.#isBlocked = false;
-          this.#pump();
-        });
+      } else {
+        this.#write(next.value);
       }
     }
   }
@@ -193,6 +267,32 @@ export class Outbox {
 /** What a text needs in memory: V8 stores two bytes for each character as soon as one is beyond Latin-1. */
 function bytesOf(text: string): number {
   return ITEM_BYTES + (Buffer.byteLength(text) === text.length ? 1 : 2) * text.length;
+}
+
+function sizeOf(pieces: readonly Buffer[]): number {
+  return pieces.reduce((sum, { length }) => sum + length, 0);
+}
+
+/** The pieces in groups of at most `maxBytes`; a longer piece is cut. */
+function* groupPieces(pieces: readonly Buffer[], maxBytes: number): Generator<Buffer[]> {
+  let group: Buffer[] = [];
+  let left = maxBytes;
+  for (const piece of pieces) {
+    for (let start = 0; start < piece.length; ) {
+      const part = piece.subarray(start, start + left);
+      group.push(part);
+      start += part.length;
+      left -= part.length;
+      if (left === 0) {
+        yield group;
+        group = [];
+        left = maxBytes;
+      }
+    }
+  }
+  if (group.length > 0) {
+    yield group;
+  }
 }
 
 function* once(chunk: string | Buffer): Generator<string | Buffer> {

@@ -13,7 +13,22 @@ export interface RecordedCell extends SessionRun {
   readonly cell: number;
 }
 
+/** What a start of a sandbox gives. */
+export interface StartedSandbox {
+  readonly engine: EngineReport;
+  /** Whether it was started before its session needed it. */
+  readonly isAhead?: boolean | undefined;
+}
+
 export interface SessionRecorder {
+  /**
+   * Watches the start of a sandbox, which `start` does; `run` is undefined for one that is started ahead of any session. Calls it
+   * once, and resolves or rejects as it does.
+   */
+  sandboxStarts?<Started extends StartedSandbox>(
+    run: SessionRun | undefined,
+    start: () => Promise<Started>,
+  ): Promise<Started>;
   sessionStarted(run: SessionRun, engine: EngineReport): void;
   /** `reason` is one clause that follows "because". */
   sessionEnded(run: SessionRun, reason: string): void;
@@ -22,5 +37,7 @@ export interface SessionRecorder {
    * cell does not run and the client gets the error.
    */
   cellStarted(run: RecordedCell, request: CellRequest, servers: readonly string[]): Promise<void> | undefined;
+  /** A part of what a running cell has written, in order. */
+  cellOutput?(run: RecordedCell, stream: 'stdout' | 'stderr', text: string): void;
   cellEnded(run: RecordedCell, outcome: CellOutcome, durationMs: number): void;
 }

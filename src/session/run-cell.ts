@@ -3,6 +3,7 @@
  * cell and keeps the variables; a kernel that ignores it is ended, and the answer says so.
  */
 
+import { afterAttentiveMs } from '../base/attentive-timer.ts';
 import type { CellAnswer, CellError, CellProgress, CellStatus, Person } from '../base/cell.ts';
 import { Countdown } from '../base/countdown.ts';
 import { BridgeError, type ErrorCode, reportError } from '../base/errors.ts';
@@ -23,6 +24,8 @@ export interface CellRun {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((progress: CellProgress) => void) | undefined;
+  /** Gets each part of the output as it arrives. Must return quickly. */
+  readonly onOutput?: ((stream: 'stdout' | 'stderr', text: string) => void) | undefined;
   /** Undefined if the client cannot ask the person. */
   readonly person?: Person | undefined;
   /** How long a question waits for its reply. */
@@ -57,6 +60,7 @@ export async function runCell(kernel: KernelConnection, run: CellRun): Promise<C
     onOutput({ stream, text, dropped_bytes, dropped_lines }) {
       output[stream].add(text, dropped_bytes, dropped_lines);
       progress?.addOutput(text);
+      run.onOutput?.(stream, text);
     },
     onDisplay: (frame) => attachments.add(frame),
     onAttachment: (link) => attachments.addLink(link),
@@ -126,6 +130,7 @@ function watchForEnd(kernel: KernelConnection, { frame, timeoutMs, signal, start
   let cause: Cause | undefined;
   let awaited: readonly string[] = [];
   const timers: NodeJS.Timeout[] = [];
+  let stopWaiting: (() => void) | undefined;
 
   function end(why: Cause): void {
     if (cause !== undefined) {
@@ -135,7 +140,7 @@ function watchForEnd(kernel: KernelConnection, { frame, timeoutMs, signal, start
     awaited = kernel.calls().running > 0 ? startingServers() : [];
     kernel.interrupt(frame.cell, why);
     timers.push(setTimeout(() => kernel.interrupt(frame.cell, why), INTERRUPT_REPEAT_MS));
-    timers.push(setTimeout(() => void kernel.kill(NO_REACTION), INTERRUPT_GRACE_MS));
+    stopWaiting = afterAttentiveMs(INTERRUPT_GRACE_MS, () => void kernel.kill(NO_REACTION));
   }
 
   const onAbort = () => end('cancelled');
@@ -152,6 +157,7 @@ function watchForEnd(kernel: KernelConnection, { frame, timeoutMs, signal, start
     stop(): void {
       clock.stop();
       timers.forEach(clearTimeout);
+      stopWaiting?.();
       signal?.removeEventListener('abort', onAbort);
     },
   };
@@ -201,7 +207,7 @@ function interrupted(run: CellRun, cause: Cause, awaited: readonly string[], tra
   const error =
     cause === 'deadline'
       ? atDeadline(run, awaited)
-      : new BridgeError('CELL_CANCELLED', 'the client cancelled the cell; variables are kept');
+      : new BridgeError('CELL_CANCELLED', `${whoCancelled(run)} the cell; variables are kept`);
   return { ...STATUS_OF[cause], error: { ...reportError(error), traceback } };
 }
 
@@ -228,13 +234,26 @@ function judgeLoss(end: KernelEnd, run: CellRun, cause: Cause | undefined): Verd
     return { status: 'error', exitCode: 1, error: reportError(error) };
   }
   const what =
-    cause === 'deadline' ? `the cell reached its deadline of ${seconds(run)} s` : 'the client cancelled the cell';
+    cause === 'deadline' ? `the cell reached its deadline of ${seconds(run)} s` : `${whoCancelled(run)} the cell`;
   const error = new BridgeError(
     cause === 'deadline' ? 'CELL_DEADLINE' : 'CELL_CANCELLED',
     `${what} and its session was ended, because ${end.reason}`,
     { hint: run.whatRemains() },
   );
   return { ...STATUS_OF[cause], error: reportError(error) };
+}
+
+/** The reason with which the signal of a cell aborts if not its client cancels it, but the operator, who watches it. */
+export const BY_OPERATOR = new Error('interrupted by the operator');
+
+/** The client still waits for the answer of such a cell. */
+export function isByOperator(signal: AbortSignal | undefined): boolean {
+  return signal?.reason === BY_OPERATOR;
+}
+
+/** Subject and verb of a clause. */
+function whoCancelled({ signal }: CellRun): string {
+  return isByOperator(signal) ? 'the operator interrupted' : 'the client cancelled';
 }
 
 /** 124 and 130 are the exit codes of timeout(1) and of an interrupted shell. */

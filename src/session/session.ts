@@ -9,16 +9,16 @@ import { BridgeError, messageOf } from '../base/errors.ts';
 import { MAX_REPORTED_NAMES, RESTORE_TIMEOUT_MS, START_GRACE_MS, START_TIMEOUT_MS } from '../base/limits.ts';
 import { escapeControls } from '../base/log.ts';
 import type { ServerReference } from '../protocol/frames.ts';
-import type { StoredCheckpoint } from './checkpoint-store.ts';
+import type { CheckpointFacts, StoredCheckpoint } from './checkpoint-store.ts';
 import type { KernelConnection } from './connection.ts';
 import type { StateMethod } from './dispatch.ts';
 import { standInNotice } from './engine-report.ts';
 import { JOB_NAME } from './jobs.ts';
 import { Keeper, type KeeperOptions, NOT_RESTORED, type Restored } from './keeper.ts';
 import { type Kernel, type KernelOptions, startKernel } from './kernel.ts';
-import type { RecordedCell, SessionRecorder } from './recorder.ts';
+import type { RecordedCell, SessionRecorder, SessionRun } from './recorder.ts';
 import { describePrevious, describeRestored, describeSaved } from './restored.ts';
-import { type CellOutcome, isPythonName, runCell } from './run-cell.ts';
+import { type CellOutcome, isByOperator, isPythonName, runCell } from './run-cell.ts';
 
 /** What a session needs besides its own name and state. */
 export interface SessionOptions
@@ -85,6 +85,25 @@ export interface SessionFacts {
   readonly idleMs: number | undefined;
 }
 
+/** A session for whoever watches the bridge; one that is only saved, too. */
+export interface SessionView {
+  readonly name: string;
+  readonly state: 'starting' | 'running' | 'idle' | 'hibernated';
+  readonly engine: string | undefined;
+  /** Which sandbox of the session. */
+  readonly generation: number;
+  readonly cells: number;
+  /** Cells that wait for the running one. */
+  readonly waiting: number;
+  readonly servers: readonly string[];
+  readonly ageMs: number | undefined;
+  readonly idleMs: number | undefined;
+  /** Top-level names after the last cell, according to the sandbox: at most a hundred of each kind. */
+  readonly names: CellOutcome['names'];
+  /** Its newest checkpoint. */
+  readonly saved: CheckpointFacts | undefined;
+}
+
 export class Session {
   readonly name: string;
   readonly #options: SessionOptions;
@@ -119,7 +138,8 @@ export class Session {
   readonly #keeper: Keeper | undefined;
   /** What the sandbox got from an earlier one, kept until an answer has reported it; or why it got nothing. */
   #restored: Restored | string | undefined;
-  #isEnding = false;
+  /** Set while it is saved before its sandbox ends. A cell that arrives takes that back. */
+  #ending: symbol | undefined;
   #isHeldReported = false;
   #isPreviousReported = false;
 
@@ -143,7 +163,7 @@ export class Session {
 
   /** Whether it has a sandbox that is not about to be ended. */
   get isLive(): boolean {
-    return this.#kernel !== undefined && !this.#isEnding;
+    return this.#kernel !== undefined && this.#ending === undefined;
   }
 
   /** When the last cell ended, in ms of `performance.now()`. */
@@ -170,6 +190,29 @@ export class Session {
     };
   }
 
+  /** Undefined if it has neither a sandbox nor a cell, and nothing of it is saved. */
+  view(): SessionView | undefined {
+    const facts = this.facts();
+    const saved = this.#keeper?.saved;
+    if (facts === undefined && saved === undefined) {
+      return undefined;
+    }
+    const live = facts?.engine === undefined ? 'starting' : facts.isBusy ? 'running' : 'idle';
+    return {
+      name: this.name,
+      state: facts === undefined ? 'hibernated' : live,
+      engine: facts?.engine,
+      generation: this.#generation,
+      cells: this.#cells,
+      waiting: Math.max(0, this.#waiting - 1),
+      servers: facts?.servers ?? saved?.servers ?? [],
+      ageMs: facts?.ageMs,
+      idleMs: facts?.idleMs,
+      names: this.#names,
+      saved,
+    };
+  }
+
   /** Drops its variables and files, saved ones too, and ends a cell that runs. The next cell begins without state. */
   async reset(): Promise<void> {
     await this.#starting?.catch(() => undefined);
@@ -189,6 +232,7 @@ export class Session {
   run(request: CellRequest): Promise<CellAnswer> {
     clearTimeout(this.#idleTimer);
     this.#keeper?.cellBegins();
+    this.#ending = undefined;
     this.#waiting += 1;
     const answer = this.#queue.then(() => this.#runNow(request));
     this.#queue = answer.catch(() => undefined).then(() => this.#rest());
@@ -214,23 +258,52 @@ export class Session {
 
   /**
    * Saves the state of a session that is not busy, and ends its kernel. A cell that arrives while it is saved keeps the
-   * kernel. The loss is noted before the kernel ends, so a cell that arrives meanwhile gets a new kernel.
+   * kernel, even if it has ended by then. The loss is noted before the kernel ends, so a cell that arrives meanwhile gets a new kernel.
    */
   async endIdle(reason: string): Promise<void> {
+    await this.#endIdle(reason, () => true);
+  }
+
+  /** The same, but a session that cannot be saved keeps its sandbox. Resolves with whether the sandbox was ended. */
+  async hibernate(reason: string): Promise<boolean> {
+    const keeper = this.#keeper;
+    return keeper !== undefined && (await this.#endIdle(reason, () => keeper.isSaved));
+  }
+
+  /** Ends its sandbox, and with it a cell that runs. The next answer says so. False if it has none. */
+  async kill(reason: string): Promise<boolean> {
+    const count = this.#sandboxes.size;
+    await this.#killAll(reason);
+    return count > 0;
+  }
+
+  async #endIdle(reason: string, mayEnd: () => boolean): Promise<boolean> {
     clearTimeout(this.#idleTimer);
     const kernel = this.#kernel;
-    if (kernel === undefined || this.#isEnding) {
-      return;
+    if (kernel === undefined || this.#ending !== undefined) {
+      return false;
     }
-    this.#isEnding = true;
+    const ending = Symbol('ending');
+    this.#ending = ending;
     if (this.#keeper !== undefined) {
       await this.#keeper.saveLast(kernel);
     }
-    this.#isEnding = false;
-    if (!this.isBusy && this.#kernel === kernel) {
-      this.#noteEnd(kernel, reason);
-      await kernel.connection.kill(reason);
+    if (this.#ending !== ending) {
+      // What a cell has done meanwhile is not in the checkpoint.
+      return false;
     }
+    this.#ending = undefined;
+    if (this.isBusy || this.#kernel !== kernel) {
+      return false;
+    }
+    if (!mayEnd()) {
+      this.#startIdleTimer();
+      return false;
+    }
+    const isSaved = this.#keeper?.isSaved === true;
+    this.#noteEnd(kernel, reason);
+    await Promise.all([kernel.connection.kill(reason), isSaved ? this.#keeper?.letGo() : undefined]);
+    return true;
   }
 
   async #runNow(request: CellRequest): Promise<CellAnswer> {
@@ -257,7 +330,7 @@ export class Session {
     if (this.#isResetPending) {
       this.#reset();
     }
-    const isSeen = outcome.status !== 'cancelled';
+    const isSeen = outcome.status !== 'cancelled' || isByOperator(request.signal);
     if (!isSeen) {
       this.#reportAgain(loss, restored);
       this.#isPreviousReported = isPreviousReported;
@@ -275,13 +348,14 @@ export class Session {
 
   async #runRecorded(kernel: Kernel, run: RecordedCell, request: CellRequest): Promise<CellOutcome> {
     const start = performance.now();
-    const { logger } = this.#options;
+    const { logger, recorder } = this.#options;
     logger.debug(`session ${run.session}: cell ${run.cell} begins in ${kernel.connection.sandbox.id}`);
     const outcome = await runCell(kernel.connection, {
       frame: { cell: run.cell, code: request.code, ...(await this.#serversForFrame()) },
       timeoutMs: request.timeoutMs,
       signal: request.signal,
       onProgress: request.onProgress,
+      onOutput: recorder?.cellOutput && ((stream, text) => recorder.cellOutput?.(run, stream, text)),
       person: request.person,
       questionTimeoutMs: this.#options.questionTimeoutMs,
       startingServers: () => this.#startingServers(),
@@ -291,7 +365,7 @@ export class Session {
     logger.debug(
       `session ${run.session}: cell ${run.cell} ended after ${Math.round(durationMs)} ms: ${outcome.status}`,
     );
-    this.#options.recorder?.cellEnded(run, outcome, durationMs);
+    recorder?.cellEnded(run, outcome, durationMs);
     return outcome;
   }
 
@@ -459,7 +533,7 @@ export class Session {
     const run = { session: this.name, generation: this.#generation };
     const saved = await unlessAborted(savedTools(), signal);
     this.#defined = saved.map(({ name }) => name);
-    const kernel = await startKernel({
+    const kernel = await this.#watched(run, {
       ...options,
       ...run,
       startTimeoutMs: Math.min(START_TIMEOUT_MS, timeoutMs + START_GRACE_MS),
@@ -484,6 +558,11 @@ export class Session {
       onSandboxEnd?.(this.name);
     });
     return kernel;
+  }
+
+  #watched(run: SessionRun, options: KernelOptions): Promise<Kernel> {
+    const start = (): Promise<Kernel> => startKernel(options);
+    return this.#options.recorder?.sandboxStarts?.(run, start) ?? start();
   }
 
   #keep(connection: KernelConnection): void {

@@ -2,20 +2,44 @@
  * All sessions of one bridge, by name. Different sessions run in parallel. If there are too many, the one that has been
  * idle longest is ended, and its next answer says so.
  */
-import { BridgeError } from '../base/errors.ts';
 import { MAX_SESSIONS } from '../base/limits.ts';
-import { Session, type SessionFacts, type SessionOptions, shuttingDown } from './session.ts';
+import { Session, type SessionFacts, type SessionOptions, type SessionView, shuttingDown } from './session.ts';
+import { SessionRoom, type Tenancy } from './session-room.ts';
 
 /** Sessions without a sandbox that are kept, so that their next answer can report what was lost. */
 const MAX_REMEMBERED = 1_000;
 
+interface SessionsOptions extends SessionOptions {
+  /** Shared by the bridges of a process; by default the bridge is alone. */
+  readonly room?: SessionRoom | undefined;
+  /** Whose bridge it is: `maxSessions` is for all bridges of one owner. By default it has no other. */
+  readonly owner?: string | undefined;
+  /** Sandboxes of this bridge at once; as many as there is room for by default. */
+  readonly maxSessions?: number | undefined;
+}
+
 export class Sessions {
   readonly #options: SessionOptions;
   readonly #sessions = new Map<string, Session>();
+  readonly #room: SessionRoom;
+  readonly #tenancy: Tenancy;
   #isClosed = false;
 
-  constructor(options: SessionOptions) {
+  constructor({
+    room = new SessionRoom(MAX_SESSIONS),
+    maxSessions = MAX_SESSIONS,
+    owner,
+    ...options
+  }: SessionsOptions) {
     this.#options = options;
+    this.#room = room;
+    this.#tenancy = {
+      maxSessions,
+      owner: owner ?? Symbol('alone'),
+      ahead: () => options.standby?.size ?? 0,
+      active: () => [...this.#sessions.values()].filter((session) => session.isLive || session.isBusy),
+    };
+    room.join(this.#tenancy);
   }
 
   /**
@@ -28,7 +52,7 @@ export class Sessions {
     }
     const known = this.#sessions.get(name);
     if (known === undefined || !(known.isLive || known.isBusy)) {
-      this.#makeRoom();
+      this.#room.makeRoom(this.#tenancy);
     }
     if (known !== undefined) {
       return known;
@@ -46,6 +70,23 @@ export class Sessions {
       .toSorted((a, b) => a.name.localeCompare(b.name));
   }
 
+  /** Sessions with a sandbox or a cell, and those that are only saved, by name. */
+  views(): SessionView[] {
+    return [...this.#sessions.values()]
+      .flatMap((session) => session.view() ?? [])
+      .toSorted((a, b) => a.name.localeCompare(b.name));
+  }
+
+  /** Ends the sandbox of a session, and a cell that runs; false if there is none. */
+  async kill(name: string, reason: string): Promise<boolean> {
+    return (await this.#sessions.get(name)?.kill(reason)) ?? false;
+  }
+
+  /** Saves a session that is not busy and ends its sandbox. False if it is busy or cannot be saved, or has no sandbox. */
+  async hibernate(name: string, reason: string): Promise<boolean> {
+    return (await this.#sessions.get(name)?.hibernate(reason)) ?? false;
+  }
+
   /** Resets a session; false if this bridge has run no cell in one of this name. Creates none. */
   async reset(name: string): Promise<boolean> {
     const session = this.#sessions.get(name);
@@ -57,22 +98,7 @@ export class Sessions {
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all([...this.#sessions.values()].map((session) => session.end('the bridge was shut down')));
-  }
-
-  /** Ends the session that has been idle longest if the limit is reached. */
-  #makeRoom(): void {
-    const live = [...this.#sessions.values()].filter((session) => session.isLive || session.isBusy);
-    if (live.length < MAX_SESSIONS) {
-      return;
-    }
-    const idle = live.filter((session) => !session.isBusy).toSorted((a, b) => a.lastUsed - b.lastUsed)[0];
-    if (idle === undefined) {
-      const names = live.map(({ name }) => name).join(', ');
-      throw new BridgeError('SESSION_LIMIT', `${live.length} sessions are running cells, which is the limit`, {
-        hint: `Use one of them (${names}), or wait until one is done.`,
-      });
-    }
-    void idle.endIdle(`${MAX_SESSIONS} sessions are the limit and it had been idle longest`);
+    this.#room.leave(this.#tenancy);
   }
 
   #forgetOldest(): void {

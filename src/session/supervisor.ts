@@ -3,10 +3,12 @@
  */
 import type { Readable } from 'node:stream';
 import { KEPT_STDERR_BYTES } from '../base/limits.ts';
-import { LineSplitter } from '../protocol/codec.ts';
 import { type SupervisorReport, SupervisorReportSchema } from '../protocol/frames.ts';
+import { LineSplitter } from '../protocol/line-splitter.ts';
 
 const REPORT_PREFIX = '{"report":';
+/** A sandbox reports that it has started, and that it has ended. Chosen. */
+const MAX_KEPT_REPORTS = 4;
 /** The last report carries what two pipes of 1 MiB hold, in base64. */
 const MAX_LINE_BYTES = 4 * 1024 * 1024;
 
@@ -16,11 +18,16 @@ export type EndedReport = Extract<SupervisorReport, { report: 'ended' }>;
 export interface SupervisorWatch {
   /** The end of stderr without the reports, at most 4 KiB. */
   tail(): string;
+  /** Calls `onReport` for each report, first for those that have arrived before. The next call replaces it. */
+  follow(onReport: (report: SupervisorReport) => void): void;
 }
 
-/** Calls `onReport` for each report on `stderr`, and keeps the rest. */
-export function watchSupervisor(stderr: Readable, onReport: (report: SupervisorReport) => void): SupervisorWatch {
+/** Reads the reports on `stderr`, and keeps the rest. */
+export function watchSupervisor(stderr: Readable): SupervisorWatch {
   let tail = '';
+  /** There are two kinds; code in the sandbox may write more of them. */
+  const reports: SupervisorReport[] = [];
+  let follower: ((report: SupervisorReport) => void) | undefined;
   function keep(text: string): void {
     tail = `${tail}${text}\n`.slice(-KEPT_STDERR_BYTES);
   }
@@ -32,7 +39,10 @@ export function watchSupervisor(stderr: Readable, onReport: (report: SupervisorR
       if (report === undefined) {
         keep(text);
       } else {
-        onReport(report);
+        if (reports.length < MAX_KEPT_REPORTS) {
+          reports.push(report);
+        }
+        follower?.(report);
       }
     },
     (bytes) => keep(`[a line of ${bytes} bytes was left out]`),
@@ -40,6 +50,10 @@ export function watchSupervisor(stderr: Readable, onReport: (report: SupervisorR
   stderr.on('data', (chunk: Buffer) => lines.push(chunk));
   return {
     tail: () => tail.trim(),
+    follow(onReport) {
+      follower = onReport;
+      reports.forEach(onReport);
+    },
   };
 }
 

@@ -1,8 +1,10 @@
 /** The golden frames against the host's codec. `test/python/test_frames.py` checks the kernel's codec with the same files. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { decodeFrame, encodeFrame, LineSplitter } from '../../src/protocol/codec.ts';
+import { decodeFrame, encodeFrame } from '../../src/protocol/codec.ts';
 import { HostFrameSchema, SandboxFrameSchema } from '../../src/protocol/frames.ts';
+import { LineSplitter } from '../../src/protocol/line-splitter.ts';
+import { isPlainSandboxFrame } from '../../src/protocol/plain-frames.ts';
 
 const FOLDER = new URL('../fixtures/frames/', import.meta.url);
 const SCHEMAS = { to_sandbox: HostFrameSchema, to_host: SandboxFrameSchema };
@@ -72,6 +74,20 @@ describe('invalid frames', () => {
 
   it('are complete', () => {
     expect(invalid.length).toBeGreaterThanOrEqual(MIN_INVALID_FIXTURES);
+  });
+});
+
+describe('frames that are recognized without their schema', () => {
+  const ofSandbox = [...valid, ...invalid].filter(({ fixture }) => fixture.direction === 'to_host');
+
+  it.each(ofSandbox)('$name is judged as by its schema', ({ fixture }) => {
+    const line = lineOf(fixture);
+    expect(decodeFrame(SandboxFrameSchema, line, isPlainSandboxFrame)).toEqual(decodeFrame(SandboxFrameSchema, line));
+  });
+
+  it('are those that a sandbox sends most', () => {
+    const frames = valid.map(({ fixture }) => fixture.frame).filter(isPlainSandboxFrame);
+    expect(new Set(frames.map(({ type }) => type))).toEqual(new Set(['call', 'cancel_call', 'output', 'result']));
   });
 });
 

@@ -7,7 +7,7 @@ import * as fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import type { z } from 'zod';
 import { KEPT_STDERR_BYTES, MAX_JSON_DEPTH } from '../../src/base/limits.ts';
-import { decodeFrame, encodeFrame, LineSplitter } from '../../src/protocol/codec.ts';
+import { decodeFrame, encodeFrame } from '../../src/protocol/codec.ts';
 import { parseExact, stringifyExact } from '../../src/protocol/exact-json.ts';
 import {
   HostFrameSchema,
@@ -15,6 +15,8 @@ import {
   type SupervisorReport,
   SupervisorReportSchema,
 } from '../../src/protocol/frames.ts';
+import { LineSplitter } from '../../src/protocol/line-splitter.ts';
+import { isPlainSandboxFrame } from '../../src/protocol/plain-frames.ts';
 import { watchSupervisor } from '../../src/session/supervisor.ts';
 import { anyJson, anyText, chunksOf, cutPlaces, isPrototypeClean, itHolds } from '../support/fuzzing.ts';
 import { arbitraryOf } from '../support/schema-arbitrary.ts';
@@ -121,6 +123,15 @@ describe('frames', () => {
     expect(decodeFrame(HostFrameSchema, line)).toMatchObject({ ok: true, frame });
   });
 
+  const anyLine = fc.oneof(
+    rubbish,
+    sandboxFrame.map((frame) => Buffer.from(encodeFrame(frame).slice(0, -1))),
+  );
+  itHolds('a frame that is recognized without its schema is what the schema makes of it', 20_000, anyLine, (given) => {
+    const decoded = decodeFrame(SandboxFrameSchema, given, isPlainSandboxFrame);
+    expect(decoded).toEqual(decodeFrame(SandboxFrameSchema, given));
+  });
+
   itHolds('garbage gives a short reason, or a frame that can be sent again', 20_000, rubbish, (line) => {
     const decoded = decodeFrame(SandboxFrameSchema, line);
     expect(isPrototypeClean()).toBe(true);
@@ -216,7 +227,8 @@ describe('reports of the supervisor', () => {
     const lines = parts.map((part) => (Buffer.isBuffer(part) ? part : Buffer.from(JSON.stringify(part.report))));
     const stream = new PassThrough();
     const found: SupervisorReport[] = [];
-    const watch = watchSupervisor(stream, (one) => found.push(one));
+    const watch = watchSupervisor(stream);
+    watch.follow((one) => found.push(one));
     for (const chunk of chunksOf(joinLines(lines), cuts)) {
       stream.emit('data', chunk);
     }

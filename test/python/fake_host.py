@@ -124,7 +124,8 @@ class ApiTestCase(unittest.IsolatedAsyncioTestCase):
         self.host = FakeHost()
         self.namespace: dict[str, object] = {"__builtins__": __builtins__}
         self.api = Api(self.host, self.namespace)
-        self.api.install("the manual")
+        self.api.install()
+        self.api.describe("the manual", autoload=False)
         self.api.update([FILES], [FILES, GIT])
 
     def run_code(self, code: str) -> None:

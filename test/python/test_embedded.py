@@ -11,6 +11,7 @@ import unittest
 
 from bridge_kernel.embedded import Capture, Channel, Loop
 from bridge_kernel.errors import MCPError
+from bridge_kernel.output_store import OutputStore
 
 
 class Host:
@@ -155,7 +156,8 @@ class CaptureTest(unittest.TestCase):
             for index, (read_end, write_end) in enumerate(pipes):
                 os.set_blocking(read_end, False)
                 os.dup2(write_end, index + 1)
-            capture = Capture(lambda *output: sent.append(output), (pipes[0][0], pipes[1][0]), 1 << 10)
+            capture = Capture(lambda *output: sent.append(output), (pipes[0][0], pipes[1][0]))
+            capture.open(1 << 10, OutputStore(1 << 10))
             capture.begin_cell(1)
             for number in range(1000):
                 print(number)

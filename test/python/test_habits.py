@@ -18,7 +18,8 @@ class HabitTestCase(ApiTestCase):
         self.namespace = {}
         self.repl = Repl(10_000, 100)
         self.api = type(self.api)(self.host, self.repl.namespace)
-        self.api.install("the manual")
+        self.api.install()
+        self.api.describe("the manual", autoload=False)
         self.api.update([FILES, GIT], [FILES, GIT])
         self.host.answers["discovered_servers"] = lambda params: [FILES]
         self.host.answers["search_tool_docs"] = lambda params: {"documents": [dict(READ_FILE)]}

@@ -1,12 +1,18 @@
-"""What arrives from the host is taken apart into frames and the bytes that follow some of them."""
+"""What arrives from the host is taken apart into frames and bytes; calls of one turn are written together."""
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 import unittest
+from unittest.mock import patch
 
+from bridge_kernel.errors import MCPError
 from bridge_kernel.frames import Frame
+from bridge_kernel.rpc import Pending
 from bridge_kernel.threaded import Channel
+from bridge_kernel.values import as_dict
 
 
 class Arrivals(unittest.TestCase):
@@ -36,6 +42,125 @@ class Arrivals(unittest.TestCase):
                     self.channel._take(stream[start : start + size])  # noqa: SLF001
                 self.assertEqual([frame.get("data") for frame in self.frames], [None, content, content, b"", None])
                 self.assertEqual(self.channel.received - before, 5)
+
+    def test_a_result_in_bytes_arrives_in_any_pieces(self) -> None:
+        value = {"text": "zwölf\n{}", "sum": 12345678901234567890, "part": 1.0}
+        data = json.dumps(value, ensure_ascii=False).encode()
+        cut = data.index(b"\xc3") + 1  # Inside a character.
+        pieces = [b'{"type":"answer_bytes","call":7,"bytes":%d}\n%s\n' % (len(p), p) for p in (data[:cut], data[cut:])]
+        other = b'{"type":"answer_bytes","call":8,"bytes":2}\n{}\n'
+        stream = pieces[0] + other + pieces[1] + b'{"type":"answer","call":7,"ok":true,"parts":2}\n'
+        for size in (1, 2, 7, len(stream)):
+            with self.subTest(size=size):
+                answers: list[tuple[object, MCPError | None]] = []
+                self.channel._pending[7] = Pending(lambda *answer, to=answers: to.append(answer))  # noqa: SLF001
+                for start in range(0, len(stream), size):
+                    self.channel._take(stream[start : start + size])  # noqa: SLF001
+                self.assertEqual(answers, [(value, None)])
+                self.assertEqual(repr(answers[0][0]), repr(value))
+
+    def test_a_result_in_bytes_that_cannot_be_decoded_is_an_error(self) -> None:
+        for data in (b"[1", b'"\xff"', b"[" * 100_000):
+            with self.subTest(data=data[:4]):
+                answers: list[tuple[object, MCPError | None]] = []
+                self.channel._pending[7] = Pending(lambda *answer, to=answers: to.append(answer))  # noqa: SLF001
+                frame = b'{"type":"answer_bytes","call":7,"bytes":%d}\n%s\n' % (len(data), data)
+                self.channel._take(frame + b'{"type":"answer","call":7,"ok":true,"parts":1}\n')  # noqa: SLF001
+                ((value, error),) = answers
+                self.assertIsNone(value)
+                self.assertEqual(error and error.code, "LIMIT_RESULT")
+
+
+class Calls(unittest.IsolatedAsyncioTestCase):
+    """Calls of tasks, whose answers the test gives."""
+
+    def setUp(self) -> None:
+        read_end, self.to_kernel = os.pipe()
+        self.from_kernel, write_end = os.pipe()
+        self.ends = (read_end, self.to_kernel, self.from_kernel, write_end)
+        self.channel = Channel(read_end, write_end)
+        self.channel.open_gate()
+        counted = patch.object(os, "write", side_effect=os.write)
+        self.writes = counted.start()
+        self.addCleanup(counted.stop)
+
+    def tearDown(self) -> None:
+        for end in self.ends:
+            os.close(end)
+
+    def start(self, count: int) -> list[asyncio.Future[object]]:
+        return [asyncio.ensure_future(self.channel.call("reset", {"n": number})) for number in range(count)]
+
+    def written(self) -> list[Frame]:
+        return [json.loads(line) for line in os.read(self.from_kernel, 1 << 20).splitlines()]
+
+    def answer(self, *frames: Frame) -> None:
+        lines = [
+            {"type": "answer", "call": frame["call"], "ok": True, "value": as_dict(frame["params"])["n"]}
+            for frame in frames
+        ]
+        self.channel._take(b"".join(json.dumps(line).encode() + b"\n" for line in lines))  # noqa: SLF001
+
+    async def test_those_of_one_turn_take_two_writes(self) -> None:
+        calls = self.start(100)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        self.assertEqual(self.writes.call_count, 2)
+        frames = self.written()
+        self.assertEqual([frame["call"] for frame in frames], list(range(1, 101)))
+        self.answer(*frames)
+        self.assertEqual(await asyncio.gather(*calls), list(range(100)))
+
+    async def test_the_first_is_written_before_the_turn_ends(self) -> None:
+        (call,) = self.start(1)
+        await asyncio.sleep(0)
+        self.assertEqual(self.writes.call_count, 1)
+        self.answer(*self.written())
+        self.assertEqual(await call, 0)
+
+    async def test_many_are_written_before_the_turn_ends(self) -> None:
+        calls = self.start(600)
+        await asyncio.sleep(0)
+        self.assertGreater(self.writes.call_count, 2)
+        await asyncio.sleep(0)
+        self.assertLess(self.writes.call_count, 6)
+        self.answer(*self.written())
+        self.assertEqual(await asyncio.gather(*calls), list(range(600)))
+
+    async def test_whatever_is_sent_or_received_takes_the_others_along(self) -> None:
+        for action in (self.answer, lambda: self.channel.send({"type": "job_ended", "name": "x"})):
+            calls = self.start(2)
+            await asyncio.sleep(0)
+            before = len(self.written())
+            action()
+            rest = [frame for frame in self.written() if frame["type"] == "call"]
+            self.assertEqual((before, len(rest)), (1, 1))
+            await asyncio.sleep(0)  # The end of the turn has nothing left to write.
+            for call in calls:
+                call.cancel()
+            await asyncio.gather(*calls, return_exceptions=True)
+            self.written()
+
+    async def test_a_cancelled_one_is_sent_before_its_cancellation(self) -> None:
+        calls = self.start(2)
+        await asyncio.sleep(0)
+        calls[1].cancel()
+        await asyncio.gather(calls[1], return_exceptions=True)
+        self.assertEqual(
+            [(frame["type"], frame["call"]) for frame in self.written()], [("call", 1), ("call", 2), ("cancel_call", 2)]
+        )
+        calls[0].cancel()
+        await asyncio.gather(calls[0], return_exceptions=True)
+
+    async def test_a_fork_can_make_none(self) -> None:
+        calls = self.start(1)
+        await asyncio.sleep(0)
+        self.channel._owner = -1  # noqa: SLF001
+        with self.assertRaisesRegex(MCPError, "forked"):
+            await self.channel.call("reset", {"n": 1})
+        self.channel._owner = os.getpid()  # noqa: SLF001
+        self.answer(*self.written())
+        self.assertEqual(await calls[0], 0)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import { Session, type SessionOptions } from '../../src/session/session.ts';
 import { Sessions } from '../../src/session/sessions.ts';
 import { FakeEngine, FakeSandbox } from './fake-sandbox.ts';
 
-const LIMITS: SandboxLimits = { memoryBytes: 512 * 1024 * 1024, pids: 64, tmpBytes: 1024, workspaceBytes: 1024 };
+export const LIMITS: SandboxLimits = { memoryBytes: 512 * 1024 * 1024, pids: 64, tmpBytes: 1024, workspaceBytes: 1024 };
 
 /** Runs everything that does not depend on time. Needs the fake clock. */
 export async function settle(): Promise<void> {
@@ -72,7 +72,7 @@ async function beginCell(
 }
 
 /** One session over a fake engine. */
-export function openSession(options: Partial<SessionOptions> = {}) {
+export function openSession(options: Partial<ConstructorParameters<typeof Sessions>[0]> = {}) {
   const engine = new FakeEngine();
   const log: string[] = [];
   const session = new Session('default', { ...sessionOptions(engine, log), ...options });
@@ -86,7 +86,7 @@ export function openSession(options: Partial<SessionOptions> = {}) {
 }
 
 /** All sessions of a bridge over a fake engine. */
-export function openSessions(options: Partial<SessionOptions> = {}) {
+export function openSessions(options: Partial<ConstructorParameters<typeof Sessions>[0]> = {}) {
   const engine = new FakeEngine();
   const sessions = new Sessions({ ...sessionOptions(engine, []), ...options });
   const run = async (request: CellRequest): Promise<CellAnswer> => sessions.get(request.session).run(request);

@@ -8,9 +8,10 @@ import type { Engine, SandboxLimits } from '../../src/engines/engine.ts';
 import type { ServerReference } from '../../src/protocol/frames.ts';
 import { renderCellError } from '../../src/render/cell-error.ts';
 import { readKernelSources } from '../../src/session/boot.ts';
-import { createCodePackStore } from '../../src/session/code-packs.ts';
+import { type CodePackStore, createCodePackStore } from '../../src/session/code-packs.ts';
 import type { HandleCall } from '../../src/session/dispatch.ts';
 import { Sessions } from '../../src/session/sessions.ts';
+import { PATIENCE } from './patience.ts';
 
 export const TEST_LIMITS: SandboxLimits = {
   memoryBytes: 256 * 1024 * 1024,
@@ -18,6 +19,9 @@ export const TEST_LIMITS: SandboxLimits = {
   tmpBytes: 64 * 1024 * 1024,
   workspaceBytes: 128 * 1024 * 1024,
 };
+
+/** Includes the start of a sandbox. */
+const TIMEOUT_MS = 10_000 * PATIENCE;
 
 export interface Harness {
   /** Runs a cell. By default: 10 s, session `default`, server `fake` loaded. */
@@ -34,9 +38,18 @@ export interface HarnessOptions {
   readonly questionTimeoutMs?: number;
   readonly servers?: readonly ServerReference[];
   readonly autoload?: boolean;
-  /** Called when a code pack is stored. */
+  /** Called when a code pack is stored; the harness then begins without one. */
   readonly onPack?: (pack: Buffer) => void;
 }
+
+/** Of this process, because compiling the standard library again takes longer than most tests. */
+const knownPacks = new Map<string, Buffer>();
+const sharedPacks: CodePackStore = {
+  load: async (key) => knownPacks.get(key),
+  async save(key, pack) {
+    knownPacks.set(key, pack);
+  },
+};
 
 /** Answers every `call_tool` with its own arguments. */
 export const echoCalls: HandleCall = async ({ method, params }) =>
@@ -46,18 +59,11 @@ export async function createHarness(options: HarnessOptions): Promise<Harness> {
   const folder = mkdtempSync(join(tmpdir(), 'bridge-harness-'));
   const log: string[] = [];
   const logger: Logger = createLogger('DEBUG', (line) => log.push(line));
-  const packs = createCodePackStore(join(folder, 'packs'), logger);
   const sessions = new Sessions({
     engine: options.engine,
     limits: TEST_LIMITS,
     sources: await readKernelSources(join(import.meta.dirname, '../../sandbox-runtime/bridge_kernel')),
-    packs: {
-      load: (key) => packs.load(key),
-      save(key, pack) {
-        options.onPack?.(pack);
-        return packs.save(key, pack);
-      },
-    },
+    packs: options.onPack === undefined ? sharedPacks : reportPacks(folder, logger, options.onPack),
     packKey: 'test',
     handleCall: options.handleCall ?? echoCalls,
     logger,
@@ -72,12 +78,23 @@ export async function createHarness(options: HarnessOptions): Promise<Harness> {
   return {
     log,
     async run(code, request = {}) {
-      const whole = { code, servers: ['fake'], timeoutMs: 10_000, session: 'default', ...request };
+      const whole = { code, servers: ['fake'], timeoutMs: TIMEOUT_MS, session: 'default', ...request };
       return sessions.get(whole.session).run(whole);
     },
     async close() {
       await sessions.close();
       rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function reportPacks(folder: string, logger: Logger, onPack: (pack: Buffer) => void): CodePackStore {
+  const packs = createCodePackStore(join(folder, 'packs'), logger);
+  return {
+    load: (key) => packs.load(key),
+    save(key, pack) {
+      onPack(pack);
+      return packs.save(key, pack);
     },
   };
 }

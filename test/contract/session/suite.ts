@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Engine } from '../../../src/engines/engine.ts';
 import { type Capability, createItNeeds } from '../../support/capabilities.ts';
+import { PATIENCE } from '../../support/patience.ts';
 import { createHarness, errorText, type Harness, textOf } from '../../support/session-harness.ts';
 import { describeAnswers } from './answers.ts';
 import { describeAsking } from './asking.ts';
@@ -201,8 +202,8 @@ export function describeSession({ name, createEngine, isSupervised, lacks = [] }
         ['after the streams were replaced', 'sys.stdout = sys.stderr = [1]\n1 / 0', 'ZeroDivisionError'],
         ['with names that are none', 'globals()[1] = 2\nglobals()["n" * 10_000_000] = 1\n1 / 0', 'ZeroDivisionError'],
       ])('%s are reported', async (_, code, expected) => {
-        await run('1', { session: 'odd errors' }); // The one second of the next cell does not include the start.
-        const answer = await run(code, { session: 'odd errors', timeoutMs: 1_000 });
+        await run('1', { session: 'odd errors' }); // The time of the next cell does not include the start.
+        const answer = await run(code, { session: 'odd errors', timeoutMs: 1_000 * PATIENCE });
         expect(['error', 'timeout']).toContain(answer.status);
         expect(errorText(answer)).toContain(expected);
         expect(errorText(answer)).not.toContain('its session was ended');

@@ -8,6 +8,7 @@ import { coverEngines } from '../../support/covered-engines.ts';
 import { TEST_IMAGES } from '../../support/engines.ts';
 import { signalSandbox } from '../../support/sandbox.ts';
 import { createHarness, errorText, type Harness, TEST_LIMITS, textOf } from '../../support/session-harness.ts';
+import { expectAnswersWhenFull } from './full-memory.ts';
 import { describeProcesses } from './processes.ts';
 
 const engines = await coverEngines();
@@ -36,6 +37,8 @@ for (const testEngine of engines) {
       expect(errorText(answer)).toMatch(/it ran out of memory \(limit 256 MiB\)|MemoryError/);
       expect((await harness.run('b = None\n1')).value).toBe('1');
     });
+
+    it('answers later cells if variables fill the memory', () => expectAnswersWhenFull(harness));
 
     describeProcesses(() => harness, itNeeds);
 

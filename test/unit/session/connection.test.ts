@@ -438,7 +438,7 @@ describe('the end of a sandbox', () => {
 
 describe('a sandbox that reads nothing', () => {
   it('gets an interrupt before the frames that wait', async () => {
-    const all = await connected({ handleCall: async () => 'x'.repeat(2_000) });
+    const all = await connected({ handleCall: async () => 'x'.repeat(20_000) });
     execute(all);
     await settle();
     all.sandbox.stopReading();

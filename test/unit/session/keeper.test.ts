@@ -1,14 +1,36 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { afterAll, expect, it, vi } from 'vitest';
 import { MAX_NAMED_CHECKPOINTS } from '../../../src/base/limits.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import { CheckpointStore } from '../../../src/session/checkpoint-store.ts';
-import { Keeper } from '../../../src/session/keeper.ts';
+import { Keeper, type KeeperOptions } from '../../../src/session/keeper.ts';
+import type { Kernel } from '../../../src/session/kernel.ts';
+import { SavePace } from '../../../src/session/save-pace.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'bridge-test-keeper-'));
 afterAll(() => rmSync(folder, { recursive: true }));
+
+/** Its sandbox saves nothing, with success. */
+const savingKernel = {
+  connection: { checkpoints: { save: async () => ({ ok: true, variables: 1, files: 0, lost: [] }) } },
+  engine: { name: 'podman' },
+  ready: { python_version: '3.14.0' },
+} as unknown as Kernel;
+
+function optionsIn(root: string, lasting: CheckpointStore): KeeperOptions {
+  return {
+    store: new CheckpointStore(join(root, 'own'), silentLogger, { isOwn: true }),
+    lasting,
+    mode: 'auto',
+    memoryBytes: 1,
+    logger: silentLogger,
+    isTrial: false,
+    leavesDefault: false,
+    isBusy: () => false,
+  };
+}
 
 it('takes a limited number of names, and names those that there are', async () => {
   const store = new CheckpointStore(folder, silentLogger, { isOwn: true });
@@ -70,4 +92,86 @@ it('forgets what an earlier bridge left of `default` when the session starts ove
   void second.forget();
   await second.close(undefined);
   expect((await open('third')).previous).toBeUndefined();
+});
+
+it('lets go of a session that is saved, and asks for it again', async () => {
+  const root = mkdtempSync(join(folder, 'idle-'));
+  const lasting = new CheckpointStore(join(root, 'lasting'), silentLogger, { isOwn: false });
+  const keeper = new Keeper('work', optionsIn(root, lasting));
+  await keeper.open();
+  await keeper.saveAs(savingKernel, 1, [], undefined);
+  expect(keeper.isSaved).toBe(true);
+  expect(await lasting.holder('work')).toEqual({ pid: process.pid });
+
+  const [, first] = await Promise.all([keeper.letGo(), keeper.open()]);
+  expect(first?.facts).toMatchObject({ cell: 1 });
+  await first?.close();
+  expect(keeper.heldBy).toBeUndefined();
+
+  await keeper.letGo();
+  const other = await lasting.claim('work');
+  const copy = await keeper.open();
+  await copy?.close();
+  expect(keeper.heldBy).toBe(process.pid);
+  await ('release' in other ? other.release() : undefined);
+});
+
+it('keeps a copy, and leaves the session alone, once another bridge has taken it', async () => {
+  const root = mkdtempSync(join(folder, 'taken-'));
+  const lasting = new CheckpointStore(join(root, 'lasting'), silentLogger, { isOwn: false });
+  const keeper = new Keeper('work', optionsIn(root, lasting));
+  await keeper.open();
+  expect(await keeper.saveAs(savingKernel, 1, [], undefined)).toMatchObject({ cell: 1 });
+  expect(await lasting.facts('work')).toMatchObject({ cell: 1 });
+
+  const claim = readdirSync(join(root, 'lasting')).find((name) => name.endsWith('.claim')) ?? '';
+  const other = { host: 'a:1', pid: 7, started: '1', machine: 'elsewhere', isLease: true };
+  writeFileSync(join(root, 'lasting', claim), JSON.stringify(other));
+  expect(await keeper.saveAs(savingKernel, 2, [], undefined)).toBe('another bridge has taken the session');
+  expect(keeper.heldBy).toBe(7);
+  expect(await keeper.saveAs(savingKernel, 3, [], undefined)).toMatchObject({ cell: 3 });
+  expect(await lasting.facts('work')).toMatchObject({ cell: 1 });
+  await keeper.close(undefined);
+  expect(await lasting.holder('work')).toEqual({ pid: 7 });
+});
+
+it.each([
+  { leavesDefault: false, defaultLasts: true, expected: { cell: 1, holder: true, previous: false } },
+  { leavesDefault: true, defaultLasts: false, expected: { cell: undefined, holder: false, previous: true } },
+])('treats `default` as a session with a name only if it lasts: $defaultLasts', async ({ expected, ...given }) => {
+  const root = mkdtempSync(join(folder, 'default-'));
+  const lasting = new CheckpointStore(join(root, 'lasting'), silentLogger, { isOwn: false });
+  const open = (): Keeper => new Keeper('default', { ...optionsIn(root, lasting), ...given });
+  const first = open();
+  await first.open();
+  await first.saveAs(savingKernel, 1, [], undefined);
+  expect((await lasting.holder('default')) !== undefined).toBe(expected.holder);
+  await first.close(savingKernel);
+
+  const next = open();
+  const stored = await next.open();
+  await stored?.close();
+  expect([stored?.facts.cell, next.previous !== undefined]).toEqual([expected.cell, expected.previous]);
+  await next.close(undefined);
+});
+
+it('takes no checkpoint by itself while all sessions together have taken their part of the cores', async () => {
+  const root = mkdtempSync(join(folder, 'pace-'));
+  const lasting = new CheckpointStore(join(root, 'lasting'), silentLogger, { isOwn: false });
+  const pace = new SavePace(2);
+  const asked = vi.spyOn(pace, 'begin').mockReturnValueOnce(150).mockReturnValue(0);
+  const keeper = new Keeper('work', { ...optionsIn(root, lasting), pace });
+  await keeper.open();
+  keeper.cellEnded(savingKernel, 1, []);
+  await expect.poll(() => asked.mock.results.length).toBe(1);
+  expect(keeper.isSaved).toBe(false);
+  await expect.poll(() => keeper.saved).toMatchObject({ cell: 1 });
+  expect(asked).toHaveBeenCalledTimes(2);
+
+  // Whoever ends a session does not wait.
+  asked.mockReturnValue(1_000_000);
+  keeper.cellEnded(savingKernel, 2, []);
+  await keeper.saveLast(savingKernel);
+  expect(keeper.saved).toMatchObject({ cell: 2 });
+  await keeper.close(undefined);
 });

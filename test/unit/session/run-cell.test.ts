@@ -4,6 +4,7 @@ import type { CellProgress, Person, Reply } from '../../../src/base/cell.ts';
 import { BridgeError } from '../../../src/base/errors.ts';
 import type { ResultFrame } from '../../../src/protocol/frames.ts';
 import type { HandleCall } from '../../../src/session/dispatch.ts';
+import { BY_OPERATOR } from '../../../src/session/run-cell.ts';
 import { openKernel, settle } from '../../support/fake-session.ts';
 
 beforeEach(() => void vi.useFakeTimers());
@@ -195,7 +196,7 @@ describe('a cell whose deadline passes', () => {
     expect(interrupts()).toBe(2);
     await vi.advanceTimersByTimeAsync(999);
     expect(sandbox.kills).toBe(0);
-    await vi.advanceTimersByTimeAsync(1);
+    await vi.advanceTimersByTimeAsync(2);
     expect(await outcome).toMatchObject({
       status: 'timeout',
       exitCode: 124,
@@ -244,12 +245,25 @@ describe('a cell that the client cancels', () => {
     expect(sandbox.kills).toBe(0);
   });
 
+  it('is not said to be cancelled by the client if the operator interrupted it', async () => {
+    const { run, sandbox } = await openKernel();
+    const operator = new AbortController();
+    const outcome = run({ signal: operator.signal });
+    operator.abort(BY_OPERATOR);
+    await settle();
+    sandbox.endCell(1, { outcome: 'interrupted', error: KEYBOARD_INTERRUPT });
+    expect(await outcome).toMatchObject({
+      status: 'cancelled',
+      error: { code: 'CELL_CANCELLED', message: 'the operator interrupted the cell; variables are kept' },
+    });
+  });
+
   it('loses its session if the code ignores the interrupt for 2 s', async () => {
     const { run, sandbox } = await openKernel();
     const client = new AbortController();
     const outcome = run({ signal: client.signal });
     client.abort();
-    await vi.advanceTimersByTimeAsync(2_000);
+    await vi.advanceTimersByTimeAsync(2_001);
     expect(await outcome).toMatchObject({
       status: 'cancelled',
       error: { code: 'CELL_CANCELLED', message: expect.stringContaining('2 s') },

@@ -1,12 +1,12 @@
 /** Which bridge has a session: one at a time, also if the last one was killed. */
 import { spawn, spawnSync } from 'node:child_process';
-import { linkSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { beforeEach, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, expect, it, onTestFinished, vi } from 'vitest';
 import { currentOwner } from '../../../src/base/owner.ts';
-import { claimSession, readHolder } from '../../../src/session/session-claim.ts';
+import { claimSession, LEASE_MS, readHolder } from '../../../src/session/session-claim.ts';
 import { ROOT } from '../../support/bridge-client.ts';
 
 let folder: string;
@@ -81,4 +81,50 @@ it('is held by exactly one of many processes', async () => {
     expect((await all(path)).filter((answer) => answer === 'held')).toHaveLength(1);
     await all('release');
   }
+});
+
+/** What a bridge on another machine has written, and last renewed `ageMs` ago. */
+function leaveElsewhere(ageMs: number, isLease = true): void {
+  writeFileSync(path, JSON.stringify({ host: 'a:1', pid: 7, started: '1', machine: 'elsewhere', isLease }));
+  const renewed = new Date(Date.now() - ageMs);
+  utimesSync(path, renewed, renewed);
+}
+
+it('of another machine holds until it was not renewed for long', async () => {
+  leaveElsewhere(LEASE_MS - 30_000);
+  expect(await readHolder(path)).toEqual({ pid: 7 });
+  expect(await claimSession(path)).toEqual({ pid: 7 });
+  leaveElsewhere(LEASE_MS + 1_000);
+  expect(await readHolder(path)).toBeUndefined();
+  expect(await claimSession(path)).toHaveProperty('release');
+  expect(readdirSync(folder)).toEqual(['work.claim']);
+});
+
+it('of another machine holds forever if it is of a bridge that does not renew it', async () => {
+  leaveElsewhere(1_000 * LEASE_MS, false);
+  expect(await claimSession(path)).toEqual({ pid: 7 });
+});
+
+it('of another machine is judged by the clock of the file system', async () => {
+  leaveElsewhere(0);
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 10 * LEASE_MS });
+  onTestFinished(() => void vi.useRealTimers());
+  expect(await claimSession(path)).toEqual({ pid: 7 });
+});
+
+it('is renewed while it is held, and neither renewed nor removed when another bridge has taken it', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const claim = await claimSession(path);
+  const agePath = () => Date.now() - statSync(path).mtimeMs;
+  const past = new Date(Date.now() - LEASE_MS);
+  utimesSync(path, past, past);
+  vi.advanceTimersByTime(LEASE_MS);
+  await vi.waitFor(() => expect(agePath()).toBeLessThan(LEASE_MS / 2));
+  expect('isHeld' in claim && (await claim.isHeld())).toBe(true);
+
+  leaveElsewhere(0);
+  expect('isHeld' in claim && (await claim.isHeld())).toBe(false);
+  await ('release' in claim ? claim.release() : undefined);
+  expect(await readHolder(path)).toEqual({ pid: 7 });
 });

@@ -2,8 +2,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createDeferred } from '../../../src/base/deferred.ts';
 import { BridgeError } from '../../../src/base/errors.ts';
+import type { CheckpointStore } from '../../../src/session/checkpoint-store.ts';
 import type { CallContext, HandleCall } from '../../../src/session/dispatch.ts';
 import type { SessionRecorder } from '../../../src/session/recorder.ts';
+import { BY_OPERATOR } from '../../../src/session/run-cell.ts';
 import { type BegunCell, openSession, settle } from '../../support/fake-session.ts';
 
 beforeEach(() => void vi.useFakeTimers());
@@ -536,6 +538,65 @@ describe('an idle session', () => {
     expect(cell.sandbox.kills).toBe(0);
   });
 
+  // Such a cell was answered, and then its sandbox was ended without being saved again: what it had changed was lost.
+  it('keeps its sandbox if a cell has come and ended while it was saved', async () => {
+    const writer = { commit: async () => undefined, discard: async () => undefined };
+    const store = { begin: async () => writer } as unknown as CheckpointStore;
+    const { begin, session } = openSession({
+      checkpoints: {
+        store,
+        mode: 'idle',
+        isTrial: false,
+        leavesDefault: false,
+        memoryBytes: 1,
+        lasting: () => store,
+      },
+    });
+    const first = await begin();
+    const { sandbox } = first;
+    await first.end();
+    await settle();
+    const ended = session.endIdle('another session needed its room');
+    await settle();
+    const [{ checkpoint } = expect.fail('nothing is saved')] = sandbox.framesOf('save_checkpoint');
+    expect(session.isLive).toBe(false);
+    await (await begin()).end();
+    // It counts as live at once, or another one would take its room besides.
+    expect(session.isLive).toBe(true);
+    sandbox.send({ type: 'checkpoint_end', checkpoint, ok: true, variables: 1, files: 0, lost: [], omitted: 0 });
+    await ended;
+    expect([sandbox.kills, session.isLive]).toEqual([0, true]);
+    expect((await begin()).sandbox).toBe(sandbox);
+  });
+
+  // The save that the timer had begun was taken for a complete one, and the sandbox was ended in the middle of it.
+  it('waits for a save that began while another one was being written', async () => {
+    const nothing = async () => undefined;
+    const writer = { commit: nothing, discard: nothing };
+    const store = { begin: async () => writer, prune: nothing } as unknown as CheckpointStore;
+    const { begin, session } = openSession({
+      checkpoints: { store, mode: 'auto', isTrial: false, leavesDefault: false, memoryBytes: 1, lasting: () => store },
+    });
+    const first = await begin();
+    const { sandbox } = first;
+    const complete = (number: number): void => {
+      const { checkpoint } = sandbox.framesOf('save_checkpoint')[number] ?? expect.fail(`save ${number} has not begun`);
+      sandbox.send({ type: 'checkpoint_end', checkpoint, ok: true, variables: 1, files: 0, lost: [], omitted: 0 });
+    };
+    await first.end();
+    await vi.advanceTimersByTimeAsync(1_000);
+    await (await begin()).end();
+    await vi.advanceTimersByTimeAsync(1_000);
+    const ended = session.endIdle('another session needed its room');
+    await settle();
+    complete(0);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect([sandbox.framesOf('save_checkpoint').length, sandbox.kills]).toEqual([2, 0]);
+    complete(1);
+    await ended;
+    expect(sandbox.kills).toBeGreaterThan(0);
+  });
+
   it('uses a new sandbox for a cell that comes while the old one ends', async () => {
     const { begin, engine } = openSession({ idleTimeoutMs: 60_000 });
     const first = await begin();
@@ -676,6 +737,62 @@ describe('a session that is ended', () => {
     const { session, engine } = openSession();
     await session.end('the bridge was shut down');
     expect(engine.sandboxes).toEqual([]);
+  });
+});
+
+describe('a session that is watched', () => {
+  it('shows its state, and its recorder gets output as it comes', async () => {
+    const output: string[] = [];
+    const recorder: SessionRecorder = {
+      sessionStarted: () => undefined,
+      sessionEnded: () => undefined,
+      cellStarted: () => undefined,
+      cellOutput: ({ cell }, stream, text) => output.push(`${cell} ${stream} ${text}`),
+      cellEnded: () => undefined,
+    };
+    const { begin, session } = openSession({ recorder });
+    expect(session.view()).toBeUndefined();
+    const cell = await begin({ servers: ['files'] });
+    expect(session.view()).toMatchObject({ state: 'running', engine: 'podman', cells: 1, servers: ['files'] });
+    cell.print('hello');
+    await settle();
+    expect(output).toEqual(['1 stdout hello']);
+    await cell.end({ names: NAMES });
+    await settle();
+    expect(session.view()).toMatchObject({ state: 'idle', idleMs: 0, names: NAMES });
+  });
+
+  it('can be ended by hand, which ends its cell, and the next answer says so', async () => {
+    const { begin, session } = openSession();
+    expect(await session.kill('the operator ended it')).toBe(false);
+    const cell = await begin();
+    const killed = session.kill('the operator ended it');
+    cell.sandbox.exit(ENDED);
+    expect([await killed, (await cell.answer).error?.message]).toEqual([
+      true,
+      'the session ended while the cell ran: the operator ended it',
+    ]);
+    const { notices } = await (await begin()).end();
+    expect(notices[0]).toContain('the earlier sandbox of this session ended because the operator ended it');
+  });
+
+  it('keeps its sandbox if it is to hibernate and cannot be saved', async () => {
+    const { begin, session, engine } = openSession();
+    expect(await session.hibernate('the operator let it hibernate')).toBe(false);
+    await (await begin()).end();
+    await settle();
+    expect(await session.hibernate('the operator let it hibernate')).toBe(false);
+    await (await begin()).end();
+    expect(engine.sandboxes).toHaveLength(1);
+  });
+
+  it('repeats no notice if the operator interrupted the cell, because its client gets the answer', async () => {
+    const { begin } = openSession();
+    const operator = new AbortController();
+    const cell = await begin({ signal: operator.signal });
+    operator.abort(BY_OPERATOR);
+    expect((await cell.end({ outcome: 'interrupted' })).engine).toBeDefined();
+    expect((await (await begin()).end()).engine).toBeUndefined();
   });
 });
 

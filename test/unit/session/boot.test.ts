@@ -1,0 +1,24 @@
+/** The first bytes of a sandbox: their format, and that the large part is not copied for each start. */
+import { expect, it } from 'vitest';
+import { bootBlob, type KernelSources } from '../../../src/session/boot.ts';
+
+const sources: KernelSources = {
+  loader: '',
+  modules: new Map([
+    ['a', Buffer.from('import b')],
+    ['b', Buffer.from('x = "é"')],
+  ]),
+  hash: '',
+};
+
+it('is a header with the name and length of each part, and the parts', () => {
+  const blob = bootBlob(sources, { memoryBytes: 1024, pids: 8, pack: Buffer.from('PACK') });
+  expect(Buffer.concat(blob).toString('utf8')).toBe('a:8 b:8 options:6 pack:4\nimport bx = "é"1024 8PACK');
+  const without = bootBlob(sources, { memoryBytes: 1024, pids: 8 });
+  expect(Buffer.concat(without).toString('utf8')).toBe('a:8 b:8 options:6\nimport bx = "é"1024 8');
+});
+
+it('sends the pack itself, not a copy of it', () => {
+  const pack = Buffer.alloc(3_000_000);
+  expect(bootBlob(sources, { memoryBytes: 1, pids: 1, pack }).at(-1)).toBe(pack);
+});

@@ -1,0 +1,197 @@
+import { setImmediate } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { BridgeError } from '../../../src/base/errors.ts';
+import { createLogger } from '../../../src/base/log.ts';
+import { type KernelOptions, startKernel } from '../../../src/session/kernel.ts';
+import { STANDBY_SESSION, type StandbyOptions, StandbyPool } from '../../../src/session/standby.ts';
+import { FakeEngine, type FakeSandbox } from '../../support/fake-sandbox.ts';
+import { LIMITS } from '../../support/fake-session.ts';
+
+const STARTED = { report: 'started', memory_limit_bytes: 1, pids_limit: 1, seccomp: true } as const;
+const GIB = 1024 ** 3;
+
+function openPool(options: Partial<StandbyOptions> = {}) {
+  const engine = new FakeEngine();
+  const log: string[] = [];
+  const shared = {
+    engine,
+    limits: LIMITS,
+    logger: createLogger('DEBUG', (line) => log.push(line)),
+    packKey: 'image',
+    packs: { load: async () => undefined, save: async () => undefined },
+    sources: { loader: 'loader', modules: new Map([['kernel', Buffer.from('kernel')]]), hash: 'hash' },
+  };
+  const pool = new StandbyPool({ ...shared, count: 1, freeBytes: () => GIB, refillDelayMs: 1, ...options });
+  const start = (more: Partial<KernelOptions> = {}) =>
+    startKernel({
+      ...shared,
+      session: 'default',
+      generation: 1,
+      startTimeoutMs: 60_000,
+      hello: { capability_summary: 'the summary', saved_tools: [] },
+      loaded: new Set(),
+      load: () => undefined,
+      handleCall: async () => null,
+      onProgress: () => undefined,
+      standby: pool,
+      ...more,
+    });
+  return { engine, log, pool, start };
+}
+
+/** Fills the pool, and reports the start of its next sandbox. */
+async function fillOne({ engine, pool }: ReturnType<typeof openPool>): Promise<FakeSandbox> {
+  const filling = pool.fill();
+  const sandbox = await engine.nextSandbox();
+  sandbox.report(STARTED);
+  await filling;
+  return sandbox;
+}
+
+describe('a pool of sandboxes started ahead', () => {
+  it('starts nothing before it is asked to', async () => {
+    const { engine, pool, start } = openPool();
+    pool.noteUse();
+    await start();
+    expect(engine.sandboxes).toHaveLength(1);
+    expect(pool.hasStarted).toBe(false);
+  });
+
+  it('gives a session a sandbox that knows nothing yet, and starts another', async () => {
+    const opened = openPool();
+    const sessions: string[] = [];
+    opened.engine.beforeStart = ({ session }) => void sessions.push(session);
+    const sandbox = await fillOne(opened);
+    expect(sandbox.received).toEqual([]);
+    const kernel = await opened.start();
+    expect(kernel.connection.sandbox).toBe(sandbox);
+    expect(sandbox.framesOf('hello')).toMatchObject([{ session: 'default', capability_summary: 'the summary' }]);
+    const next = await opened.engine.nextSandbox();
+    expect(next).not.toBe(sandbox);
+    expect(sessions).toEqual([STANDBY_SESSION, STANDBY_SESSION]);
+  });
+
+  it('never gives one sandbox to two sessions', async () => {
+    const opened = openPool({ refillDelayMs: 60_000 });
+    const sandbox = await fillOne(opened);
+    const kernels = await Promise.all([opened.start(), opened.start({ session: 'other' })]);
+    expect(kernels.filter(({ connection }) => connection.sandbox === sandbox)).toHaveLength(1);
+    expect(opened.engine.sandboxes).toHaveLength(2);
+  });
+
+  it('gives away a sandbox that is still starting', async () => {
+    const { engine, pool, start } = openPool();
+    void pool.fill();
+    const sandbox = await engine.nextSandbox();
+    await setImmediate();
+    const starting = start();
+    sandbox.report(STARTED);
+    expect((await starting).connection.sandbox).toBe(sandbox);
+  });
+
+  it('ends a sandbox that was still starting when its session ended', async () => {
+    const { engine, pool, start } = openPool();
+    void pool.fill();
+    const sandbox = await engine.nextSandbox();
+    await setImmediate();
+    const ending = new AbortController();
+    const starting = start({ signal: ending.signal });
+    ending.abort();
+    await expect(starting).rejects.toThrow('aborted');
+    expect(sandbox.kills).toBe(0);
+    sandbox.report(STARTED);
+    await expect.poll(() => sandbox.kills).toBeGreaterThan(0);
+  });
+
+  it('a sandbox that died unnoticed costs a session only its own start', async () => {
+    const opened = openPool({ refillDelayMs: 60_000 });
+    const sandbox = await fillOne(opened);
+    opened.engine.isReadyAtOnce = false;
+    const starting = opened.start();
+    await expect.poll(() => sandbox.received.length).toBe(1);
+    opened.engine.isReadyAtOnce = true;
+    sandbox.exit();
+    expect((await starting).connection.sandbox).not.toBe(sandbox);
+    expect(opened.engine.sandboxes).toHaveLength(2);
+  });
+
+  it('forgets a sandbox whose end it sees', async () => {
+    const opened = openPool({ refillDelayMs: 60_000 });
+    (await fillOne(opened)).exit();
+    await Promise.resolve();
+    expect(opened.pool.take()).toBeUndefined();
+  });
+
+  it('learns from a failed start as a session does, and reports none', async () => {
+    const { engine, log, pool } = openPool();
+    engine.startFailure = new BridgeError('ENGINE_FAILED', 'it does not know a flag', { data: { retryNow: true } });
+    const filling = pool.fill();
+    (await engine.nextSandbox()).exit({ exitCode: 125, signal: undefined });
+    (await engine.nextSandbox()).report(STARTED);
+    await filling;
+    expect(engine.sandboxes).toHaveLength(2);
+    expect(log.filter((line) => !line.includes('DEBUG'))).toEqual([]);
+  });
+
+  it('gives up after a failure, so that cells are not slowed down by more of them', async () => {
+    const { engine, pool } = openPool();
+    const filling = pool.fill();
+    (await engine.nextSandbox()).exit({ exitCode: 125, signal: undefined });
+    await filling;
+    await pool.fill();
+    expect(engine.sandboxes).toHaveLength(1);
+    expect(pool.take()).toBeUndefined();
+  });
+
+  it('drops a sandbox of an engine that sessions no longer use', async () => {
+    const opened = openPool({ refillDelayMs: 60_000 });
+    const sandbox = await fillOne(opened);
+    Object.assign(opened.engine, { name: 'docker' });
+    expect(await opened.pool.take()).toBeUndefined();
+    expect(sandbox.kills).toBeGreaterThan(0);
+  });
+
+  it('starts none while memory is short', async () => {
+    const { engine, pool } = openPool({ freeBytes: () => 1 });
+    await pool.fill();
+    expect(engine.sandboxes).toEqual([]);
+  });
+
+  it('ends those it has at its end, also one that is starting, but none that a session has taken', async () => {
+    const opened = openPool({ count: 2, refillDelayMs: 60_000 });
+    const filling = opened.pool.fill();
+    const taken = await opened.engine.nextSandbox();
+    taken.report(STARTED);
+    const starting = await opened.engine.nextSandbox();
+    await opened.start();
+    await opened.pool.close();
+    await filling;
+    expect(taken.kills).toBe(0);
+    expect(starting.kills).toBeGreaterThan(0);
+    await opened.pool.fill();
+    expect(opened.engine.sandboxes).toHaveLength(2);
+  });
+
+  it('lets the first sandbox of an image compile its modules, and keeps the next one', async () => {
+    const packs = new Map<string, Buffer>();
+    const opened = openPool({
+      packs: {
+        load: async (key) => packs.get(key),
+        save: async (key, pack) => void packs.set(key, pack),
+      },
+    });
+    opened.engine.isPreloaded = false;
+    opened.engine.isReadyAtOnce = false;
+    const filling = opened.pool.fill();
+    const first = await opened.engine.nextSandbox();
+    await expect.poll(() => first.framesOf('hello')).toHaveLength(1);
+    first.send({ type: 'code_pack', data: Buffer.from('pack').toString('base64') });
+    first.becomeReady();
+    const second = await opened.engine.nextSandbox();
+    second.report(STARTED);
+    await filling;
+    expect(first.kills).toBeGreaterThan(0);
+    expect(second.boot?.toString('utf8')).toContain('pack');
+    expect(second.received).toEqual([]);
+  });
+});
