@@ -8,8 +8,10 @@ export interface Options {
   readonly engine: string | undefined;
   /** Names of measures; empty means all. */
   readonly only: readonly string[];
-  /** File to write the rows to, as JSON. */
-  readonly jsonFile: string | undefined;
+  /** File to write the report to. */
+  readonly saveFile: string | undefined;
+  /** File of an earlier report to compare with. */
+  readonly compareFile: string | undefined;
   readonly isQuick: boolean;
   readonly isHelp: boolean;
   /** The built command to measure. */
@@ -22,7 +24,8 @@ export const USAGE = `npm run bench -- [options]
                   usable container engine, or else the first usable engine
   --only NAME     run only this measure; may be repeated
   --quick         a fifth of the repetitions
-  --json FILE     also write the rows to FILE
+  --save FILE     write figures, floors, machine, load and revision to FILE, as JSON
+  --compare FILE  compare with a run that was saved to FILE
   --command FILE  measure this script instead of dist/cli.js, to compare two builds
 
 MCP_BRIDGE_IMAGE selects another image for containers.
@@ -35,7 +38,8 @@ export function parseOptions(argv: readonly string[]): Options {
     options: {
       engine: { type: 'string' },
       only: { type: 'string', multiple: true },
-      json: { type: 'string' },
+      save: { type: 'string' },
+      compare: { type: 'string' },
       quick: { type: 'boolean' },
       help: { type: 'boolean', short: 'h' },
       command: { type: 'string' },
@@ -44,7 +48,8 @@ export function parseOptions(argv: readonly string[]): Options {
   return {
     engine: values.engine,
     only: values.only ?? [],
-    jsonFile: values.json,
+    saveFile: values.save,
+    compareFile: values.compare,
     isQuick: values.quick === true,
     isHelp: values.help === true,
     script: values.command ?? fileURLToPath(new URL('dist/cli.js', PACKAGE_ROOT)),

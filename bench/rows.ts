@@ -2,7 +2,8 @@
 import { messageOf } from '../src/base/errors.ts';
 import type { BenchContext } from './context.ts';
 
-export type Unit = 'ms' | 's' | 'MB' | 'tokens' | 'calls/s';
+export const UNITS = ['ms', 's', 'MB', 'tokens', 'calls/s'] as const;
+export type Unit = (typeof UNITS)[number];
 
 export interface Quantity {
   readonly value: number;
@@ -33,6 +34,8 @@ export interface Measure {
   /** The name for `--only`. */
   readonly name: string;
   readonly title: string;
+  /** Its figures do not depend on the chosen engine, so one run is enough for all engines. */
+  readonly isForAllEngines?: boolean;
   run(context: BenchContext): Promise<Row[]>;
 }
 
@@ -70,5 +73,5 @@ export async function rowsOrReason(figure: string, measure: () => Promise<Row[]>
 }
 
 function formatFactor(factor: number): string {
-  return factor === 1 / 3 ? '⅓ ×' : `${factor} ×`;
+  return factor === 1 / 4 ? '¼ ×' : `${factor} ×`;
 }

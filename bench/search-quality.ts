@@ -3,43 +3,29 @@
  * that are not part of this project. The folder has `tools.jsonl` (`{server, tool, description, parameters}`) and
  * `queries*.jsonl` (`{query, kind, relevant: [{server, tool, group}]}`; one tool of each group must be found).
  */
-import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { messageOf } from '../src/base/errors.ts';
 import { createPause } from '../src/base/slices.ts';
 import { createSearchIndex, type SearchIndex, type SearchTool } from '../src/catalog/search.ts';
 import { type JudgedQuery, measureQuality } from '../test/support/search-quality.ts';
+import { queryFiles, readJudged, readTools, type ToolLine } from './support/judged-queries.ts';
 import { median, percentile } from './support/statistics.ts';
-
-interface ToolLine {
-  readonly server: string;
-  readonly tool: string;
-  readonly description?: string | null;
-  readonly parameters?: readonly string[] | null;
-}
-
-interface QueryLine {
-  readonly query: string;
-  readonly kind: string;
-  readonly relevant: readonly { readonly server: string; readonly tool: string; readonly group: number }[];
-}
 
 async function main([folder]: readonly string[]): Promise<void> {
   if (folder === undefined) {
     throw new Error('Name a folder with tools.jsonl and queries*.jsonl.');
   }
-  const tools = await readLines<ToolLine>(join(folder, 'tools.jsonl'));
+  const tools = await readTools(folder);
   const index = await indexOf(tools);
   const times: number[] = [];
   const search = (query: string, limit: number): string[] => {
     const start = performance.now();
     const { hits } = index.search(query, limit);
     times.push(performance.now() - start);
-    return hits.map(({ server, name }) => `${server}/${name}`);
+    return hits.map(({ server, name }) => nameOf(server, name));
   };
-  for (const file of (await readdir(folder)).filter((name) => /^queries.*\.jsonl$/.test(name)).toSorted()) {
+  for (const file of await queryFiles(folder)) {
     // biome-ignore lint/performance/noAwaitInLoops: one table after the other.
-    const queries = (await readLines<QueryLine>(join(folder, file))).map(toJudged);
+    const queries = await readJudged(folder, nameOf, [file]);
     // Once to warm up the compiler, so the times match those of a running bridge.
     queries.forEach(({ query }) => search(query, 1));
     times.length = 0;
@@ -48,11 +34,7 @@ async function main([folder]: readonly string[]): Promise<void> {
   }
 }
 
-async function readLines<Line>(path: string): Promise<Line[]> {
-  const text = await readFile(path, 'utf8');
-  const lines = text.split('\n').filter((line) => line.trim() !== '');
-  return lines.map((line) => JSON.parse(line) as Line);
-}
+const nameOf = (server: string, tool: string): string => `${server}/${tool}`;
 
 async function indexOf(lines: readonly ToolLine[]): Promise<SearchIndex> {
   const servers = new Map<string, SearchTool[]>();
@@ -68,14 +50,6 @@ async function indexOf(lines: readonly ToolLine[]): Promise<SearchIndex> {
     await index.put({ name, description: '', tools }, pause);
   }
   return index;
-}
-
-function toJudged({ query, kind, relevant }: QueryLine): JudgedQuery {
-  const groups = new Map<number, string[]>();
-  for (const { server, tool, group } of relevant) {
-    groups.set(group, [...(groups.get(group) ?? []), `${server}/${tool}`]);
-  }
-  return { query, kind, groups: [...groups.values()] };
 }
 
 function renderQuality(queries: readonly JudgedQuery[], search: (query: string, limit: number) => string[]): string {

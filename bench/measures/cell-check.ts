@@ -37,6 +37,7 @@ const MAX_CHECK_MS = 2;
 export const cellCheck: Measure = {
   name: 'cell-check',
   title: 'check of a cell before it runs',
+  isForAllEngines: true,
   run: (context) =>
     withBridge(context, { servers: { echo: ECHO } }, async ({ run, engine }) => {
       await run('await mcp_echo.echo(text="x")', { servers: ['echo'] });

@@ -86,6 +86,6 @@ function besideBare(figure: string, engine: string, bridge: readonly number[], b
     measured,
     detail: `best ${Math.min(...bridge).toFixed(0)} ms`,
     floor: { ...floor, what: '`run --rm`, same flags, `python3 -c pass`' },
-    goals: [atMostTimes(measured, floor, 1.25)],
+    goals: [atMostTimes(measured, floor, 0.9)],
   };
 }

@@ -79,7 +79,7 @@ function toRows({ engine, bridgeMb, sessionMb, clientMb }: BridgeMemory, pythonM
       engine,
       measured: bridge,
       floor: { value: nodeMb, unit: 'MB', what: 'idle `node -e`' },
-      goals: [atMost(bridge, 100)],
+      goals: [atMost(bridge, 95)],
     },
     {
       figure: 'idle session: supervisor and worker, proportional',

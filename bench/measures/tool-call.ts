@@ -38,7 +38,7 @@ export const toolCall: Measure = {
             measured,
             detail: `p95 ${percentile(samples.fromCell, 0.95).toFixed(2)} ms`,
             floor: { ...floor, what: 'MCP client to the same server' },
-            goals: [atMostMore(measured, floor, 0.5)],
+            goals: [atMostMore(measured, floor, 0.35)],
           },
         ];
       }),

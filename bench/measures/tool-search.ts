@@ -111,7 +111,7 @@ async function measureLarge(context: BenchContext): Promise<{ rows: Row[]; large
         figure: `index of ${shown(LARGE)} tools`,
         measured,
         detail: `one more server of 100 tools ${replaced.toFixed(1)} ms`,
-        goals: [atMost(measured, 1_000)],
+        goals: [atMost(measured, 400)],
       },
       { figure: 'longest pause of the event loop while indexing', measured: longest, goals: [atMost(longest, 50)] },
     ],
@@ -150,7 +150,7 @@ async function measureFromCell(context: BenchContext, figure: string, index: Qua
         measured,
         detail: `p50 ${median(samples).toFixed(1)} ms, first (starts ${SERVERS} servers) ${first.toFixed(0)} ms`,
         floor: { ...index, what: 'index alone' },
-        goals: [atMost(measured, 10)],
+        goals: [atMost(measured, 5)],
       },
     ];
   });

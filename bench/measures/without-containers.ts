@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findTestEngines, type TestEngine } from '../../test/support/engines.ts';
 import type { BenchContext } from '../context.ts';
-import { atMost, atMostTimes, type Measure, type Quantity, type Row, rowsOrReason } from '../rows.ts';
+import { atMostTimes, type Measure, type Quantity, type Row, rowsOrReason } from '../rows.ts';
 import { firstCell, withBridge } from '../support/bridge.ts';
 import { runToEnd } from '../support/containers.ts';
 import { descendants, proportionalMb } from '../support/process-memory.ts';
@@ -20,6 +20,7 @@ const REST_MS = 5_000;
 export const withoutContainers: Measure = {
   name: 'without-containers',
   title: 'engines without containers',
+  isForAllEngines: true,
   async run(context) {
     const { engines, missing } = await findTestEngines();
     const rows: Row[] = [];
@@ -76,7 +77,7 @@ async function measureCold(context: BenchContext, own: BenchContext, figure: str
       measured,
       detail: `best ${Math.min(...samples.bridge).toFixed(0)} ms`,
       floor: { ...floor, what: `${container} \`run --rm\`, \`python3 -c pass\`` },
-      goals: [atMost(measured, 150), atMostTimes(measured, floor, 1.3)],
+      goals: [atMostTimes(measured, floor, 0.8)],
     },
   ];
 }
@@ -103,7 +104,7 @@ async function measureWarm(context: BenchContext, own: BenchContext, figure: str
       measured,
       detail: `p95 ${percentile(samples.own, 0.95).toFixed(2)} ms`,
       floor: { ...floor, what: `the same on ${beside}` },
-      goals: [atMostTimes(measured, floor, 2)],
+      goals: [atMostTimes(measured, floor, 1.5)],
     },
   ];
 }

@@ -27,6 +27,8 @@ export interface BridgeOptions {
   /** Folder of server files and code packs; by default a new one. */
   readonly stateFolder?: string;
   readonly servers?: Readonly<Record<string, ServerCommand>>;
+  /** Arguments for Node itself, before the script. */
+  readonly nodeArguments?: readonly string[];
   /** More variables. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -47,7 +49,7 @@ export async function withBridge<Result>(
   await writeFile(join(stateFolder, 'bench.json'), JSON.stringify({ mcpServers: options.servers ?? {} }));
   const transport = new StdioClientTransport({
     command: process.execPath,
-    args: [context.script],
+    args: [...(options.nodeArguments ?? []), context.script],
     env: { ...environment(context, stateFolder, options.image ?? context.images.usual.name), ...options.env },
     stderr: 'inherit',
   });

@@ -11,10 +11,12 @@ const ECHO_PROGRAM =
 /** A frame of about the size the bridge sends for `x=1`. */
 const LINE = '{"type":"execute","cell":1,"code":"x=1","servers":[]}\n';
 
-/** Files on the host that a container reads as its input, or writes as its output. */
+/** Files on the host that a container reads as its input, or writes as its output, and which engine runs it. */
 interface Files {
   readonly input?: string;
   readonly output?: string;
+  /** `any` also takes an engine without containers that runs commands. */
+  readonly engine?: 'any';
 }
 
 /** Runs `python3 -c program` to its end, as `podman run --rm` does. Rejects if it fails. */
@@ -22,9 +24,9 @@ export async function runToEnd(
   context: BenchContext,
   image: string,
   program: string,
-  { input, output }: Files = {},
+  { input, output, engine }: Files = {},
 ): Promise<void> {
-  const sandbox = await start(context, image, program);
+  const sandbox = await start(context, image, program, engine);
   let noise = '';
   const fed = input === undefined ? sandbox.stdin.end() : pipeline(createReadStream(input), sandbox.stdin);
   const written = output === undefined ? sandbox.stdout.resume() : pipeline(sandbox.stdout, createWriteStream(output));
@@ -74,7 +76,7 @@ export function withPipeEcho<Result>(
   );
 }
 
-function start(context: BenchContext, image: string, program: string): Promise<Sandbox> {
-  const engine = context.containerEngine().create({ image });
+function start(context: BenchContext, image: string, program: string, wanted?: 'any'): Promise<Sandbox> {
+  const engine = (wanted === 'any' ? context.engine() : context.containerEngine()).create({ image });
   return engine.start({ command: ['python3', '-I', '-u', '-c', program], session: 'bench-floor' });
 }
