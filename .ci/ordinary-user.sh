@@ -55,11 +55,14 @@ in_clone npm ci
 try npm run demo
 try test/first-run.sh
 try npm run test:clients
-# Its other tests run on a fresh machine, by fresh-machine.sh; these depend on the version of Node. The workflow runs unit tests on
-# the newest one.
-try node scripts/test.mjs integration -- test/integration/engines/embedded --exclude '**/child/attacks.test.ts'
+if [[ ${MCP_BRIDGE_CI_FULL:-} == 1 ]]; then
+  # The fresh machine runs these on the oldest Node. The workflow runs unit tests on the newest one.
+  try node scripts/test.mjs integration -- test/integration/engines/embedded --exclude '**/child/attacks.test.ts'
+fi
 passed_on+=("MCP_BRIDGE_TEST_ENGINES=podman-rootless")
-try node scripts/test.mjs integration faults -- --exclude 'test/integration/{engines/embedded,packages}/**'
+try node scripts/test.mjs integration -- --exclude 'test/integration/{engines/embedded,packages}/**'
+# What clients and servers do wrong is the same on all engines; root runs it.
+try node scripts/test.mjs faults -- engines processes
 # The other files of these two layers depend neither on the engine nor on the user; root and the fresh machine run them.
 try node scripts/test.mjs e2e -- answers gallery leaks pandas shell-tools start-failures surface terminal
 try node scripts/test.mjs attacks -- files kernel memory mounts

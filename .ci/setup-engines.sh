@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Sets up every engine on a fresh Debian 12 machine: podman as root, podman as a normal user, a docker daemon, bubblewrap.
-# Also installs the shells whose completion is tested.
+# Also installs the shells whose completion is tested, the proxy in front of HTTP, the SSH server in front of engines, and the browser
+# for the page of `ui`.
 # Safe to run again. Usage, as root:
 #   .ci/setup-engines.sh start    install missing packages, configure, start a docker daemon if none responds
 #   .ci/setup-engines.sh stop     stop the docker daemon if 'start' started it
@@ -17,7 +18,8 @@ ENV_FILE=$BRIDGE_CI_DIR/engines.env
 say() { printf 'setup-engines: %s\n' "$*"; }
 
 install_packages() {
-  local wanted=(podman runc conmon uidmap fuse-overlayfs slirp4netns docker.io bubblewrap mmdebstrap python3 zsh fish)
+  local wanted=(podman runc conmon uidmap fuse-overlayfs slirp4netns docker.io bubblewrap mmdebstrap nginx-light openssh-server
+    python3 zsh fish chromium)
   local missing=()
   for package in "${wanted[@]}"; do
     dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")

@@ -6,16 +6,23 @@
  */
 import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
 import { register } from 'node:module';
+import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { bundledPackages, packagesOf, startUpInputs } from './bundle/contents.mjs';
+import { buildCellView } from './bundle/cell-view.mjs';
+import { bundledPackages, inputsOf, packagesOf, startUpChunks } from './bundle/contents.mjs';
 import { renderLicenses } from './bundle/licenses.mjs';
+import { mergeStartUp } from './bundle/merge-start-up.mjs';
 import { REQUIRE_BANNER } from './bundle/require-banner.mjs';
 import { slimStartUp } from './bundle/slim-start-up.mjs';
+import { buildUiPage } from './bundle/ui-page.mjs';
 import { buildEmbedded } from './embedded/build.mjs';
 
-/** Modules that startup does not need: packages that take 20–90 ms to load (measured), and long texts of ours. */
+/** Modules that the start does not need: packages that take 20–90 ms to load (measured), and long texts of ours. */
 const LAZY = [
+  'zod',
+  '@modelcontextprotocol/server',
+  '@modelcontextprotocol/core',
   'execa',
   '@modelcontextprotocol/client',
   '@toon-format/toon',
@@ -27,10 +34,11 @@ const LAZY = [
   'diff',
   'sucrase',
   'yocto-spinner',
+  '@opentelemetry/api',
   'src/cli/help/error-texts.ts',
 ];
 /** The modules that run between the start and the answer to `tools/list`. */
-const START_UP_MODULES = ['src/cli.ts', 'src/bridge/context.ts', 'src/bridge/serve.ts'];
+const START_UP_MODULES = ['src/main.ts', 'src/bridge/context.ts', 'src/bridge/serve.ts'];
 const root = fileURLToPath(new URL('..', import.meta.url));
 const { version } = JSON.parse(await readFile(`${root}package.json`, 'utf8'));
 await rm(`${root}dist`, { recursive: true, force: true });
@@ -47,6 +55,8 @@ const { metafile } = await build({
   chunkNames: '[name]-[hash]',
   // Its main file cannot be bundled; this one has the same code as ES modules.
   alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' },
+  // OpenTelemetry's ES modules are half as large as what is in its main files, because only what is used is bundled.
+  mainFields: ['module', 'main'],
   define: { BUILD_VERSION: JSON.stringify(version) },
   banner: { js: REQUIRE_BANNER },
   plugins: [slimStartUp],
@@ -55,7 +65,8 @@ const { metafile } = await build({
   logLevel: 'warning',
 });
 
-const startUp = startUpInputs(metafile, START_UP_MODULES);
+const startUpFiles = startUpChunks(metafile, START_UP_MODULES);
+const startUp = startUpFiles.flatMap((file) => inputsOf(metafile.outputs[file]));
 const tooEarly = [...packagesOf(startUp), ...startUp].filter((name) => LAZY.includes(name));
 if (tooEarly.length > 0) {
   throw new Error(`Loaded at startup, but must stay behind import(): ${tooEarly.join(', ')}`);
@@ -63,8 +74,18 @@ if (tooEarly.length > 0) {
 if (!(await readFile(`${root}dist/cli.js`, 'utf8')).startsWith('#!/usr/bin/env node\n')) {
   throw new Error('src/cli.ts must begin with the line #!/usr/bin/env node');
 }
+await mergeStartUp(
+  `${root}dist`,
+  Object.keys(metafile.outputs).map((file) => basename(file)),
+  startUpFiles.map((file) => basename(file)),
+);
 await chmod(`${root}dist/cli.js`, 0o755);
 // Boots the embedded engine once, with its own code, to make the snapshot.
 register('./typescript-loader.mjs', import.meta.url);
-const metafiles = [metafile, ...(await buildEmbedded(root, `${root}dist/embedded`))];
+const metafiles = [
+  metafile,
+  await buildUiPage(root, 'dist/ui'),
+  await buildCellView(root, 'dist/cell-view.html'),
+  ...(await buildEmbedded(root, `${root}dist/embedded`)),
+];
 await writeFile(`${root}dist/THIRD_PARTY_LICENSES.txt`, await renderLicenses(await bundledPackages(root, metafiles)));

@@ -4,6 +4,7 @@
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { renderPool } from './generate/agent-sandbox.ts';
 import { renderAuditRecords } from './generate/audit-records.ts';
 import { renderClientFiles, renderClientSources } from './generate/clients.ts';
 import { renderCommands } from './generate/commands.ts';
@@ -11,6 +12,7 @@ import { renderCasesElsewhere, renderFaultCases, renderGates } from './generate/
 import { renderFilterPrograms, renderSeccompProfile } from './generate/filter-programs.ts';
 import { renderFrameSchema, renderPolicySchema } from './generate/json-schemas.ts';
 import { renderLayerTable, renderLintRules } from './generate/layers.ts';
+import { renderLiveAnswers, renderLiveEvents } from './generate/live-api.ts';
 import { replaceGenerated } from './generate/markers.ts';
 import { renderExceptions, renderProbes } from './generate/probes.ts';
 import {
@@ -21,12 +23,14 @@ import {
   renderSettings,
   renderSupervisorReports,
 } from './generate/tables.ts';
+import { renderUiAnswers, renderUiEvents } from './generate/ui-api.ts';
 
 /** Path in the package, and a function from its current contents to the new ones. */
 const OUTPUTS: Readonly<Record<string, (current: string) => string | Promise<string>>> = {
   'sandbox-runtime/bridge_kernel/frames.schema.json': renderFrameSchema,
   'src/engines/embedded/filter-programs.ts': renderFilterPrograms,
   'sandbox-runtime/program-seccomp.json': renderSeccompProfile,
+  'deploy/kubernetes/agent-sandbox/pool.yaml': renderPool,
   'docs/internals/protocol.md': (current) =>
     replaceGenerated(current, {
       'frames of the host': () => renderFrames('HostFrame'),
@@ -35,6 +39,10 @@ const OUTPUTS: Readonly<Record<string, (current: string) => string | Promise<str
       'call methods': renderCallMethods,
     }),
   'docs/reference/audit-records.md': (current) => replaceGenerated(current, { records: renderAuditRecords }),
+  'docs/reference/live-api.md': (current) =>
+    replaceGenerated(current, { answers: renderLiveAnswers, events: renderLiveEvents }),
+  'docs/reference/ui-api.md': (current) =>
+    replaceGenerated(current, { answers: renderUiAnswers, events: renderUiEvents }),
   'docs/internals/isolation.md': (current) =>
     replaceGenerated(current, { probes: renderProbes, 'probes that come out otherwise': renderExceptions }),
   'docs/reference/errors.md': (current) =>

@@ -11,13 +11,13 @@ import { readFile } from 'node:fs/promises';
 const PACKAGE_PATH = /^(.*node_modules\/((?:@[^/]+\/)?[^/]+))\/(?!.*node_modules\/)/;
 
 /**
- * The files that are read when `modules` are loaded: those in their chunks, and those in statically imported chunks.
- * Each module must be an entry point or the target of an `import()`.
+ * The chunks that are read when `modules` are loaded: their own, and statically imported ones. Each module must be an entry
+ * point or the target of an `import()`.
  * @param {import('esbuild').Metafile} metafile
  * @param {readonly string[]} modules
  * @returns {string[]}
  */
-export function startUpInputs(metafile, modules) {
+export function startUpChunks(metafile, modules) {
   const chunks = new Set(modules.map((module) => chunkOf(metafile, module)));
   for (const chunk of chunks) {
     for (const { path, kind } of metafile.outputs[chunk]?.imports ?? []) {
@@ -26,7 +26,7 @@ export function startUpInputs(metafile, modules) {
       }
     }
   }
-  return [...chunks].flatMap((chunk) => inputsOf(metafile.outputs[chunk]));
+  return [...chunks];
 }
 
 /**
@@ -79,10 +79,11 @@ export async function bundledPackages(root, metafiles) {
 }
 
 /**
+ * The files whose code is in a chunk.
  * @param {import('esbuild').Metafile['outputs'][string] | undefined} output
  * @returns {string[]}
  */
-function inputsOf(output) {
+export function inputsOf(output) {
   return Object.entries(output?.inputs ?? {}).flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? path : []));
 }
 

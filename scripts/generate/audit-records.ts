@@ -1,15 +1,20 @@
 /** The reference of audit log records, from their schemas. */
 import { z } from 'zod';
-import { AuditRecordSchema } from '../../src/audit/records.ts';
+import { AuditRecordSchema } from '../../src/history/records.ts';
 import type { ObjectSchema } from './json-schemas.ts';
 import { fieldRows, renderTable } from './tables.ts';
 
 /** The fields of every record, then a section for each type of record with its description and other fields. */
 export function renderAuditRecords(): string {
-  const { oneOf } = z.toJSONSchema(AuditRecordSchema) as unknown as { readonly oneOf: readonly ObjectSchema[] };
+  return renderRecords(AuditRecordSchema, '## Every record', '##');
+}
+
+/** The same for any union of objects with a `type`. */
+export function renderRecords(schema: z.ZodType, title: string, heading: string): string {
+  const { oneOf } = z.toJSONSchema(schema) as unknown as { readonly oneOf: readonly ObjectSchema[] };
   const [first, ...others] = oneOf;
   if (first === undefined) {
-    throw new Error('The schema of the audit log has no records.');
+    throw new Error('The schema has no records.');
   }
   const shared = Object.keys(first.properties).filter((name) =>
     others.every((record) => isShared(name, first, record)),
@@ -18,7 +23,7 @@ export function renderAuditRecords(): string {
     // A field is described once: later records with the same field refer to the first one that has it.
     const firstWith = (name: string) => oneOf.slice(0, index).find((earlier) => isSameField(name, earlier, record));
     const own = renderFields(record, (name) => !shared.includes(name) && firstWith(name) === undefined);
-    const parts = [`## \`${titleOf(record)}\``, record.description ?? '', own];
+    const parts = [`${heading} \`${titleOf(record)}\``, record.description ?? '', own];
     return [
       ...parts,
       ...oneOf.slice(0, index).map((earlier) =>
@@ -31,7 +36,7 @@ export function renderAuditRecords(): string {
       .filter((part) => part !== '')
       .join('\n\n');
   });
-  const head = `## Every record\n\n${renderFields(first, (name) => shared.includes(name))}`;
+  const head = `${title}\n\n${renderFields(first, (name) => shared.includes(name))}`;
   return [head, ...sections].join('\n\n');
 }
 

@@ -17,7 +17,7 @@ export interface ObjectSchema {
 }
 
 export interface PropertySchema {
-  readonly type?: string;
+  readonly type?: string | readonly string[];
   readonly const?: string;
   readonly enum?: readonly string[];
   readonly anyOf?: readonly PropertySchema[];

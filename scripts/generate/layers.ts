@@ -55,6 +55,18 @@ const CORE: readonly Layer[] = [
   },
   { folder: 'protocol', holds: 'frames and exact JSON', kind: 'core', mayImport: ['base'], isPure: true },
   {
+    folder: 'history',
+    holds: 'reading the audit log: its records and files, search, statistics',
+    kind: 'core',
+    mayImport: ['base', 'state', 'protocol'],
+  },
+  {
+    folder: 'local-api',
+    holds: 'the local API of running bridges: its fields and events, and how programs find and ask it',
+    kind: 'core',
+    mayImport: ['base', 'state'],
+  },
+  {
     folder: 'catalog',
     holds: 'names, signatures, documentation and search of tools',
     kind: 'core',
@@ -124,6 +136,7 @@ const FEATURES: readonly Layer[] = [
   feature('approvals', 'asking the user about calls'),
   feature('artifacts', 'files saved by code, and the resources that show them'),
   feature('audit', 'the record of cells and calls'),
+  feature('chat-view', 'what clients that support MCP Apps show of a cell'),
   feature('doctor', 'finding problems and fixing them'),
   feature('dry-run', 'stand-ins for calls that could change something'),
   feature('exec', 'running a cell from the shell'),
@@ -131,14 +144,22 @@ const FEATURES: readonly Layer[] = [
   feature('images', 'images for sandboxes'),
   feature('install', 'registering the bridge with clients'),
   feature('languages', 'programs in other languages, and stored snippets'),
+  feature('live', 'what running bridges do now: a local API, and `top`'),
+  feature('login-pages', 'pages on which users over HTTP log in at servers'),
   feature('manage-servers', 'the commands that show, change, test and call servers'),
+  feature('oauth-tokens', 'tokens of an OAuth issuer, for HTTP'),
   feature('packages', 'installing Python packages for running sessions'),
   feature('pins', 'accepted tool definitions'),
   feature('policy', 'rules and limits for calls; `rules/` is pure'),
+  feature('prestart', 'servers started before the first cell'),
   feature('recordings', 'recording cells and calls, and replaying them'),
+  feature('report', 'sums of the audit log: as text, JSON or a page'),
   feature('saved-tools', 'functions kept for later sessions'),
-  feature('secrets', 'secrets of server entries: fetching and masking'),
+  feature('secrets', 'secrets of server entries: storing, fetching and masking'),
   feature('session-list', 'sandboxes of all bridges on this machine'),
+  feature('telemetry', 'traces and metrics, for OpenTelemetry and Prometheus'),
+  feature('tokens', 'tokens for HTTP, and whom they belong to'),
+  feature('ui', 'a page in the browser that shows what agents do'),
 ];
 
 export const LAYERS: readonly Layer[] = [
@@ -161,17 +182,19 @@ export const EXCEPTIONS: readonly {
 }[] = [
   // A separate program with its own bundle; it reports in frames of the protocol.
   { part: 'engines/embedded/child', mayImport: ['base', 'protocol'] },
+  // Runs in browsers; of the schemas it imports only types.
+  { part: 'ui/page', mayImport: ['catalog/visible.ts', 'ui/schema.ts'] },
   { part: 'policy/rules', mayImport: ['base', 'catalog', 'calls/contract.ts'], isPure: true },
 ];
 
-/** What `cli.ts` may import. */
+/** What `cli.ts` and `main.ts` may import. */
 export const ENTRY_IMPORTS: readonly string[] = ['base', 'terminal', 'bridge', 'cli'];
 
 /** Whether a file of `src/`, such as `session/session.ts`, may import another one. */
 export function mayImport(from: string, to: string): boolean {
   const [source = '', target = ''] = [from, to].map((path) => path.split('/')[0] ?? '');
-  if (from === 'cli.ts') {
-    return isAmong(to, ENTRY_IMPORTS);
+  if (from === 'cli.ts' || from === 'main.ts') {
+    return to === 'main.ts' || isAmong(to, ENTRY_IMPORTS);
   }
   const part = EXCEPTIONS.find((one) => from.startsWith(`${one.part}/`));
   if (part !== undefined && (to.startsWith(`${part.part}/`) || isAmong(to, part.mayImport))) {
@@ -225,7 +248,7 @@ function importRules() {
     path: `${part}/file.ts`,
     isPure,
   }));
-  const entry = { files: ['src/cli.ts'], path: 'cli.ts', isPure: false };
+  const entry = { files: ['src/cli.ts', 'src/main.ts'], path: 'main.ts', isPure: false };
   return [...parts, ...exceptions, entry].map(({ files, path, isPure }) => ({
     files,
     rules: {
@@ -278,7 +301,7 @@ function foldersRefused(path: string): Refusal[] {
     ...refused.map((folder) => `${folder}/index.ts`).filter((index) => mayImport(path, index)),
   ];
   const whole = refused.filter((folder) => !files.some((file) => file.startsWith(`${folder}/`)));
-  const up = path === 'cli.ts' ? '^\\./' : '^(\\.\\./)+';
+  const up = path === 'main.ts' ? '^\\./' : '^(\\.\\./)+';
   const why = 'This folder may not import that one: see docs/internals/architecture.md.';
   return [
     ...(whole.length === 0 ? [] : [{ regex: `${up}(${whole.join('|')})/`, message: why }]),

@@ -2,13 +2,20 @@
 
 /**
  * `document` with the text between `<!-- generated: NAME -->` and `<!-- end of generated -->` replaced for every name.
- * Throws if a marker is missing, unknown, or has no end.
+ * The parts in `others` stay as they are. Throws if a marker is missing, unknown, or has no end.
  */
-export function replaceGenerated(document: string, parts: Readonly<Record<string, () => string>>): string {
+export function replaceGenerated(
+  document: string,
+  parts: Readonly<Record<string, () => string>>,
+  others: readonly string[] = [],
+): string {
   const wanted = new Set(Object.keys(parts));
   const replaced = document.replace(
     /<!-- generated: (.+?) -->\n([^]*?)<!-- end of generated -->/g,
-    (_whole: string, name: string, between: string) => {
+    (whole: string, name: string, between: string) => {
+      if (others.includes(name)) {
+        return whole;
+      }
       const render = parts[name];
       if (render === undefined || !wanted.delete(name) || between.includes('<!-- generated:')) {
         throw new Error(`The marker "generated: ${name}" is unknown, used twice, or has no end.`);

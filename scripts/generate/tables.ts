@@ -91,7 +91,7 @@ function typeName(schema: PropertySchema): string {
   if (schema.type === 'integer') {
     return schema.exclusiveMinimum === 0 ? 'integer > 0' : schema.minimum === 0 ? 'integer >= 0' : 'integer';
   }
-  return schema.type ?? 'any JSON';
+  return schema.type === undefined ? 'any JSON' : [schema.type].flat().join(' or ');
 }
 
 function described(schema: { readonly description?: string }, what: string): string {

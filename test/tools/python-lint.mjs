@@ -11,6 +11,7 @@ import { PositionEncoding, Workspace } from '@astral-sh/ruff-wasm-nodejs';
 const FOLDERS = [
   'sandbox-runtime/bridge_kernel',
   'sandbox-runtime/package_builder',
+  'sandbox-runtime/pod',
   'sandbox-runtime/wasm',
   'test/python',
 ];
