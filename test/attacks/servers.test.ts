@@ -4,6 +4,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
+import { toBridgeError } from '../../src/base/errors.ts';
 import { SseParser } from '../../src/upstream/http/sse-events.ts';
 import { createResultMask } from '../../src/upstream/result-mask.ts';
 import { amount } from '../support/attacks.ts';
@@ -38,6 +39,21 @@ async function callOf(answer: (exchange: Exchange) => void, entry: Partial<Serve
 function respond({ message, response }: Exchange, body: string, status = 200): void {
   response.writeHead(status, JSON_TYPE).end(body.replace('ID', String(message['id'])));
 }
+
+/**
+ * Responds with `start`, at least `bytes` bytes of the same text, and `end`. In pieces, because this server shares the event loop
+ * with the bridge, and making one text of 64 MiB blocks it for more than a second on a busy machine.
+ */
+function respondInPieces({ message, response }: Exchange, [start, unit, end]: Frame, bytes: number): void {
+  const piece = Buffer.from(unit.repeat(MIB / unit.length));
+  response.writeHead(200, JSON_TYPE).write(start.replace('ID', String(message['id'])));
+  for (let written = 0; written < bytes; written += piece.length) {
+    response.write(piece);
+  }
+  response.end(end);
+}
+
+type Frame = readonly [start: string, unit: string, end: string];
 
 describe('a server blocks the bridge for less than a second', () => {
   // Searches in these texts took quadratic time: 9 s for 100 KB, and hours for 1 MB.
@@ -90,6 +106,9 @@ describe('a server blocks the bridge for less than a second', () => {
     const mask = createResultMask([SECRET]);
     const start = performance.now();
     expect(mask.mayHold(line)).toBe(true);
+    // In pieces, each of which has fewer escapes than a line may have, it took 2 s.
+    const piece = line.subarray(0, 64 * 1024);
+    expect(mask.mayHoldIn(Array.from({ length: line.length / piece.length }, () => piece))).toBe(true);
     expect(performance.now() - start).toBeLessThan(500);
   });
 
@@ -100,13 +119,13 @@ describe('a server blocks the bridge for less than a second', () => {
     ['escaped quotes', '\\"'],
     ['white space', ' '],
   ])('with a list of tools that holds nothing but %s', async (_what, unit) => {
-    const start = unit === '\\"' ? '"' : '';
-    const tools = `${start}${unit.repeat((amount(64, 150) * MIB) / unit.length)}${start}`;
+    const quote = unit === '\\"' ? '"' : '';
+    const frame = [`{"jsonrpc":"2.0","id":ID,"result":{"tools":[${quote}`, unit, `${quote}]}}`] as const;
     const server = await startMini({
       before(exchange) {
         const isList = exchange.message['method'] === 'tools/list';
         if (isList) {
-          respond(exchange, `{"jsonrpc":"2.0","id":ID,"result":{"tools":[${tools}]}}`);
+          respondInPieces(exchange, frame, amount(64, 150) * MIB);
         }
         return isList;
       },
@@ -118,6 +137,35 @@ describe('a server blocks the bridge for less than a second', () => {
         notices: ['the list was cut at a tool of more than 16 MiB'],
       });
     });
+    expect(blockedMs).toBeLessThan(1_000 * PATIENCE);
+  });
+
+  // Such a result is read as bytes first. Most of it has arrived when that, or its refusal, is decided.
+  it.each<[string, Frame, string]>([
+    ['digits', ['', '1', ''], 'ResultBytes'],
+    ['brackets', ['', '[', ''], 'LIMIT_RESULT'],
+    ['escaped quotes', ['"', '\\"', '"'], 'ResultBytes'],
+    ['white space', ['', ' ', '1'], 'ResultBytes'],
+    ['fractions of 17 digits', ['[', '0.12345678901234567,', '1]'], 'ResultBytes'],
+    ['fractions that are whole', ['[', '1.00000000,', '1]'], 'ResultBytes'],
+    ['a text between two equal keys', ['{"a":1,"b":"', 'x', '","a":2}'], 'Object'],
+  ])('with a result for code that holds nothing but %s', async (_what, [start, unit, end], outcome) => {
+    const first = `{"jsonrpc":"2.0","id":ID,"result":{"content":[],"structuredContent":{"x":${start}`;
+    const bytes = (unit.endsWith(',') ? 16 : amount(64, 150)) * MIB;
+    const server = await startMini({
+      onCall: (exchange) => respondInPieces(exchange, [first, unit, `${end}}}}`], bytes),
+    });
+    const pool = startPool({ evil: { url: server.url } });
+    await pool.describe('evil');
+    const call = { server: 'evil', tool: 'act', arguments: {}, takesBytes: true };
+    let seen = '';
+    const blockedMs = await longestBlock(async () => {
+      seen = await pool.callTool(call).then(
+        (result) => result.constructor.name,
+        (error: unknown) => toBridgeError(error).code,
+      );
+    });
+    expect(seen).toBe(outcome);
     expect(blockedMs).toBeLessThan(1_000 * PATIENCE);
   });
 

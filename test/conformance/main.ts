@@ -6,12 +6,8 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { artifactResources, createArtifacts } from '../../src/artifacts/index.ts';
-import { VERSION } from '../../src/base/package.ts';
-import { loadContext } from '../../src/bridge/context.ts';
-import { LazyBridge } from '../../src/server/lazy-bridge.ts';
-import { createServerFactory } from '../../src/server/server.ts';
-import { serveOverHttp } from './bridge-over-http.ts';
+import { PATIENCE } from '../support/patience.ts';
+import { serveBridge } from './bridge-over-http.ts';
 import { bundleClient } from './bundle-client.ts';
 import { createClientRunner } from './client-runner.ts';
 import { readExpectedFailures } from './expected-failures.ts';
@@ -26,25 +22,12 @@ const STDERR_LINES = 15;
 
 const work = mkdtempSync(join(tmpdir(), 'conformance-'));
 const table = readExpectedFailures();
-const { settings, logger, createBridge } = await loadContext({ ...process.env, MCP_BRIDGE_STATE_DIR: work });
-const bridge = new LazyBridge(() => createBridge());
 const [suite, clients, server] = await Promise.all([
   fetchSuite(),
   bundleClient(join(work, 'client.mjs')).then((script) =>
     createClientRunner({ folder: work, script, parallel: availableParallelism() }),
   ),
-  serveOverHttp(
-    createServerFactory({
-      bridge,
-      resources: artifactResources(createArtifacts(settings.stateDir)),
-      version: VERSION,
-      outputMode: settings.outputMode,
-      maxOutputChars: settings.maxOutputChars,
-      defaultTimeoutSeconds: settings.timeoutSeconds,
-      maxTimeoutSeconds: settings.maxTimeoutSeconds,
-      logger,
-    }),
-  ),
+  serveBridge(work),
 ]);
 const targets = {
   server: ['--url', server.url],
@@ -54,7 +37,6 @@ const targets = {
 const verdicts = await Promise.all(ROLES.flatMap((role) => REVISIONS.map((revision) => runAndJudge(role, revision))));
 clients.close();
 await server.close();
-await bridge.close();
 rmSync(work, { recursive: true, force: true });
 
 const sum = (count: (verdict: Verdict) => number): number => verdicts.reduce((all, one) => all + count(one), 0);
@@ -71,8 +53,21 @@ console.log(
 );
 process.exitCode = failed === 0 ? 0 : 1;
 
+/** In CI, once more if there are problems: the machine is busy, and the suite's own servers have limits on time. */
 async function runAndJudge(role: Role, revision: string): Promise<Verdict> {
-  const results = join(work, role, revision);
+  const first = await runOnce(role, revision, 'first');
+  if (first.problems.length === 0 || PATIENCE === 1) {
+    return first;
+  }
+  const again = await runOnce(role, revision, 'again');
+  if (again.problems.length === 0) {
+    console.log(`Passed when run again: conformance: ${role} ${revision}`);
+  }
+  return again;
+}
+
+async function runOnce(role: Role, revision: string, attempt: string): Promise<Verdict> {
+  const results = join(work, role, revision, attempt);
   mkdirSync(results, { recursive: true });
   const log = join(results, 'output.txt');
   await suite.run([role, ...targets[role], '--requirements', revision, '--output-dir', results], work, log);

@@ -72,7 +72,8 @@ describe.each(engines)('data on $label', (engine) => {
   });
 
   it('stays bounded when a large table is printed', async () => {
-    const code = 'import numpy as np\nlarge = pd.DataFrame(np.zeros((1_000_000, 60)))\nprint(large)\nlarge';
+    const code =
+      'import numpy as np\nlarge = pd.DataFrame(np.zeros((1_000_000, 60), dtype="int8"))\nprint(large)\nlarge';
     const { text } = await bridge.runPython(code);
     expect(text).toContain('DataFrame, 1,000,000 rows × 60 columns');
     expect(text.length).toBeLessThan(20_000);

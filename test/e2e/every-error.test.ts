@@ -16,6 +16,7 @@ import { ERROR_PAGES } from '../../src/cli/help/error-texts.ts';
 import { encodeFrame } from '../../src/protocol/codec.ts';
 import { type BridgeClient, CLI, fixtureServer, packageServer, startBridge } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
+import { type Received, startFront } from '../support/http-front.ts';
 import {
   BAD_FRAME,
   cancelledCall,
@@ -127,6 +128,22 @@ for _ in range(200):
   return cell(code, ['cat']);
 }
 
+async function busyHttpServer(): Promise<string> {
+  const front = await startFront({ limits: { maxRequestsPerSecond: 1 } });
+  const sent = await Promise.all(Array.from({ length: 10 }, () => front.send({ method: 'PUT' })));
+  return errorOf(sent.find(({ status }) => status === 429));
+}
+
+async function refusedByHttpServer(): Promise<string> {
+  const front = await startFront();
+  return errorOf(await front.send({ method: 'GET', headers: { Host: 'evil.example' } }));
+}
+
+function errorOf(received: Received | undefined): string {
+  const error = received?.message['error'] as { readonly message: string } | undefined;
+  return error?.message ?? 'nothing was refused';
+}
+
 /** One entry per code; the first test lists missing ones. */
 const PROVOKED: Readonly<Partial<Record<ErrorCode, Provocation>>> = {
   ARGUMENT_INVALID: {
@@ -152,6 +169,8 @@ const PROVOKED: Readonly<Partial<Record<ErrorCode, Provocation>>> = {
     names: /ended while the cell ran: /,
   },
   SESSION_LIMIT: { provoke: tooManySessions, names: /16 sessions are running/ },
+  HTTP_BUSY: { provoke: busyHttpServer, names: /more than 1 requests per second/ },
+  HTTP_REFUSED: { provoke: refusedByHttpServer, names: /Host evil\.example/ },
   CHECK_FAILED: {
     provoke: () => cell('await mcp_memory.no_such_tool()', ['memory']),
     names: /1 mistake[^]*no_such_tool/,

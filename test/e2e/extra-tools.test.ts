@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { encode } from 'gpt-tokenizer/encoding/o200k_base';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { CAPABILITY_RESOURCE_URI } from '../../src/server/capabilities.ts';
+import { CAPABILITY_RESOURCE_URI } from '../../src/server/introduction.ts';
 import { describeRunPython, MAX_DEFINITION_TOKENS } from '../../src/server/tool-definition.ts';
 import { FRONT_TOOLS } from '../../src/settings/front-tools.ts';
 import { ERAS, startAskingBridge } from '../support/asking-bridge.ts';

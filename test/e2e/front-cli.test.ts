@@ -178,7 +178,7 @@ describe('help and version', () => {
   test('--help lists every command', async () => {
     const { stdout, stderr, exitCode } = await run(['--help']);
     expect(stdout).toMatch(
-      /run +serve MCP[\s\S]*exec +run one cell[\s\S]*servers +add servers[\s\S]*install +register the bridge/,
+      /serve +serve MCP[\s\S]*exec +run one cell[\s\S]*servers +add servers[\s\S]*install +register the bridge/,
     );
     expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 });
   });

@@ -7,9 +7,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { UiStored } from '../../src/ui/schema.ts';
 import { type BridgeClient, CLI, environmentOf, startBridge } from '../support/bridge-client.ts';
 import { coverEngines, coverPackageEngines } from '../support/covered-engines.ts';
 import { type PackageIndex, startPackageIndex } from '../support/package-index.ts';
+import { startUiCommand } from '../support/ui-command.ts';
 import { makeWheel } from '../support/wheels.ts';
 
 const covered = await coverEngines();
@@ -232,6 +234,22 @@ for (const engine of engines) {
       ['no duration', ['prune', '--older-than', 'soon'], 64, "--older-than is 'soon'; it must be a duration"],
     ])('refuses %s', async (_, args, exitCode, message) => {
       expect(await packages(...args)).toMatchObject({ exitCode, stderr: expect.stringMatching(message) });
+    });
+
+    it('lists and removes them on the page of `ui`', async () => {
+      await packages('add', 'other-pkg');
+      const ui = await startUiCommand(environment());
+      try {
+        const list = async () => (await ui.get('/api/stored/packages')) as UiStored;
+        const { items } = await list();
+        const other = items.find(({ name }) => name === 'other-pkg 1.0');
+        expect(other).toMatchObject({ bytes: expect.any(Number), removable: true });
+        expect(await ui.remove(`/api/stored/packages?id=${other?.id}`)).toEqual({ ok: true });
+        expect((await list()).items).toHaveLength(items.length - 1);
+        await expect(ui.remove(`/api/stored/packages?id=${other?.id}`)).rejects.toThrow('404');
+      } finally {
+        await ui.close();
+      }
     });
 
     it('adds nothing if packages are off, but lists what there is', async () => {

@@ -299,6 +299,57 @@ said`,
   });
 }
 
+for (const engine of engines) {
+  it(`MCP_BRIDGE_PROFILE leaves only its servers and tools, on ${engine.label}`, async () => {
+    const bridge = await startBridge({
+      engine,
+      servers: (folder) => {
+        const notes = fixtureServer('guarded.mjs');
+        const env = { FIXTURE_LEDGER: join(folder, 'ledger'), FIXTURE_NAME: 'notes' };
+        return { notes: { ...notes, env }, other: { ...notes, env } };
+      },
+      env: { MCP_BRIDGE_PROFILE: 'reading', MCP_BRIDGE_AUTOLOAD: '1' },
+    });
+    onTestFinished(() => bridge.close());
+    const code = `import json
+async def said(call):
+    try:
+        return str(await call).replace("write_note", "X").replace("no_such", "X").replace("other", "Y").replace("missing", "Y")
+    except Exception as error:
+        return f"{type(error).__name__}: {error}".replace("write_note", "X").replace("no_such", "X").replace("other", "Y").replace("missing", "Y")
+host = runtime._host
+print("OUT", json.dumps({
+  "read": await said(mcp_notes.read_note(path="/a")),
+  "tools": [await said(runtime.call_tool("notes", tool)) for tool in ("write_note", "no_such")],
+  "raw": [await said(host.call("describe_server", {"server": server})) for server in ("other", "missing")],
+  "servers": [await said(runtime.call_tool(server, "read_note", path="/a")) for server in ("other", "missing")],
+  "found": sorted({(hit.server, hit.tool) for hit in await runtime.search_tool_docs("note", limit=20)}),
+  "resource": await said(mcp_notes.read_resource("note:///one")),
+  "docs": [doc.tool for doc in await runtime.query_tool_docs("notes")],
+}))`;
+    const unknown = await bridge.runPython('1', { servers: ['notes'] });
+    expect(unknown.text).toMatch(/CONFIG_INVALID: .*policy\.json defines no profile 'reading'[^]*Hint: /);
+    writeFileSync(
+      join(bridge.folder, 'policy.json'),
+      JSON.stringify({ profiles: { reading: { servers: 'notes', tools: 'read_*' } } }),
+    );
+    const { text } = await bridge.runPython(code, { servers: ['notes'] });
+    expect(text).not.toContain('status: error');
+    const out = JSON.parse(/^OUT (.*)$/m.exec(text)?.[1] ?? '') as Record<string, string & string[]>;
+    expect(out['read']).toBe('read /a');
+    for (const pair of [out['tools'], out['raw'], out['servers']]) {
+      expect(pair?.[0]).toMatch(/Error/);
+      // Hints name similar tools, which depend on the name.
+      expect(pair?.[0]?.split('\n')[0]).toBe(pair?.[1]?.split('\n')[0]);
+    }
+    expect(out['found']).toEqual([['notes', 'read_note']]);
+    expect(out['docs']).toEqual(['read_note']);
+    expect(out['resource']).toMatch(/offers no resources/);
+    const ledger = readFileSync(join(bridge.folder, 'ledger'), 'utf8');
+    expect(ledger.match(/"tool":"[a-z_]+"/g)).toEqual(['"tool":"read_note"']);
+  });
+}
+
 describe('policy show', () => {
   // It used to print the fault twice and to exit with 0, so a script took the broken policy for a good one.
   it('prints a fault of the policy once, and exits with 78', async () => {

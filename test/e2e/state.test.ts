@@ -80,14 +80,18 @@ _wrong`;
     if (engine.name === 'embedded') {
       it('is not saved while a cell waits, but after it', async () => {
         const session = 'large';
-        await bridge.runPython('data = bytes(range(256)) * 400_000', { session });
+        const gaveWay = new RegExp(`session ${session}: no checkpoint after cell \\d+: a cell came first`);
         const files = () => readdirSync(join(bridge.folder, 'checkpoints'), { recursive: true }).map(String);
-        await expect
-          .poll(() => files().some((name) => name.endsWith('.tmp')), { timeout: EVENT_MS, interval: 5 })
-          .toBe(true);
-        expect((await bridge.runPython('len(data)', { session })).structured['result']).toBe('102400000');
-        await logged(`session ${session}: no checkpoint after cell 1: a cell came first`);
-        await isSaved(session, 2);
+        // On a busy machine, a checkpoint may be complete before the bridge gets the cell.
+        for (let cell = 1; cell < 20 && !gaveWay.test(log); cell += 2) {
+          await bridge.runPython('data = bytes(range(256)) * 400_000', { session });
+          await expect
+            .poll(() => files().some((name) => name.endsWith('.tmp')), { timeout: EVENT_MS, interval: 5 })
+            .toBe(true);
+          expect((await bridge.runPython('len(data)', { session })).structured['result']).toBe('102400000');
+          await isSaved(session, cell + 1);
+        }
+        expect(log).toMatch(gaveWay);
       });
     }
 

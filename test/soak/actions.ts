@@ -207,7 +207,8 @@ export const ACTIONS: Readonly<Record<string, Action>> = {
   'memory bomb': {
     weight: 1,
     create: () => ({
-      code: `rows = []\nfor _ in range(${MEMORY_MIB * 2}): rows.append(bytearray(1 << 20))`,
+      // In a function: as a global, it would stay where the engine ends no sandbox for its memory, and later cells would find none.
+      code: `def fill():\n    rows = []\n    for _ in range(${MEMORY_MIB * 2}): rows.append(bytearray(1 << 20))\nfill()`,
       judge: fails(/out of memory|MemoryError/),
     }),
   },

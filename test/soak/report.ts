@@ -1,7 +1,7 @@
 /** The report of a soak as text. */
 import type { SoakOptions } from './options.ts';
 import type { Record } from './record.ts';
-import { type Sample, WARM_UP_SAMPLES } from './watch.ts';
+import { GOAL_TURN_MS, type Sample, WARM_UP_SAMPLES } from './watch.ts';
 
 export interface SoakReport extends SoakOptions {
   readonly seconds: number;
@@ -29,6 +29,7 @@ export function renderReport(report: SoakReport): string {
     ['processes below it', 'processes'],
     ['sandboxes', 'sandboxes'],
     ['ping, ms', 'pingMs'],
+    [`longest turn of its event loop, ms (goal: ${GOAL_TURN_MS})`, 'turnMs'],
   ];
   const watched = measures.map(([name, key]) => [name, ...summaryOf(samples.map((sample) => sample[key]))]);
   return [

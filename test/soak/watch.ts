@@ -19,6 +19,12 @@ const MAX_FLOOD_MIB = 300;
 /** A busy bridge must still answer. Chosen for a loaded machine. */
 const MAX_PING_MS = 5_000;
 
+/**
+ * For the turns of the bridge's event loop. Not a limit: results of megabytes are parsed in one turn, which a limit of their size
+ * bounds, and starting a process blocks for as long as that process waits for a core.
+ */
+export const GOAL_TURN_MS = 20;
+
 export interface Sample {
   readonly residentMib: number;
   /** Without garbage; measured after the warm-up and at the end, because collecting it changes what it measures. */
@@ -27,6 +33,8 @@ export interface Sample {
   readonly processes: number;
   readonly sandboxes: number;
   readonly pingMs: number;
+  /** The longest turn of the bridge's event loop since the last sample. */
+  readonly turnMs: number;
 }
 
 export interface Watch {
@@ -39,6 +47,7 @@ export async function takeSample(world: World, collects = false): Promise<Sample
   const startMs = performance.now();
   await bridge.client.ping();
   const pingMs = performance.now() - startMs;
+  const turnMs = await world.longestTurnMs();
   return {
     residentMib: residentBytes(bridge.pid) / MIB,
     ...(collects && { inUseMib: (await world.bytesInUse()) / MIB }),
@@ -46,6 +55,7 @@ export async function takeSample(world: World, collects = false): Promise<Sample
     processes: descendantsOf(bridge.pid).length,
     sandboxes: (await world.sandboxes()).length,
     pingMs,
+    turnMs,
   };
 }
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { type BridgeClient, fixtureServer, startBridge } from '../support/bridge-client.ts';
 import { BytesInUse } from '../support/bytes-in-use.ts';
 import type { TestEngine } from '../support/engines.ts';
+import { probeArguments, takeMeasured } from '../support/faults/probe.ts';
 import { FLOODED_SERVER, STUCK_SERVER, storeForFloods } from '../support/floods.ts';
 import { descendantsOf } from '../support/processes.ts';
 import { clientsOf } from '../support/sandbox.ts';
@@ -35,13 +36,20 @@ export class World {
   readonly #inUse: BytesInUse;
   /** The bridge's temporary folder; must be empty at the end. */
   readonly temporary: string;
+  readonly #probe: string;
   readonly #disturbed = new Map<Disturbance, number[]>();
 
-  constructor(engine: TestEngine, bridge: BridgeClient, temporary: string, inUse: BytesInUse) {
+  constructor(
+    engine: TestEngine,
+    bridge: BridgeClient,
+    temporary: string,
+    [inUse, probe]: readonly [BytesInUse, string],
+  ) {
     this.engine = engine;
     this.bridge = bridge;
     this.temporary = temporary;
     this.#inUse = inUse;
+    this.#probe = probe;
     this.ledger = new Ledger(SERVERS.map((name) => ledgerFile(bridge.folder, name)));
   }
 
@@ -94,9 +102,16 @@ export class World {
     return descendantsOf(this.bridge.pid).filter((pid) => commandLine(pid).includes('servers/soak.mjs'));
   }
 
-  /** Memory of the bridge without garbage. */
-  bytesInUse(): Promise<number> {
-    return this.#inUse.measure(this.bridge.pid);
+  /** Memory of the bridge without garbage. Collecting it does not count as a turn of the bridge. */
+  async bytesInUse(): Promise<number> {
+    const bytes = await this.#inUse.measure(this.bridge.pid);
+    await this.longestTurnMs();
+    return bytes;
+  }
+
+  /** The longest turn of the bridge's event loop since the last call, without the time for which it waited for a core. */
+  async longestTurnMs(): Promise<number> {
+    return (await takeMeasured(this.#probe)).maxMs;
   }
 
   killServer(pid: number): void {
@@ -122,6 +137,7 @@ export class World {
   removeFiles(): void {
     rmSync(this.bridge.folder, { recursive: true, force: true });
     rmSync(this.temporary, { recursive: true, force: true });
+    rmSync(this.#probe, { recursive: true, force: true });
   }
 
   #note(kind: Disturbance): void {
@@ -141,9 +157,10 @@ export async function createWorld(engine: TestEngine): Promise<World> {
   // The rootless engine in these tests runs as another user.
   chmodSync(temporary, 0o777);
   const inUse = new BytesInUse();
+  const probe = mkdtempSync(join(tmpdir(), 'bridge-soak-probe-'));
   const bridge = await startBridge({
     engine,
-    nodeArguments: inUse.nodeArguments,
+    nodeArguments: [...inUse.nodeArguments, ...probeArguments(probe, false)],
     onLog: (text) => process.stderr.write(inUse.takeLog(text)),
     env: {
       TMPDIR: temporary,
@@ -159,7 +176,7 @@ export async function createWorld(engine: TestEngine): Promise<World> {
     },
   });
   storeForFloods(bridge.folder);
-  return new World(engine, bridge, temporary, inUse);
+  return new World(engine, bridge, temporary, [inUse, probe]);
 }
 
 function ledgerFile(folder: string, server: string): string {

@@ -3,8 +3,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { Client, type JSONRPCMessage, type RequestOptions } from '@modelcontextprotocol/client';
+import {
+  Client,
+  type ClientCapabilities,
+  type JSONRPCMessage,
+  type RequestOptions,
+} from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { giveCodePacks, keepCodePacks } from './code-packs.ts';
 import type { TestEngine } from './engines.ts';
 import { PATIENCE } from './patience.ts';
 
@@ -68,6 +74,8 @@ export interface BridgeOptions {
   readonly protocolVersion?: '2026-07-28';
   /** The name that the client gives itself; `e2e` by default. */
   readonly clientName?: string;
+  /** What the client says it can do; nothing by default. */
+  readonly capabilities?: ClientCapabilities;
 }
 
 /** Starts the bridge and connects. */
@@ -75,6 +83,7 @@ export async function startBridge(options: BridgeOptions): Promise<BridgeClient>
   const { engine, servers, env, onLog } = options;
   const folder = mkdtempSync(join(tmpdir(), 'bridge-e2e-'));
   writeFileSync(join(folder, 'servers.json'), JSON.stringify({ mcpServers: servers?.(folder) ?? {} }));
+  giveCodePacks(folder);
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: [...(options.nodeArguments ?? []), CLI],
@@ -86,7 +95,10 @@ export async function startBridge(options: BridgeOptions): Promise<BridgeClient>
   const pin = options.protocolVersion;
   const client = new Client(
     { name: options.clientName ?? 'e2e', version: '1' },
-    pin === undefined ? {} : { versionNegotiation: { mode: { pin } } },
+    {
+      ...(pin === undefined ? {} : { versionNegotiation: { mode: { pin } } }),
+      ...(options.capabilities === undefined ? {} : { capabilities: options.capabilities }),
+    },
   );
   await client.connect(transport);
   listen(transport, options.onMessage);
@@ -106,6 +118,7 @@ export async function startBridge(options: BridgeOptions): Promise<BridgeClient>
     },
     async close() {
       await client.close();
+      keepCodePacks(folder);
       rmSync(folder, { recursive: true, force: true });
     },
   };
@@ -129,7 +142,14 @@ export function environmentOf(
   env: BridgeOptions['env'] = {},
 ): Record<string, string> {
   const inherited = Object.entries(engine.env).filter(([name]) => !name.startsWith('MCP_BRIDGE_TEST_'));
-  // A test that is not about packages must not create the user's package store.
-  const own = { MCP_BRIDGE_STATE_DIR: stateDir, MCP_BRIDGE_LOG_LEVEL: 'WARNING', MCP_BRIDGE_PACKAGES: 'off', ...env };
+  const own = {
+    MCP_BRIDGE_STATE_DIR: stateDir,
+    MCP_BRIDGE_LOG_LEVEL: 'WARNING',
+    // A test that is not about packages must not create the user's package store.
+    MCP_BRIDGE_PACKAGES: 'off',
+    // Most tests run one session; a sandbox that nobody takes only slows the others down.
+    MCP_BRIDGE_PREWARM: '0',
+    ...env,
+  };
   return { ...Object.fromEntries(inherited), ...own };
 }

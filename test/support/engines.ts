@@ -15,6 +15,7 @@ import { createPodmanEngine } from '../../src/engines/container/podman.ts';
 import { createEmbeddedEngine, hasEmbeddedFiles } from '../../src/engines/embedded/embedded.ts';
 import { CONTAINER_ENGINE_NAMES, type Engine, type EngineName, type SandboxLimits } from '../../src/engines/engine.ts';
 import { findExecutable } from '../../src/engines/executable.ts';
+import { createKubernetesEngine } from '../../src/engines/kubernetes/kubernetes.ts';
 import { type Capability, EMBEDDED_LACKS } from './capabilities.ts';
 
 const MIB = 1024 * 1024;
@@ -90,15 +91,24 @@ const CANDIDATES: readonly Candidate[] = [
   { label: 'docker', name: 'docker' },
   { label: 'bubblewrap', name: 'bubblewrap' },
   { label: 'embedded', name: 'embedded' },
+  // The cluster that KUBECONFIG names. `.ci/kubernetes.sh` starts one.
+  { label: 'kubernetes', name: 'kubernetes', isExtra: true },
 ];
 export const CREATORS = {
   podman: createPodmanEngine,
   docker: createDockerEngine,
   bubblewrap: createBubblewrapEngine,
   embedded: createEmbeddedEngine,
+  kubernetes: createKubernetesEngine,
 } as const;
 /** The command of each engine. The embedded one has only this Node. */
-export const COMMANDS = { podman: 'podman', docker: 'docker', bubblewrap: 'bwrap', embedded: 'node' } as const;
+export const COMMANDS = {
+  podman: 'podman',
+  docker: 'docker',
+  bubblewrap: 'bwrap',
+  embedded: 'node',
+  kubernetes: 'kubectl',
+} as const;
 const USABLE_TIMEOUT_MS = 10_000;
 /** The slowest command is a pull. */
 const RUN_TIMEOUT_MS = 600_000;
@@ -135,12 +145,14 @@ export function testEngine(
   hasCgroupLimits: boolean,
 ): TestEngine {
   const executable = findExecutable(COMMANDS[name], env) ?? COMMANDS[name];
-  const command: EngineCommand = { executable, env: clientEnvironment(env) };
+  const isKubernetes = name === 'kubernetes';
+  const command: EngineCommand = { executable, env: isKubernetes ? env : clientEnvironment(env) };
   const create = CREATORS[name];
   return {
     label,
     name,
-    env: { ...env, MCP_BRIDGE_RUNTIME: name },
+    // Nodes of a test have no registry.
+    env: { ...env, MCP_BRIDGE_RUNTIME: name, ...(isKubernetes && { MCP_BRIDGE_PULL: 'never' }) },
     hasCgroupLimits,
     isContainer: (CONTAINER_ENGINE_NAMES as readonly EngineName[]).includes(name),
     runsCommands: name !== 'embedded',
@@ -185,7 +197,8 @@ async function tryCandidate(
   if (absent !== undefined) {
     return `${label}: there is no command "${absent}"`;
   }
-  const probe = testEngine(label, name, env, false);
+  // The kubelet limits memory; the supervisor stands in for a limit of processes.
+  const probe = testEngine(label, name, env, name === 'kubernetes');
   if (!probe.isContainer) {
     return (await whyNotStarted(probe)) ?? probe;
   }

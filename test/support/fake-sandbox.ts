@@ -120,15 +120,28 @@ export class FakeSandbox implements Sandbox {
     await this.exited;
   }
 
-  /** A chunk is one frame, because the host writes each frame separately and nothing here joins chunks. */
+  /** Takes the pieces of the boot blob, as far as it is not complete: its header says how long it is. */
+  #takeBoot(chunk: Buffer): boolean {
+    const header = this.boot?.toString('utf8').split('\n')[0] ?? '';
+    const sizes = header.split(' ').map((part) => Number(part.split(':')[1]));
+    const isComplete = this.boot?.length === header.length + 1 + sizes.reduce((sum, size) => sum + size, 0);
+    if (this.isPreloaded || isComplete) {
+      return false;
+    }
+    this.boot = Buffer.concat([this.boot ?? Buffer.alloc(0), chunk]);
+    return true;
+  }
+
+  /** A chunk has whole frames, because the host writes whole ones and nothing here joins or cuts chunks. */
   #receive(chunk: Buffer): void {
-    if (!this.isPreloaded && this.boot === undefined) {
-      this.boot = chunk;
+    if (this.#takeBoot(chunk)) {
       return;
     }
-    const frame = HostFrameSchema.parse(JSON.parse(chunk.toString('utf8')));
-    this.received.push(frame);
-    this.#onFrame?.(frame, this);
+    for (const line of chunk.toString('utf8').trimEnd().split('\n')) {
+      const frame = HostFrameSchema.parse(JSON.parse(line));
+      this.received.push(frame);
+      this.#onFrame?.(frame, this);
+    }
   }
 }
 

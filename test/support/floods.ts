@@ -162,6 +162,7 @@ function largeRequests(amount: Amount): Flood {
     save_artifact: '{"name": "a.bin", "offset": 0, "data": LARGE, "last": True}',
     load_artifact: '{"name": LARGE, "offset": 0, "length": 1}',
     list_artifacts: '{"more": LARGE}',
+    last_answer: '{"more": LARGE}',
     to_toon: '{"value": LARGE}',
     start_job: '{"name": LARGE}',
     checkpoint: '{"name": LARGE}',

@@ -1,14 +1,14 @@
 /**
  * Runs the properties of `test/fuzz`. The seed is printed with every property, even if it holds. To repeat a run:
- * `MCP_BRIDGE_FUZZ_SEED=… MCP_BRIDGE_FUZZ_RUNS=… npm run test:fuzz`.
+ * `MCP_BRIDGE_TEST_FUZZ_SEED=… MCP_BRIDGE_TEST_FUZZ_RUNS=… npm run test:fuzz`.
  */
 import * as fc from 'fast-check';
 import { it } from 'vitest';
 
 /** Runs of all properties together. Each property states its share, and the shares add up to this. */
 export const TOTAL_RUNS = 100_000;
-const SEED = Number(process.env['MCP_BRIDGE_FUZZ_SEED'] ?? Date.now() % 2 ** 31);
-const SCALE = Number(process.env['MCP_BRIDGE_FUZZ_RUNS'] ?? TOTAL_RUNS) / TOTAL_RUNS;
+const SEED = Number(process.env['MCP_BRIDGE_TEST_FUZZ_SEED'] ?? Date.now() % 2 ** 31);
+const SCALE = Number(process.env['MCP_BRIDGE_TEST_FUZZ_RUNS'] ?? TOTAL_RUNS) / TOTAL_RUNS;
 /** Limits hangs and asserts no speed: the whole stage takes less than half a minute. */
 const TIMEOUT_MS = 600_000;
 /** Also limits the search for a smaller example. */

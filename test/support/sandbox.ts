@@ -10,6 +10,8 @@ import { INSTANCE_LABEL, PID_LABEL } from '../../src/engines/container/labels.ts
 import type { ProgressListener } from '../../src/engines/container/preparation.ts';
 import type { Engine, Sandbox, SandboxExit } from '../../src/engines/engine.ts';
 import { findExecutable } from '../../src/engines/executable.ts';
+import { Kubectl } from '../../src/engines/kubernetes/kubectl.ts';
+import { listPods } from '../../src/engines/kubernetes/pods.ts';
 import { COMMANDS, type TestEngine } from './engines.ts';
 import { descendantsOf } from './processes.ts';
 
@@ -119,6 +121,10 @@ export async function startOwner(engine: TestEngine, folder?: string): Promise<S
  * name.
  */
 export async function containersOf(engine: TestEngine, instanceId: string): Promise<string[]> {
+  if (engine.name === 'kubernetes') {
+    const pods = await podsOf(engine);
+    return pods.filter(({ labels }) => labels.instanceId === instanceId).map(({ id }) => id);
+  }
   if (!engine.isContainer) {
     return clientsOf(`mcp-bridge-${instanceId}-`).map(String);
   }
@@ -131,6 +137,10 @@ export async function containersOf(engine: TestEngine, instanceId: string): Prom
  * sandboxes.
  */
 export async function sandboxesOfBridge(engine: TestEngine, bridgePid: number): Promise<string[]> {
+  if (engine.name === 'kubernetes') {
+    const pods = await podsOf(engine);
+    return pods.filter(({ isRunning, labels }) => isRunning && labels.owner.pid === bridgePid).map(({ id }) => id);
+  }
   if (!engine.isContainer) {
     const below = descendantsOf(bridgePid);
     return clientsOf('mcp-bridge-')
@@ -139,6 +149,12 @@ export async function sandboxesOfBridge(engine: TestEngine, bridgePid: number): 
   }
   const { stdout } = await engine.run('ps', '--all', '--quiet', `--filter=label=${PID_LABEL}=${bridgePid}`);
   return stdout.split('\n').filter((line) => line !== '');
+}
+
+/** The Pods of all bridges. */
+function podsOf(engine: TestEngine): ReturnType<typeof listPods> {
+  const executable = findExecutable(COMMANDS.kubernetes, engine.env) ?? COMMANDS.kubernetes;
+  return listPods(new Kubectl(executable, engine.env, {}), 'Pod');
 }
 
 /** Process ids of engine clients whose sandbox name contains `text`. bubblewrap is two processes until it runs the program. */
@@ -158,6 +174,11 @@ export function findProcesses(text: string): number[] {
 export async function signalSandbox(engine: TestEngine, sandboxId: string, signal: 'STOP' | 'KILL'): Promise<void> {
   if (engine.isContainer) {
     await engine.run('kill', `--signal=${signal}`, sandboxId);
+    return;
+  }
+  if (engine.name === 'kubernetes') {
+    // Nothing outside of a node can send other signals.
+    await engine.run('delete', 'pod', sandboxId, '--grace-period=0', '--force', '--wait=false');
     return;
   }
   for (const pid of clientsOf(sandboxId).flatMap(descendantsOf)) {

@@ -104,7 +104,7 @@ describe('commands', () => {
 
 it.each(DOCUMENTS.filter((file) => file !== 'CHANGELOG.md'))('%s names codes of errors that exist', (file) => {
   /** Names that look like one. */
-  const others = ['PROTOCOL_VERSION'];
+  const others = ['PROTOCOL_VERSION', 'HTTP_PROXY'];
   const families = new Set(Object.keys(ERROR_CODES).map((code) => code.split('_')[0]));
   const named = [...textOf(file).matchAll(/`([A-Z]+(?:_[A-Z]+)+)`/g)].map(([, code = '']) => code);
   const codes = named.filter((code) => families.has(code.split('_')[0]) && !others.includes(code));
@@ -147,7 +147,7 @@ describe('links', () => {
 
 describe('files of this project', () => {
   it.each(DOCUMENTS)('that %s names exist', (file) => {
-    const named = [...textOf(file).matchAll(/`((?:src|test|docs|scripts|sandbox-runtime)\/[\w./-]+)`/g)];
+    const named = [...textOf(file).matchAll(/`((?:src|test|docs|scripts|sandbox-runtime|deploy)\/[\w./-]+)`/g)];
     expect(named.map(([, path = '']) => path).filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
   });
 
@@ -187,6 +187,14 @@ describe('samples', () => {
   const READ_BY: Readonly<Record<string, readonly [languages: RegExp, test: string]>> = {
     'docs/internals/gallery.md': [/python|text/, 'test/e2e/gallery.test.ts'],
     'docs/policy.md': [/json|python|text|console/, 'test/e2e/policy-docs.test.ts'],
+    'docs/profiles.md': [/json/, 'test/unit/policy/profiles.test.ts'],
+    'docs/live.md': [/text/, 'test/unit/live/top-view.test.ts'],
+    'docs/ui.md': [/json/, 'test/unit/ui/server.test.ts'],
+    'docs/http.md': [/sh|nginx/, 'test/e2e/http.test.ts'],
+    'docs/several-bridges.md': [/sh/, 'test/e2e/several-bridges.test.ts'],
+    'docs/kubernetes.md': [/yaml/, 'test/integration/engines/kubernetes.test.ts'],
+    'docs/deploy.md': [/yaml/, 'test/unit/deploy/kubernetes.test.ts'],
+    'docs/telemetry.md': [/text/, 'test/e2e/telemetry.test.ts'],
     'docs/audit.md': [/jsonl/, 'test/e2e/audit.test.ts'],
     'docs/snippets.md': [/json/, 'test/unit/languages/languages-file.test.ts'],
     'docs/internals/elicitation.md': [/json/, 'test/e2e/asking.test.ts'],
@@ -194,6 +202,9 @@ describe('samples', () => {
   /** Samples that no test runs, by their beginning, and why. */
   const NOT_RUN: Readonly<Record<string, string>> = {
     ' MCP client': 'a drawing',
+    'curl --unix-socket': 'the socket has another name in each bridge; test/e2e/live.test.ts sends such requests',
+    'curl -H "Authorization: Bearer $TOKEN"':
+      'port and token are new each time; test/e2e/ui.test.ts sends such requests',
     'git clone ':
       'the address of the repository is not known yet; test/e2e/install.test.ts runs `install` from a checkout',
     'npm ci ': 'the commands that CI runs; that the scripts exist is tested above',

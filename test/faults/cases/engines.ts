@@ -71,15 +71,17 @@ export const ENGINE_CASES: readonly FaultCase[] = [
     async run(attack) {
       const { bridge, engine } = attack.arena;
       const faults = [
-        ['unreachable', 'does not answer: unable to connect'],
-        ['hanging', 'does not answer: no answer within 4800 ms'],
-        ['forbidden', 'refused this user'],
+        ['unreachable', /does not answer: unable to connect/],
+        ['hanging', /does not answer: no answer within \d+ ms/],
+        ['forbidden', /refused this user/],
       ] as const;
       for (const [fault, words] of faults) {
         const { answer, tookMs } = await withFault(attack, fault);
         expect(answer.error).toMatch(/^ENGINE_UNAVAILABLE: [^\n]*\nHint: [^\n]+$/);
-        expect(answer.error).toContain(words);
-        expect(tookMs).toBeLessThan(REPORTED_MS + 1_000);
+        expect(answer.error).toMatch(words);
+        // A busy machine's engine gets longer, and the error says how long.
+        const [, waitedMs = 0] = /within (\d+) ms/.exec(answer.error) ?? [];
+        expect(tookMs).toBeLessThan(Math.max(REPORTED_MS, Number(waitedMs)) + 1_000);
         expect((await bridge.client.listTools()).tools).toHaveLength(1);
       }
       const empty = mkdtempSync(join(tmpdir(), 'bridge-faults-path-'));

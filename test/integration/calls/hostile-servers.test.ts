@@ -147,7 +147,8 @@ describe('too much', () => {
     async (kind, count, said) => {
       const { ask, open, close } = setUp(kind);
       const expected = expect.arrayContaining(said.map((notice) => ({ server: 'hostile', notice })));
-      expect(await ask('search_tool_docs', { query: 'tool' })).toMatchObject({ notices: expected });
+      // A search waits only some seconds for a server that is still listing its tools.
+      await expect.poll(() => ask('search_tool_docs', { query: 'tool' })).toMatchObject({ notices: expected });
       expect(await ask('query_tool_docs', { server: 'hostile' })).toMatchObject({
         documents: { length: count },
         notices: expected,

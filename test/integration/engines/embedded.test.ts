@@ -24,6 +24,7 @@ import { processEnvironment, testEngine } from '../../support/engines.ts';
 import { descendantsOf, isAlive } from '../../support/processes.ts';
 import { clientsOf, firstOutput, startOwner } from '../../support/sandbox.ts';
 import { createHarness, errorText } from '../../support/session-harness.ts';
+import { expectAnswersWhenFull } from '../session/full-memory.ts';
 
 const READY = 'process.stdout.write("ready\\n");';
 const DEAF = `${READY} setInterval(() => undefined, 1000);`;
@@ -291,6 +292,12 @@ describe.runIf(embedded !== undefined)('a session on it', () => {
     const answer = await harness.run('b = []\nwhile True: b.append(bytearray(10_000_000))', { timeoutMs: 60_000 });
     expect(errorText(answer)).toContain('MemoryError');
     expect((await harness.run('b = None\nkept')).value).toBe('42');
+  });
+
+  it('answers later cells if variables fill the memory', async () => {
+    const harness = await createHarness({ engine: embeddedEngine() });
+    onTestFinished(() => harness.close());
+    await expectAnswersWhenFull(harness);
   });
 
   it('reports that its child was killed, and what was lost', async () => {

@@ -46,7 +46,7 @@ function setUp(pin?: string) {
       logger,
       calls:
         approvals === undefined
-          ? createCallPipeline({ gates: [createPinGate(known)] })
+          ? createCallPipeline({ gates: [createPinGate(known, () => undefined)] })
           : createGatedCalls(configured, approvals, { dryRun: new DryRun((text) => text) }),
     });
     const ask: Bridge['ask'] = (method, params = {}) =>
@@ -72,7 +72,14 @@ function setUp(pin?: string) {
         await until(() => known.metadata(known.servers()[0] as never) !== before);
       },
       async approve(names = [], isDryRun = false) {
-        const line = { command: 'accept-tools', server: 'cat', tools: names, isJson: false, isDryRun } as const;
+        const line = {
+          command: 'accept-tools',
+          server: 'cat',
+          tools: names,
+          principal: undefined,
+          isJson: false,
+          isDryRun,
+        } as const;
         const json = await accept(line, configured);
         return { json, text: renderAccepted('cat', json) };
       },

@@ -19,7 +19,7 @@ function setUp() {
     writeFileSync(join(folder, name), text);
     return join(folder, name);
   };
-  const options = { home: folder, env: { PATH: process.env['PATH'], MINE: 'of the bridge' } };
+  const options = { home: folder, env: { PATH: process.env['PATH'], MINE: 'of the bridge' }, stateDir: folder };
   const prepare = createSecretValues(options);
   const entry = (env: Record<string, string>, more: object = {}) => ({
     name: 'x',

@@ -1,6 +1,7 @@
 /** What servers may write: noise, floods, results of any size, both protocol eras, unusual tools. */
 import { describe, expect, it } from 'vitest';
 import { createLogger } from '../../../src/base/log.ts';
+import { objectOfResult, ResultBytes } from '../../../src/protocol/result-bytes.ts';
 import { callText, failureOf, fixtureServer, startPool } from '../../support/upstream.ts';
 
 const MIB = 1024 * 1024;
@@ -64,6 +65,21 @@ describe('size', () => {
     const pool = startPool({ huge: fixtureServer('huge-output') });
     const result = await pool.callTool({ server: 'huge', tool: 'structured', arguments: { mib: 8 } });
     expect((result['structuredContent'] as { rows: unknown[] }).rows).toHaveLength(Math.floor((8 * MIB) / 40));
+  });
+
+  it('passes a large result on as bytes if they are taken and nothing in it must be masked', async () => {
+    const definition = fixtureServer('huge-output');
+    const secret = 'sk-canary-0123456789';
+    const pool = startPool({ huge: { ...definition, env: { ...definition.env, API_KEY: secret } } });
+    const ask = (json: string, times: number) =>
+      pool.callTool({ server: 'huge', tool: 'written', arguments: { json, times }, takesBytes: true });
+    const large = await ask('{"a": 1.0}', 100_000);
+    expect(large).toBeInstanceOf(ResultBytes);
+    expect(objectOfResult(large)['structuredContent']).toEqual({
+      rows: Array.from({ length: 100_000 }, () => ({ a: 1 })),
+    });
+    expect(await ask('{"a": 1.0}', 1)).not.toBeInstanceOf(ResultBytes);
+    expect(await ask(`"${secret}"`, 100_000)).toMatchObject({ structuredContent: { rows: { 99_999: '***' } } });
   });
 
   it.each([true, false])('fails the call whose answer is too long, and no other (id first: %s)', async (idFirst) => {

@@ -35,6 +35,8 @@ export interface Answered {
 export interface Arena {
   readonly engine: TestEngine;
   readonly bridge: BridgeClient;
+  /** How many sandboxes wait for sessions. */
+  readonly sandboxesAhead: number;
   /** For `takeMeasured`. */
   readonly probeFolder: string;
   /** Working directory of the bridge. */
@@ -64,10 +66,17 @@ export async function startArena(options: ArenaOptions): Promise<Arena> {
   const canaries = createCanaries();
   const answers: Answered[] = [];
   const processes = new Set<number>();
+  // With them and without: bubblewrap starts them fastest.
+  const sandboxesAhead = options.engine.name === 'bubblewrap' ? 1 : 0;
   let log = '';
   const bridge = await startBridge({
     engine: options.engine,
-    env: { ...secretsOf(canaries), MCP_BRIDGE_LOG_LEVEL: 'DEBUG', ...options.env },
+    env: {
+      ...secretsOf(canaries),
+      MCP_BRIDGE_LOG_LEVEL: 'DEBUG',
+      MCP_BRIDGE_PREWARM: String(sandboxesAhead),
+      ...options.env,
+    },
     cwd: callersFolder,
     nodeArguments: probeArguments(aside),
     servers: (folder) => noted({ ...ownServers(canaries), ...options.servers?.(folder) }, ledgerFile),
@@ -80,12 +89,15 @@ export async function startArena(options: ArenaOptions): Promise<Arena> {
       }
     },
   });
+  // A client that lists the tools gets them.
+  await bridge.client.listTools();
   function noteProcesses(): void {
     descendantsOf(bridge.pid).forEach((pid) => processes.add(pid));
   }
   return {
     engine: options.engine,
     bridge,
+    sandboxesAhead,
     probeFolder: aside,
     callersFolder,
     canaries,

@@ -16,11 +16,11 @@ export interface Measured {
   readonly external: number;
 }
 
-/** Arguments for the Node that runs the bridge. */
-export function probeArguments(folder: string): string[] {
+/** Arguments for the Node that runs the bridge; the folder gets the socket. Unless it `collects`, garbage is left alone. */
+export function probeArguments(folder: string, collects = true): string[] {
   const module = pathToFileURL(join(import.meta.dirname, 'loop-probe.mjs'));
   module.searchParams.set('socket', socketIn(folder));
-  return ['--expose-gc', '--import', module.href];
+  return [...(collects ? ['--expose-gc'] : []), '--import', module.href];
 }
 
 /** The measurements since the last call. Rejects if the bridge is gone. */

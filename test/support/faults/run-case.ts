@@ -182,10 +182,10 @@ async function checkLeftovers(course: Course): Promise<void> {
   await Promise.all([...new Set([ATTACKED, ...caller.texts.keys()])].map(reset));
   const left = await poll(
     () => sandboxesOfBridge(arena.engine, arena.bridge.pid),
-    (found) => found.length <= 1,
+    (found) => found.length <= 1 + arena.sandboxesAhead,
     SETTLE_MS,
   );
-  if (left.length > 1) {
+  if (left.length > 1 + arena.sandboxesAhead) {
     note(course, 'G6', `sandboxes left: ${left.join(', ')}`);
   }
   readdirSync(arena.callersFolder).forEach((name) => note(course, 'G6', `file in the caller's folder: ${name}`));

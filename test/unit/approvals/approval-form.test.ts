@@ -48,6 +48,7 @@ Indented lines come from the code or from servers. A session ends with its sandb
       },
       required: ['answer'],
     },
+    calls: [{ server: 'github', tool: 'delete_repo', reason: 'rule 2 of policy.json asks' }],
   });
 });
 

@@ -11,13 +11,18 @@ it('the line is found among strings and comments', () => {
 });
 
 // Each call that needed approval searched all of the code again: a thousand of them stopped the bridge for minutes.
-it('a thousand calls of long code take less than a second', () => {
-  const lines = new CellLines(`${'"x"\n'.repeat(16_000)}${CALL}`);
-  const start = performance.now();
-  for (let call = 0; call < 1_000; call += 1) {
-    expect(lines.lineOfCall(16_001, ['read_note'])?.text).toBe(CALL);
-  }
-  expect(performance.now() - start).toBeLessThan(1_000);
+it('a thousand calls of long code take less time than searching the code a hundred times', () => {
+  const code = `${'"x"\n'.repeat(16_000)}${CALL}`;
+  const timeOf = (calls: number) => {
+    const start = performance.now();
+    const lines = new CellLines(code);
+    const found = Array.from({ length: calls }, () => lines.lineOfCall(16_001, ['read_note'])?.text);
+    expect(new Set(found)).toEqual(new Set([CALL]));
+    return performance.now() - start;
+  };
+  timeOf(1);
+  const once = timeOf(1);
+  expect(timeOf(1_000)).toBeLessThan(100 * once);
 });
 
 it('in longer code, no line is searched', () => {

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createAuditGate } from '../../../src/audit/gate.ts';
 import { recordProgram } from '../../../src/audit/program-record.ts';
-import { type AuditRecord, AuditRecordSchema } from '../../../src/audit/records.ts';
 import { renderRecord } from '../../../src/audit/text.ts';
 import { AuditTrail, type EndedCall } from '../../../src/audit/trail.ts';
 import { CancelSource } from '../../../src/base/cancel.ts';
@@ -14,10 +13,11 @@ import { BridgeError } from '../../../src/base/errors.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import type { ProgramResult } from '../../../src/base/program.ts';
 import { succeeded, type ToolCall } from '../../../src/calls/contract.ts';
+import { type AuditRecord, AuditRecordSchema } from '../../../src/history/records.ts';
 
 const RUN = { session: 'default', generation: 1, cell: 1 };
 
-function createTrail(audit: '1' | 'required' = '1', isBroken = false) {
+function createTrail(audit: '1' | 'required' = '1', isBroken = false, maxAnswerChars?: number) {
   const stateDir = mkdtempSync(join(tmpdir(), 'audit-trail-'));
   onTestFinished(() => rmSync(stateDir, { recursive: true, force: true }));
   const folder = join(stateDir, 'audit');
@@ -25,7 +25,11 @@ function createTrail(audit: '1' | 'required' = '1', isBroken = false) {
     writeFileSync(folder, '');
   }
   const settings = { stateDir, audit, auditMaxBytes: 1e9, auditMaxAgeDays: 1 } as const;
-  const trail = new AuditTrail('0'.repeat(36), settings, { mask: (text) => text, logger: silentLogger });
+  const trail = new AuditTrail('0'.repeat(36), settings, {
+    mask: (text) => text,
+    logger: silentLogger,
+    maxAnswerChars,
+  });
   onTestFinished(() => trail.close());
   const records = async (): Promise<AuditRecord[]> => {
     await trail.close();
@@ -140,7 +144,11 @@ describe('if a record is required', () => {
   it('a call that cannot be recorded is not made', async () => {
     const refusal = () => Promise.reject(new Error('no room'));
     const ended: EndedCall[] = [];
-    const gate = createAuditGate({ keepRoom: refusal, callEnded: (one) => ended.push(one) });
+    const gate = createAuditGate({
+      keepRoom: refusal,
+      callEnded: (one) => ended.push(one),
+      definitionsUsed: () => undefined,
+    });
     expect(await gate(toolCall(), () => expect.fail())).toMatchObject({ ok: false });
     expect(ended).toHaveLength(1);
   });
@@ -222,4 +230,22 @@ describe('a program', () => {
     });
     expect(work).not.toHaveBeenCalled();
   });
+});
+
+it('a cell of the operator is recorded as theirs, and as one whose answer no client reads', async () => {
+  const { records, trail } = createTrail('1', false, 1_000);
+  const request = { code: '1', servers: [], timeoutMs: 5, session: 'default' };
+  void trail.cellStarted(RUN, { ...request, ranBy: 'operator' }, []);
+  endCell(trail);
+  void trail.cellStarted({ ...RUN, cell: 2 }, request, []);
+  trail.cellEnded(
+    { ...RUN, cell: 2 },
+    { status: 'success', stdout: NO_OUTPUT, stderr: NO_OUTPUT, names: undefined },
+    1,
+  );
+  const [started, ended, other, otherEnd] = await records();
+  expect([started, other]).toMatchObject([{ run_by: 'operator' }, { cell: 2 }]);
+  expect([ended, otherEnd].map((record) => record !== undefined && 'answer_bytes' in record)).toEqual([false, true]);
+  expect(other).not.toHaveProperty('run_by');
+  expect(started && renderRecord(started)).toContain('started: 1 byte of code, run by the operator');
 });

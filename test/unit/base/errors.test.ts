@@ -24,6 +24,8 @@ describe('error codes', () => {
       SESSION_START_TIMEOUT: 75,
       SESSION_LOST: 70,
       SESSION_LIMIT: 75,
+      HTTP_BUSY: 75,
+      HTTP_REFUSED: 77,
       CHECK_FAILED: 65,
       CELL_DEADLINE: 124,
       CELL_CANCELLED: 130,

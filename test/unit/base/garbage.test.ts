@@ -1,6 +1,9 @@
-import { expect, it } from 'vitest';
-import { collectIfDue, noteGarbage } from '../../../src/base/garbage.ts';
+// Modules of its own: the garbage that other tests have noted counts, too.
+import { afterEach, expect, it, vi } from 'vitest';
+import { collectAfter, collectIfDue, noteGarbage } from '../../../src/base/garbage.ts';
 import { MAX_GARBAGE_BYTES, MIN_GARBAGE_BYTES } from '../../../src/base/limits.ts';
+
+afterEach(() => vi.useRealTimers());
 
 /** Whether an object that nothing refers to is gone after `note`. */
 async function collects(note: () => void): Promise<boolean> {
@@ -25,4 +28,20 @@ it('does not count small data', async () => {
     }
   };
   expect(await collects(note)).toBe(false);
+});
+
+it('collects once nothing has run for a while', async () => {
+  const reference = new WeakRef({ large: 'x' });
+  await new Promise((resolve) => setImmediate(resolve));
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  let end: (() => void) | undefined;
+  const long = collectAfter(() => new Promise<void>((resolve) => (end = resolve)));
+  await collectAfter(async () => undefined);
+  vi.advanceTimersByTime(60_000);
+  expect(reference.deref(), 'while something runs').toBeDefined();
+  await new Promise((resolve) => setImmediate(resolve));
+  end?.();
+  await long;
+  vi.advanceTimersByTime(60_000);
+  expect(reference.deref()).toBeUndefined();
 });

@@ -6,6 +6,7 @@ import type { CancelSignal } from '../../../src/base/cancel.ts';
 import { BridgeError } from '../../../src/base/errors.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import { createHostCalls, type ToolPool } from '../../../src/calls/host-calls.ts';
+import { LastAnswers } from '../../../src/calls/last-answers.ts';
 import type { ListedTool } from '../../../src/catalog/intake.ts';
 import { type CallableServer, createServerDirectory } from '../../../src/directory/server-directory.ts';
 import { createMetadataSource, type Listing } from '../../../src/directory/server-metadata.ts';
@@ -85,6 +86,7 @@ function setUp({ list, notices, searchWaitMs = 1_000 }: Setup = {}) {
   const methods = [
     ...savedToolMethods(savedTools),
     ...artifactMethods(createArtifacts('/nonexistent')),
+    ...new LastAnswers({ outputMode: 'compact', maxOutputChars: 1_000 }).methods,
     ...programMethods({ run: unexpected, handleCall: unexpected, directory }),
   ];
   const handle = createHostCalls({ pool, directory, ...unused, methods, searchWaitMs });

@@ -67,6 +67,30 @@ describe('a valid command line', () => {
   test.each([
     ['', { command: 'run' }],
     ['run', { command: 'run' }],
+    ['serve', { command: 'run' }],
+    ['serve --http', { command: 'serve-http', address: { host: '127.0.0.1', port: 7411 }, hosts: [], drainMs: 20_000 }],
+    [
+      'run --http 8000 --allow-host a.example --allow-host b.example --drain 1m',
+      {
+        command: 'serve-http',
+        address: { host: '127.0.0.1', port: 8000 },
+        hosts: ['a.example', 'b.example'],
+        drainMs: 60_000,
+      },
+    ],
+    [
+      'tokens add alice@example.com --expires 30d --max-sessions 4 --profile mail',
+      {
+        command: 'tokens',
+        action: 'add',
+        names: ['alice@example.com'],
+        expiresMs: 30 * 24 * 3_600_000,
+        maxSessions: 4,
+        profile: 'mail',
+        isJson: false,
+      },
+    ],
+    ['tokens', { command: 'tokens', action: 'list', names: [], isJson: false }],
     ['servers', serversOf({ action: 'list' })],
     ['servers show a-b', serversOf({ action: 'show', names: ['a-b'] })],
     ['servers --json', serversOf({ action: 'list', isJson: true })],
@@ -158,8 +182,8 @@ describe('a valid command line', () => {
 });
 
 describe('--json', () => {
-  /** Commands that print only text, or speak MCP. */
-  const WITHOUT = ['run', 'completion', 'complete', 'help'];
+  /** Commands that print only text, or serve. */
+  const WITHOUT = ['serve', 'ui', 'completion', 'complete', 'help'];
 
   function leavesOf(command: Command, path: readonly string[] = []): [string, Command][] {
     return command.commands.length === 0
@@ -182,7 +206,7 @@ describe('help', () => {
     ['help', 'Usage: mcp-server-code-execution-mode [options] [command]'],
     ['--help', 'Usage: mcp-server-code-execution-mode [options] [command]'],
     ['-h', 'Usage: mcp-server-code-execution-mode [options] [command]'],
-    ['run -h', 'Usage: mcp-server-code-execution-mode run [options]'],
+    ['run -h', 'Usage: mcp-server-code-execution-mode serve|run [options]'],
     ['help servers list', 'Usage: mcp-server-code-execution-mode servers list [options]'],
     ['help exec', 'Usage: mcp-server-code-execution-mode exec [options] [file...]'],
     ['help policy show', 'Usage: mcp-server-code-execution-mode policy show [options]'],
@@ -196,7 +220,7 @@ describe('help', () => {
 
   test('lists every command except the hidden one for shells', async () => {
     const text = JSON.stringify(await parseCommandLine(['help']));
-    expect(text).toMatch(/run.*exec.*servers.*install.*uninstall.*doctor.*completion/s);
+    expect(text).toMatch(/serve.*exec.*servers.*install.*uninstall.*doctor.*completion/s);
     expect(text).not.toMatch(/ complete (?!our)/);
   });
 });
@@ -206,7 +230,15 @@ describe('an invalid command line', () => {
     ['exce x', "unknown command 'exce'. Did you mean 'exec'?"],
     ['--verison', "unknown option '--verison'. Did you mean '--version'?"],
     ['run -x', "unknown option '-x'"],
-    ['run more', "too many arguments for 'run'. Expected 0 arguments but got 1."],
+    ['run more', "too many arguments for 'serve'. Expected 0 arguments but got 1."],
+    ['serve --http example.com:80', "--http is 'example.com:80'; it must be an IP address with a port"],
+    ['serve --http --drain 2h', "--drain is '2h'; it must be a duration of at most 1h, such as 20s."],
+    ['tokens add ../x', expect.stringContaining("<name> is '../x'; it must be 1 to 64 lower-case letters")],
+    [
+      'tokens add x --expires never',
+      "--expires is 'never'; it must be a duration of at most 3650d, such as 12h or 30d.",
+    ],
+    ['tokens add x --max-sessions 1001', "--max-sessions is '1001'; it must be a whole number from 1 to 1000."],
     ['install', 'no client was given'],
     [
       'install cursr',
@@ -225,6 +257,7 @@ describe('an invalid command line', () => {
     ['policy explain x.y --args [1]', `--args is '[1]'; it must be a JSON object, such as {"path": "/tmp/x"}.`],
     ['servers search', "missing required argument 'words'"],
     ['servers search x --limit 0', "--limit is '0'; it must be a whole number from 1 to 1000."],
+    ['audit search --status foo', expect.stringMatching(/'foo' is invalid. .* success, error, timeout, .* failed\.$/)],
     ['exec', 'exec needs exactly one of a file, - (standard input), --code and --tool'],
     ['exec a.py b.py', 'exec needs exactly one of a file, - (standard input), --code and --tool'],
     ['exec -c x a.py', 'exec needs exactly one of a file, - (standard input), --code and --tool'],

@@ -18,7 +18,8 @@ const complete = (line: string) =>
   });
 
 test.each([
-  ['ser', ['servers']],
+  ['ser', ['serve', 'servers']],
+  ['serve --al', ['--allow-host']],
   ['servers s', ['show', 'search']],
   ['servers show ', ['git-hub', 'files']],
   ['servers show g', ['git-hub']],
@@ -71,7 +72,7 @@ test.each([
 test('the first word can be any command except the hidden one for shells', () => {
   const words = complete('');
   expect(words).toEqual(
-    expect.arrayContaining(['run', 'exec', 'servers', 'install', 'uninstall', 'doctor', 'completion']),
+    expect.arrayContaining(['serve', 'exec', 'servers', 'install', 'uninstall', 'doctor', 'completion']),
   );
   expect(words).not.toContain('complete');
 });

@@ -59,6 +59,12 @@ describe('a topic', () => {
     expect(await helpOn('settings')).toContain('how values are written.\n\n| Variable | Default |');
   });
 
+  it('has no pictures', async () => {
+    const page = await helpOn('ui', PLAIN);
+    expect(page).toContain('Who can use it');
+    expect(page).not.toMatch(/<picture>|images\/|srcset/);
+  });
+
   it('shows links as commands, or as plain text if no command prints the target', async () => {
     const page = await helpOn('policy');
     expect(page).toContain(' in the entry of a server (`help servers server-files`) takes the same keys');

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { clientEnvironment, withoutPassword } from '../../../src/engines/client-env.ts';
+import { clientEnvironment, isOverNetwork, withoutPassword } from '../../../src/engines/client-env.ts';
 
 const env = {
   PATH: '/usr/bin',
@@ -41,4 +41,16 @@ it.each([
   ['tcp://127.0.0.1:2375', 'tcp://127.0.0.1:2375'],
 ])('shows the address %s as %s', (address, shown) => {
   expect(withoutPassword(address)).toBe(shown);
+});
+
+it.each([
+  [{ DOCKER_HOST: 'ssh://user@host' }, true],
+  [{ CONTAINER_HOST: 'tcp://10.0.0.2:2375' }, true],
+  [{ CONTAINER_CONNECTION: 'work' }, true],
+  [{ DOCKER_CONTEXT: 'work' }, true],
+  [{ DOCKER_HOST: 'unix:///run/docker.sock' }, false],
+  [{ CONTAINER_HOST: '', DOCKER_CONTEXT: '' }, false],
+  [{}, false],
+])('knows whether %j may lead to another machine', (variables, expected) => {
+  expect(isOverNetwork(variables)).toBe(expected);
 });

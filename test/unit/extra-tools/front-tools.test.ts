@@ -39,7 +39,9 @@ async function open(names: readonly FrontToolName[] = FRONT_TOOLS, parts: Partia
     },
     describeEngine: async () => undefined,
     preload: async () => undefined,
+    startSandboxesAhead: async () => undefined,
     preinstall: async () => undefined,
+    startServersAhead: async () => undefined,
     close: async () => undefined,
     ...parts,
   }));

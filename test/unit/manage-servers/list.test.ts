@@ -14,6 +14,8 @@ function report(name: string, facts: Partial<ServerReport> = {}): ServerReport {
     transport: 'stdio',
     state: 'ready',
     failure: null,
+    extends: null,
+    isPerUser: false,
     hasLogin: null,
     tools: 3,
     tokens: 1_234,

@@ -14,13 +14,14 @@ function setUp(change: ToolChange | undefined, later: ToolChange | undefined) {
     ...(now === undefined ? {} : { change: now }),
   });
   const asked: string[] = [];
-  const gate = createPinGate({
-    async review(server) {
+  const directory = {
+    async review(server: { readonly name: string }) {
       asked.push(server.name);
     },
     findTool: async () => tool(later),
     metadata: () => ({ tools: [tool(later)], notices: [] }),
-  });
+  };
+  const gate = createPinGate(directory, () => undefined);
   const call = { server: { name: 'my cat' }, tool: tool(change), context: {} } as unknown as ToolCall;
   const pipeline = createCallPipeline({ gates: [gate] });
   return { asked, run: () => pipeline.make(call, async () => 'answer') };

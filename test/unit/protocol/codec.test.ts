@@ -7,13 +7,9 @@ import {
   MAX_LINE_MEMBERS,
   MAX_LINE_VALUES,
 } from '../../../src/base/limits.ts';
-import { decodeFrame, encodeFrame, isDeeperThan, LineSplitter } from '../../../src/protocol/codec.ts';
+import { decodeFrame, encodeFrame } from '../../../src/protocol/codec.ts';
 
 const AnySchema = z.unknown();
-
-function unexpected(): never {
-  throw new Error('not expected here');
-}
 
 function nested(levels: number): unknown {
   let value: unknown = 1;
@@ -101,69 +97,6 @@ describe('decodeFrame', () => {
     const decoded = decodeFrame(z.record(z.string(), z.unknown()), Buffer.from('{"__proto__":{"polluted":true}}'));
     expect(decoded.ok).toBe(true);
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
-  });
-});
-
-describe('LineSplitter', () => {
-  it('does not copy a line that came in one piece', () => {
-    const chunk = Buffer.from('abc\n');
-    const lines: Buffer[] = [];
-    new LineSplitter(10, (line) => lines.push(line), unexpected).push(chunk);
-    expect(lines[0]?.buffer).toBe(chunk.buffer);
-  });
-
-  // With one buffer each, two million single bytes took 900 MB.
-  it('copies small pieces together', () => {
-    const lines: string[] = [];
-    const splitter = new LineSplitter(10_000, (line) => lines.push(line.toString()), unexpected);
-    const read = Buffer.alloc(3);
-    for (const piece of ['abc', 'def', '\n..']) {
-      read.write(piece);
-      splitter.push(read);
-    }
-    expect(lines).toEqual(['abcdef']);
-  });
-
-  it('stores nothing of a line that is too long', () => {
-    const splitter = new LineSplitter(10, unexpected, unexpected);
-    splitter.push(Buffer.alloc(8, 'x'));
-    expect(splitter.pendingBytes).toBe(8);
-    splitter.push(Buffer.alloc(8, 'x'));
-    expect(splitter.pendingBytes).toBe(0);
-    splitter.push(Buffer.alloc(8, 'x'));
-    expect(splitter.pendingBytes).toBe(0);
-  });
-
-  it.each([1, 2, 3, 5, 100])('passes on bytes that follow a line, read %i at a time', (size) => {
-    const seen: string[] = [];
-    const splitter = new LineSplitter(
-      10,
-      (line) => {
-        seen.push(`line ${line.toString()}`);
-        if (/^\d/.test(line.toString())) {
-          splitter.takeBytes(Number(line.toString()), (bytes) => seen.push(`bytes ${bytes.toString()}`));
-        }
-      },
-      unexpected,
-    );
-    const all = Buffer.from('a\n12\n\n7\nlonger..\n\n0\n\nb\n');
-    for (let start = 0; start < all.length; start += size) {
-      splitter.push(all.subarray(start, start + size));
-    }
-    expect(seen).toEqual(['line a', 'line 12', 'bytes \n7\nlonger..\n', 'line 0', 'bytes ', 'line b']);
-  });
-});
-
-describe('isDeeperThan', () => {
-  it.each([
-    [1, 0, false],
-    [[], 0, true],
-    [[], 1, false],
-    [{ a: [] }, 1, true],
-    [{ a: [] }, 2, false],
-    [null, 0, false],
-  ])('%j deeper than %i: %s', (value, limit, expected) => {
-    expect(isDeeperThan(value, limit)).toBe(expected);
   });
 });
 

@@ -12,7 +12,8 @@ import { THEMES } from '../../../scripts/picture/themes.ts';
 import { ROOT } from '../../support/bridge-client.ts';
 
 const FOLDER = join(ROOT, 'docs/images');
-const FILES = readdirSync(FOLDER);
+/** Those in `ui/` are taken by a browser. */
+const FILES = readdirSync(FOLDER).filter((file) => file !== 'ui');
 const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
 const read = (file: string): string => readFileSync(join(FOLDER, file), 'utf8');
 

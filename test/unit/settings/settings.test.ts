@@ -21,11 +21,17 @@ const refusal = (env: Record<string, string>): string => refused(env).message;
 test('has these defaults', () => {
   expect(loadSettings(HOME)).toEqual({
     runtime: 'auto',
+    maxSessions: 16,
+    httpMaxRate: 200,
+    httpMaxCells: 64,
+    httpMaxStreams: 64,
+    httpMaxBodyBytes: 4 * 1024 ** 2,
     image: 'python:3.14-slim',
     pull: 'missing',
     timeoutSeconds: 30,
     maxTimeoutSeconds: 120,
     idleTimeoutMs: 300_000,
+    prewarm: 1,
     checkpoint: 'auto',
     approvalTimeoutMs: 300_000,
     memoryBytes: 536_870_912,
@@ -36,10 +42,13 @@ test('has these defaults', () => {
     tools: ['run_python'],
     outputMode: 'compact',
     maxOutputChars: 40_000,
+    apps: 'on',
     savedTools: 'on',
     audit: '1',
+    otelContent: false,
     auditMaxBytes: 268_435_456,
     auditMaxAgeDays: 90,
+    live: 'on',
     logLevel: 'INFO',
     allowSelfServer: false,
     autoload: false,
@@ -51,6 +60,7 @@ test('has these defaults', () => {
     packagesNetwork: 'default',
     packagesStore: 'mcp-bridge-packages',
     pin: 'warn',
+    prestart: 'recent',
   });
 });
 

@@ -79,6 +79,7 @@ it('describes a policy', () => {
         { place: 'limits[1]', text: 'tool write: deadline 1 s' },
       ],
       packages: [],
+      profiles: [],
       unmatched: [
         { place: 'rules[0]', text: "no configured server matches 'other'" },
         { place: 'rules[1]', text: "no known tool matches 'write'" },

@@ -72,3 +72,15 @@ it('names arguments that no tool of the rule has', () => {
   expect(about('uri', { tool: 'read' })).toEqual(["rules[0]: no known tool of the rule has an argument 'uri'"]);
   expect(foundIn({ arguments: { pth: { missing: false } } }, [files, NEW])).toEqual([]);
 });
+
+it('names what matches nothing in profiles', () => {
+  const profiles = {
+    right: { servers: ['git*'], tools: ['create_issue', 'github.get_*', 'resources/read'] },
+    wrong: { servers: ['github', 'githb'], tools: ['delete_*', 'files.read'] },
+  };
+  expect(found({ profiles })).toEqual([
+    "profiles.wrong: no configured server matches 'githb'",
+    "profiles.wrong: no known tool matches 'delete_*'",
+    "profiles.wrong: no known tool matches 'files.read'",
+  ]);
+});

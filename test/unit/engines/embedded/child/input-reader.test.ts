@@ -31,4 +31,20 @@ describe('watching for a line', () => {
       true,
     );
   });
+
+  it('does not take bytes that follow a frame for lines', () => {
+    const line = '{"type":"interrupt","cell":1}\n';
+    const frames = [
+      `{"type":"answer_bytes","call":7,"bytes":${line.length}}\n${line}\n`,
+      `{"type":"checkpoint_data","bytes":${2 * line.length}}\n${line}${line}\n`,
+      '{"type":"checkpoint_data","bytes":0}\n\n',
+    ].join('');
+    for (let size = 1; size < frames.length; size += 1) {
+      const watch = createLineWatch(INTERRUPT_LINE);
+      for (let start = 0; start < frames.length; start += size) {
+        expect(watch(Buffer.from(frames.slice(start, start + size)))).toBe(false);
+      }
+      expect(watch(Buffer.from(line))).toBe(true);
+    }
+  });
 });

@@ -1,6 +1,6 @@
 /**
  * Hostile calls of every function: wild pointers, lengths, descriptors, flags and paths, in a real WebAssembly memory. A failure
- * names the seed; set `MCP_BRIDGE_FUZZ_SEED` to repeat it. `MCP_BRIDGE_FUZZ_CALLS=1000000` makes a long run.
+ * names the seed; set `MCP_BRIDGE_TEST_FUZZ_SEED` to repeat it. `MCP_BRIDGE_TEST_FUZZ_CALLS=1000000` makes a long run.
  */
 import { describe, expect, it } from 'vitest';
 import type { DirectoryNode, FileTreeNode } from '../../../../../../src/engines/embedded/child/files/node.ts';
@@ -9,8 +9,8 @@ import { ProgramExit } from '../../../../../../src/engines/embedded/child/wasi/e
 import { wasiFunctions } from '../../../../../../src/engines/embedded/child/wasi/imports.ts';
 import { createGuest, type Guest } from '../../../../../support/guest.ts';
 
-const CALLS = Number(process.env['MCP_BRIDGE_FUZZ_CALLS'] ?? 50_000);
-const SEED = Number(process.env['MCP_BRIDGE_FUZZ_SEED'] ?? Date.now() % 2 ** 32);
+const CALLS = Number(process.env['MCP_BRIDGE_TEST_FUZZ_CALLS'] ?? 50_000);
+const SEED = Number(process.env['MCP_BRIDGE_TEST_FUZZ_SEED'] ?? Date.now() % 2 ** 32);
 /** A million calls take 20 s on an idle machine. */
 const TIMEOUT_MS = 300_000;
 const CALLS_PER_PREPARATION = 25;
