@@ -7,13 +7,15 @@
  * machine can exceed once, and in `.ci/run`, which tests as several users at the same time, all tests with engines. The summary
  * names what passed only then.
  */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { PATIENCE } from './test/support/patience.ts';
 
 /** Limits hangs only: the machine may be busy with other tests. */
-const UNIT_TIMEOUT_MS = 20_000;
+const UNIT_TIMEOUT_MS = 20_000 * PATIENCE;
 /** A real Python or a real server starts within seconds even on a loaded machine. */
-const CONTRACT_TIMEOUT_MS = 30_000;
+const CONTRACT_TIMEOUT_MS = 30_000 * PATIENCE;
 /** A cold engine needs several seconds per sandbox, and one test may start a few. This limits hangs; it asserts no speed. */
 const ENGINE_TIMEOUT_MS = 120_000 * PATIENCE;
 
@@ -23,7 +25,7 @@ const ENGINE_TIMEOUT_MS = 120_000 * PATIENCE;
  */
 const RUN_ELSEWHERE = (process.env['MCP_BRIDGE_TEST_ELSEWHERE'] ?? '').split(',').map((file) => file.split('/'));
 
-function layer(name: string, timeoutMs: number, { fileParallelism = true, retry = 0 } = {}) {
+function layer(name: string, timeoutMs: number, { fileParallelism = true, isolate = true, retry = 0 } = {}) {
   const elsewhere = RUN_ELSEWHERE.filter(([layerName]) => layerName === name).map(([, file]) => file);
   return {
     extends: true as const,
@@ -36,11 +38,31 @@ function layer(name: string, timeoutMs: number, { fileParallelism = true, retry 
       // On a busy machine, a polled condition may take long to hold.
       expect: { poll: { timeout: timeoutMs / 4 } },
       fileParallelism,
+      isolate,
       retry,
     },
   };
 }
 
+/**
+ * Half of the CPU time of unit tests went into loading the same modules for each file. Only files that replace a module, or
+ * that are about what a module remembers, have their own ones.
+ */
+const apart = readdirSync(join(import.meta.dirname, 'test/unit'), { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.test.ts'))
+  .map((file) => `test/unit/${file.replaceAll('\\', '/')}`)
+  .filter((file) =>
+    /\bvi\.(do)?mock\(|^\/\/ Modules of its own/im.test(readFileSync(join(import.meta.dirname, file), 'utf8')),
+  );
+
+const unit = layer('unit', UNIT_TIMEOUT_MS, { isolate: false });
+const unitProjects = [
+  { ...unit, test: { ...unit.test, exclude: apart } },
+  { ...unit, test: { ...unit.test, name: 'unit-apart', include: apart, isolate: true } },
+];
+
+/** What these two layers test is in other processes. */
+const outside = { isolate: false };
 const withEngines = { retry: PATIENCE > 1 ? 1 : 0 };
 
 export default defineConfig({
@@ -49,14 +71,16 @@ export default defineConfig({
     pool: 'forks',
     maxWorkers: Number(process.env['MCP_BRIDGE_TEST_WORKERS'] ?? 2),
     setupFiles: ['test/setup.ts'],
+    unstubEnvs: true,
+    unstubGlobals: true,
     projects: [
-      layer('unit', UNIT_TIMEOUT_MS),
+      ...unitProjects,
       layer('contract', CONTRACT_TIMEOUT_MS),
       layer('fuzz', CONTRACT_TIMEOUT_MS),
       layer('integration', ENGINE_TIMEOUT_MS, withEngines),
-      layer('e2e', ENGINE_TIMEOUT_MS, withEngines),
+      layer('e2e', ENGINE_TIMEOUT_MS, { ...withEngines, ...outside }),
       layer('faults', ENGINE_TIMEOUT_MS),
-      layer('attacks', ENGINE_TIMEOUT_MS, { ...withEngines, fileParallelism: false }),
+      layer('attacks', ENGINE_TIMEOUT_MS, { ...withEngines, ...outside, fileParallelism: false }),
     ],
   },
 });

@@ -57,7 +57,8 @@ export function approvalForm(session: string, calls: readonly ShownCall[]): Extr
     ...calls.flatMap((call, index) => describeCall(call, isOne ? undefined : index + 1)),
     'Indented lines come from the code or from servers. A session ends with its sandbox; a cell is this one call to run_python.',
   ];
-  return { mode: 'form', message: paragraphs.join('\n\n'), requestedSchema: schemaFor(calls) };
+  const asked = calls.map(({ reason, server, tool }) => ({ server, tool, reason }));
+  return { mode: 'form', message: paragraphs.join('\n\n'), requestedSchema: schemaFor(calls), calls: asked };
 }
 
 /** The answer for each of the `count` calls of a form, in order. Anything but a clear yes is a no. */

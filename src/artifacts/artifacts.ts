@@ -43,6 +43,8 @@ export interface Artifacts {
   read(session: string, name: string, offset: number, length: number): Promise<{ data: Buffer; artifact: Artifact }>;
   /** All artifacts, by session and name. At most `MAX_LIST_AGE_MS` old, unless this process saved one since. */
   list(): Promise<readonly Artifact[]>;
+  /** Removes an artifact. Resolves with whether there was one. */
+  remove(session: string, name: string): Promise<boolean>;
   /** Removes what a sandbox of the session has not finished saving. Never rejects. */
   endSession(session: string): Promise<void>;
   /** Does the same for every session. */
@@ -121,6 +123,27 @@ class ArtifactFolder implements Artifacts {
         cause: error,
       });
     }
+  }
+
+  async remove(session: string, name: string): Promise<boolean> {
+    if (!SESSION_NAME_PATTERN.test(session) || !isName(name)) {
+      return false;
+    }
+    const there = await describe(this.#root, session, name).catch(() => undefined);
+    if (there === undefined) {
+      return false;
+    }
+    try {
+      await checkDirectory(join(this.#root, session));
+      await rm(join(this.#root, session, name));
+    } catch (error) {
+      throw new BridgeError('STATE_WRITE_FAILED', `'${name}' could not be removed: ${messageOf(error)}`, {
+        hint: 'Make the folder writable.',
+        cause: error,
+      });
+    }
+    this.#contents = undefined;
+    return true;
   }
 
   async list(): Promise<readonly Artifact[]> {

@@ -2,3 +2,4 @@
 export { type Artifacts, createArtifacts } from './artifacts.ts';
 export { artifactMethods } from './calls.ts';
 export { artifactResources } from './resources.ts';
+export { readStoredArtifact, storedArtifacts } from './stored.ts';

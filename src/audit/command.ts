@@ -1,8 +1,16 @@
 /** `audit …`: the record of cells and calls. */
-import { InvalidArgumentError, type Command as Program } from 'commander';
-import { parseDurationMs } from '../base/units.ts';
+import { Option, type Command as Program } from 'commander';
+import { type HistoryKind, KINDS, STATUSES } from '../history/kinds.ts';
 import type { Command } from '../terminal/command.ts';
-import { addNotes, jsonOption, type Settle, wholeNumber } from '../terminal/define.ts';
+import {
+  addNotes,
+  jsonOption,
+  POINT_IN_TIME,
+  pointInTime,
+  principalOption,
+  type Settle,
+  wholeNumber,
+} from '../terminal/define.ts';
 import type { AuditCommand } from './run.ts';
 
 export const auditCommand: Command<AuditCommand> = {
@@ -17,6 +25,14 @@ export const auditCommand: Command<AuditCommand> = {
 };
 
 interface Options {
+  readonly text?: string;
+  readonly kind?: HistoryKind;
+  readonly tool?: string;
+  readonly status?: string;
+  readonly for?: string;
+  readonly until?: number;
+  readonly limit?: number;
+  readonly cursor?: string;
   readonly session?: string;
   readonly cell?: string;
   readonly server?: string;
@@ -29,7 +45,9 @@ interface Options {
 
 const DEFAULT_LINES = 10;
 const MAX_LINES = 100_000;
-const SINCE = 'only newer records: 30m, 2h, 7d, or a time such as 2026-11-21 or 2026-11-21T17:00Z';
+const DEFAULT_FOUND = 50;
+const MAX_FOUND = 1_000;
+const SINCE = `only newer records: ${POINT_IN_TIME}`;
 
 function define(program: Program, settle: Settle<AuditCommand>): void {
   const group = program
@@ -45,11 +63,12 @@ function define(program: Program, settle: Settle<AuditCommand>): void {
     .option('--session <name>', 'only this session')
     .option('--cell <id>', 'only this cell, with its code: an id, or its end such as default/1/7')
     .option('--server <name>', 'only cells that called this server')
-    .option('--since <time>', SINCE, since)
+    .option('--since <time>', SINCE, pointInTime)
     .option('--failed', 'only entries that failed or were refused')
     .addOption(jsonOption())
     .action(take('show'));
   addNotes(show, '--json prints one object per line for each cell, with its records as written.');
+  defineSearch(group, settle);
   const tail = group
     .command('tail')
     .description('Show the last records.')
@@ -61,25 +80,41 @@ function define(program: Program, settle: Settle<AuditCommand>): void {
   group
     .command('stats')
     .description('Count cells and calls per tool: failures, refusals, times and sizes.')
-    .option('--since <time>', SINCE, since)
+    .option('--since <time>', SINCE, pointInTime)
     .addOption(jsonOption())
     .action(take('stats'));
 }
 
-function toCommand(action: AuditCommand['action'], options: Options): AuditCommand {
-  const { session, cell, server, since: sinceMs, failed, lines = DEFAULT_LINES, follow, json } = options;
-  const flags = { isFailed: failed === true, isFollowing: follow === true, isJson: json === true };
-  return { command: 'audit', action, session, cell, server, sinceMs, lines, ...flags };
+function defineSearch(group: Program, settle: Settle<AuditCommand>): void {
+  const search = group
+    .command('search')
+    .description('Find cells, calls and events, newest first.')
+    .argument('[text]', 'part of code, a name, an id or an error, in any case')
+    .addOption(new Option('--kind <kind>', 'only cells, calls or events').choices(KINDS))
+    .option('--server <name>', 'only calls of this server, and cells that called it')
+    .option('--tool <name>', 'only calls of this tool, and cells that called it')
+    .option('--session <name>', 'only this session')
+    .option('--cell <id>', 'only this cell: an id, or its end such as default/1/7')
+    .addOption(principalOption('only this principal'))
+    .addOption(new Option('--status <status>', 'only this status; failed for all failures').choices(STATUSES))
+    .option('--since <time>', SINCE, pointInTime)
+    .option('--until <time>', 'only what began before this time', pointInTime)
+    .option('-n, --limit <number>', `entries (default: ${DEFAULT_FOUND})`, wholeNumber('a whole number', 1, MAX_FOUND))
+    .option('--cursor <cursor>', 'go on where an earlier search ended')
+    .addOption(jsonOption())
+    .action((text: string | undefined, options: Options) =>
+      settle(toCommand('search', { ...options, ...(text !== undefined && { text }) })),
+    );
+  addNotes(
+    search,
+    '--json prints one object: `items` as written, and `next`, the cursor of the next page, if there is one.',
+  );
 }
 
-/** A point in time, or a duration before now; in milliseconds since 1970. */
-function since(text: string): number {
-  const agoMs = parseDurationMs(text);
-  const timeMs = Number.isNaN(agoMs) ? Date.parse(text) : Date.now() - agoMs;
-  if (Number.isNaN(timeMs) || timeMs < 0) {
-    throw new InvalidArgumentError(
-      'It must be a duration such as 30m, 2h or 7d, or a date or time such as 2026-11-21.',
-    );
-  }
-  return timeMs;
+function toCommand(action: AuditCommand['action'], options: Options): AuditCommand {
+  const { session, cell, server, since: sinceMs, failed, lines = DEFAULT_LINES, follow, json } = options;
+  const { text, kind, tool, status, for: principal, until: untilMs, limit, cursor } = options;
+  const query = { text, kind, server, tool, session, cell, status, principal, sinceMs, untilMs, limit, cursor };
+  const flags = { isFailed: failed === true, isFollowing: follow === true, isJson: json === true };
+  return { command: 'audit', action, session, cell, server, sinceMs, lines, query, ...flags };
 }

@@ -1,8 +1,11 @@
 /** Records each tool call: who called what, what was decided, and how it ended. */
-import { type BridgeError, type ErrorCode, toBridgeError } from '../base/errors.ts';
+import { type BridgeError, toBridgeError } from '../base/errors.ts';
 import { isObject } from '../base/is-object.ts';
 import { type CallGate, type CallOutcome, failed, type NoteUnmade, type ToolCall } from '../calls/contract.ts';
+import { isRefusal } from '../calls/refusals.ts';
+import type { CatalogServer, KnownTool } from '../catalog/known.ts';
 import { parametersOf } from '../catalog/parameters.ts';
+import { ResultBytes } from '../protocol/result-bytes.ts';
 import { jsonBytes, shapeOfArguments } from './shape.ts';
 import type { AuditTrail, EndedCall } from './trail.ts';
 
@@ -10,18 +13,25 @@ import type { AuditTrail, EndedCall } from './trail.ts';
 const MAX_NAME_CHARS = 200;
 
 /** The outermost gate, so that it records calls that any other gate refused. */
-export function createAuditGate(trail: Pick<AuditTrail, 'callEnded' | 'keepRoom'>): CallGate {
+export function createAuditGate(
+  trail: Pick<AuditTrail, 'callEnded' | 'keepRoom' | 'definitionsUsed'>,
+  toolsOf: (server: CatalogServer) => readonly KnownTool[] | undefined = () => undefined,
+): CallGate {
   return async (call, next) => {
     const { context, server, tool } = call;
     const startedAt = Date.now();
     const start = performance.now();
     // Before the call, because the arguments may be large and should not be kept.
     const shape = shapeOfArguments(call.arguments, parametersOf(tool.inputSchema).names);
+    const argumentsBytes = jsonBytes(call.arguments);
     const room = trail.keepRoom(context.session);
     const refusal = await room?.then(() => undefined, failed);
     const outcome = refusal ?? (await next(call));
-    const { errorCode, isRefused, resultBytes } = endOf(outcome);
+    const { errorCode, isRefused, resultBytes, textBytes } = endOf(outcome);
     const { isDryRun, isResumed } = outcome;
+    if (!isRefused) {
+      trail.definitionsUsed(context.session, server.name, () => toolsOf(server));
+    }
     // Written out: with spreads, 1,000 calls at once took a fifth longer (measured).
     const ended: EndedCall = {
       session: context.session,
@@ -38,7 +48,9 @@ export function createAuditGate(trail: Pick<AuditTrail, 'callEnded' | 'keepRoom'
       isResumed,
       errorCode,
       isRefused,
+      argumentsBytes,
       resultBytes,
+      textBytes,
       startedAt,
       durationMs: performance.now() - start,
     };
@@ -66,29 +78,37 @@ function whoCalls({ session, generation, cell, call, job }: ToolCall['context'])
   return { session, generation, cell, call, job };
 }
 
-/** Codes that a call fails with only before it is sent. */
-const NOT_SENT: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  'POLICY_DENIED',
-  'TOOL_CHANGED',
-  'APPROVAL_DENIED',
-  'APPROVAL_TIMEOUT',
-  'APPROVAL_UNAVAILABLE',
-  'AUDIT_UNAVAILABLE',
-]);
-
-function endOf(outcome: CallOutcome): Pick<EndedCall, 'errorCode' | 'isRefused' | 'resultBytes'> {
+function endOf(outcome: CallOutcome): Pick<EndedCall, 'errorCode' | 'isRefused' | 'resultBytes' | 'textBytes'> {
   if (!outcome.ok) {
-    const { code, data } = toBridgeError(outcome.error);
-    return {
-      errorCode: code,
-      isRefused: NOT_SENT.has(code) || (code === 'POLICY_LIMIT' && data['was_made'] === false),
-    };
+    const error = toBridgeError(outcome.error);
+    return { errorCode: error.code, isRefused: isRefusal(error) };
   }
   if (outcome.isDryRun === true) {
     return { errorCode: undefined, isRefused: false, resultBytes: undefined };
   }
   const { result } = outcome;
-  const hasFailed = isObject(result) && result['isError'] === true;
+  const hasFailed = result instanceof ResultBytes ? result.isError : isObject(result) && result['isError'] === true;
   const errorCode = hasFailed ? 'TOOL_FAILED' : undefined;
-  return { errorCode, isRefused: false, resultBytes: jsonBytes(result) };
+  return {
+    errorCode,
+    isRefused: false,
+    resultBytes: result instanceof ResultBytes ? result.plainBytes : jsonBytes(result),
+    textBytes: result instanceof ResultBytes ? result.onlyTextBytes : textBytesOf(result),
+  };
+}
+
+/** What a client would show to a model; images and sounds have no text. */
+function textBytesOf(result: unknown): number | undefined {
+  if (!isObject(result)) {
+    return undefined;
+  }
+  const blocks: readonly unknown[] = Array.isArray(result['content']) ? result['content'] : [];
+  let bytes = 0;
+  for (const block of blocks) {
+    const text = isObject(block)
+      ? (block['text'] ?? (isObject(block['resource']) ? block['resource']['text'] : ''))
+      : '';
+    bytes += typeof text === 'string' ? Buffer.byteLength(text) : 0;
+  }
+  return blocks.length === 0 ? jsonBytes(result['structuredContent'] ?? result) : bytes;
 }

@@ -1,24 +1,28 @@
 /** `audit`: shows, follows and counts the record of cells and calls. Starts and changes nothing. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { escapeControls } from '../base/log.ts';
 import { counted } from '../base/units.ts';
+import { joinRecords, matches } from '../history/entries.ts';
+import { auditDirectory } from '../history/files.ts';
+import { History } from '../history/history.ts';
+import type { HistoryQuery } from '../history/query.ts';
+import { AuditReader, type ReadRecord } from '../history/reader.ts';
+import { StatisticsBuilder } from '../history/statistics.ts';
 import type { CommandContext } from '../terminal/command.ts';
-import { joinRecords, matches } from './entries.ts';
-import { auditDirectory } from './files.ts';
-import { AuditReader, type ReadRecord } from './reader.ts';
-import { StatisticsBuilder } from './statistics.ts';
-import { renderEntry, renderRecord, renderStatistics } from './text.ts';
+import { renderFound, renderTailLine } from './tail.ts';
+import { renderEntry, renderStatistics } from './text.ts';
 
 export interface AuditCommand {
   readonly command: 'audit';
-  readonly action: 'show' | 'tail' | 'stats';
+  readonly action: 'show' | 'search' | 'tail' | 'stats';
   readonly session?: string | undefined;
   /** The id of a cell, or the end of one. */
   readonly cell?: string | undefined;
   readonly server?: string | undefined;
   /** Milliseconds since 1970. */
   readonly sinceMs?: number | undefined;
+  /** For `search`. */
+  readonly query?: HistoryQuery | undefined;
   readonly isFailed: boolean;
   /** For `tail`: the number of records to start with. */
   readonly lines: number;
@@ -29,6 +33,8 @@ export interface AuditCommand {
 export interface AuditOptions extends Pick<CommandContext, 'settings'> {
   readonly writeOut: (text: string) => void;
   readonly writeError: (text: string) => void;
+  /** Whether to color what a person reads. */
+  readonly hasColors?: boolean;
   /** Ends `tail -f`; without it, only a signal to the process does. */
   readonly signal?: AbortSignal;
 }
@@ -45,6 +51,9 @@ export async function audit(command: AuditCommand, options: AuditOptions): Promi
     case 'show':
       await show(command, reader, { ...options, nothing });
       break;
+    case 'search':
+      await search(command, { ...options, nothing });
+      return 0;
     case 'tail':
       await tail(command, reader, { ...options, nothing });
       break;
@@ -74,13 +83,32 @@ function hasFilter({ session, cell, server, isFailed }: AuditCommand): boolean {
   return isFailed || [session, cell, server].some((value) => value !== undefined);
 }
 
+async function search({ isJson, query = {} }: AuditCommand, options: WithNothing): Promise<void> {
+  const { hasColors = false, nothing, settings, writeError, writeOut } = options;
+  const history = new History(auditDirectory(settings.stateDir));
+  await history.refresh();
+  const { items, next } = await history.search(query);
+  if (isJson) {
+    writeOut(`${JSON.stringify({ items, next })}\n`);
+  } else if (items.length === 0) {
+    writeOut(history.size === 0 ? `${nothing}\n` : 'No records match.\n');
+  } else {
+    writeOut(items.map((item) => renderFound(item, hasColors)).join(''));
+    writeOut(next === undefined ? '' : `There is more: add --cursor ${next}\n`);
+  }
+  reportDamage(history, writeError);
+  if (history.leftOut > 0) {
+    writeError(`Did not search the oldest ${counted(history.leftOut, 'record')}, because the log is too large.\n`);
+  }
+}
+
 async function tail(
   command: AuditCommand,
   reader: AuditReader,
-  { writeOut, signal, nothing }: WithNothing,
+  { hasColors = false, writeOut, signal, nothing }: WithNothing,
 ): Promise<void> {
   const render = ({ line, record }: ReadRecord): string =>
-    command.isJson ? `${line}\n` : `${escapeControls(renderRecord(record))}\n`;
+    command.isJson ? `${line}\n` : renderTailLine(record, hasColors);
   let last: ReadRecord[] = [];
   let isEmpty = true;
   for await (const found of reader.read()) {
@@ -116,7 +144,7 @@ async function count(command: AuditCommand, reader: AuditReader, options: WithNo
   );
 }
 
-function reportDamage(reader: AuditReader, writeError: (text: string) => void): void {
+function reportDamage(reader: Pick<AuditReader, 'badLines' | 'unreadable'>, writeError: (text: string) => void): void {
   if (reader.badLines > 0) {
     writeError(
       `Skipped ${counted(reader.badLines, 'line')} with no valid record: damaged, incomplete or from a later version.\n`,

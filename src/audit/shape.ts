@@ -1,5 +1,7 @@
 /** Describes data without revealing it: types and sizes. Cheap, because every call goes through it. */
 
+import { isCarriedNumber, stringifyExact } from '../protocol/exact-json.ts';
+
 /** Type and size of one value: `string(12)`, `array(3)`, `object(2)`, `number`, `boolean`, `null`. */
 export function shapeOf(value: unknown): string {
   if (typeof value === 'string') {
@@ -52,6 +54,9 @@ export function jsonBytes(value: unknown): number {
   }
   if (typeof value !== 'object' || value === null) {
     return String(value).length;
+  }
+  if (isCarriedNumber(value)) {
+    return stringifyExact(value).length;
   }
   let bytes = 2;
   if (Array.isArray(value)) {

@@ -2,10 +2,10 @@
 
 import { escapeControls } from '../base/log.ts';
 import { counted } from '../base/units.ts';
+import type { AuditEntry, CellEntry } from '../history/entries.ts';
+import type { AuditRecord, RecordOf } from '../history/records.ts';
+import type { AuditStatistics, ToolStatistics } from '../history/statistics.ts';
 import { renderTable } from '../terminal/text-table.ts';
-import type { AuditEntry, CellEntry } from './entries.ts';
-import type { AuditRecord, RecordOf } from './records.ts';
-import type { AuditStatistics, ToolStatistics } from './statistics.ts';
 
 /** One entry; `withCode` shows the code of a cell. */
 export function renderEntry(entry: AuditEntry, withCode: boolean): string {
@@ -17,9 +17,10 @@ function renderCell({ id, started, ended, calls, callsLeftOut }: CellEntry, with
   const at = started?.at ?? ended?.at ?? '';
   const servers =
     started === undefined || started.servers.length === 0 ? '' : `  servers ${started.servers.join(', ')}`;
+  const by = started?.run_by === undefined ? '' : `  run by the ${started.run_by}`;
   const code = withCode && started !== undefined ? renderCode(started) : '';
   const further = callsLeftOut === 0 ? '' : line(`    … and ${counted(callsLeftOut, 'more call')}`);
-  return `${line(`${timeOf(at)}  ${id}  ${outcome}${servers}`)}${code}${calls.map((call) => line(`    ${renderCall(call)}`)).join('')}${further}`;
+  return `${line(`${timeOf(at)}  ${id}  ${outcome}${servers}${by}`)}${code}${calls.map((call) => line(`    ${renderCall(call)}`)).join('')}${further}`;
 }
 
 function renderCode({ code, code_bytes, code_sha256 }: RecordOf<'cell_started'>): string {
@@ -29,42 +30,67 @@ function renderCode({ code, code_bytes, code_sha256 }: RecordOf<'cell_started'>)
 
 /** One record in one line. */
 export function renderRecord(record: AuditRecord): string {
-  const at = timeOf(record.at);
+  return [timeOf(record.at), idOf(record), describeRecord(record)].filter((part) => part !== '').join('  ');
+}
+
+/** Id of the cell that a record is about, or where else it comes from; empty if the description says it. */
+function idOf(record: AuditRecord): string {
+  switch (record.type) {
+    case 'cell_started':
+    case 'cell_ended':
+      return record.id;
+    case 'program':
+      return record.cell ?? 'execute_code';
+    case 'question_answered':
+      return record.cell ?? `session ${record.session}`;
+    default:
+      return 'cell' in record ? record.cell : '';
+  }
+}
+
+/** A record without its time and the id of its cell. */
+export function describeRecord(record: AuditRecord): string {
   switch (record.type) {
     case 'session_started':
-      return `${at}  session ${record.session}/${record.generation} started on ${record.engine}`;
+      return `session ${record.session}/${record.generation} started on ${record.engine}`;
     case 'session_ended':
-      return `${at}  session ${record.session}/${record.generation} ended: ${record.reason}`;
+      return `session ${record.session}/${record.generation} ended: ${record.reason}`;
     case 'cell_started':
-      return `${at}  ${record.id}  started: ${counted(record.code_bytes, 'byte')} of code`;
+      return `started: ${counted(record.code_bytes, 'byte')} of code${record.run_by === undefined ? '' : `, run by the ${record.run_by}`}`;
     case 'cell_ended':
-      return `${at}  ${record.id}  ${outcomeOf(record)}`;
+      return outcomeOf(record);
     case 'cell_refused':
-      return `${at}  a cell of session ${record.session} was not run: ${record.error_code}`;
+      return `a cell of session ${record.session} was not run: ${record.error_code}`;
     case 'call':
-      return `${at}  ${record.cell}  ${record.job === undefined ? '' : `job ${record.job}  `}${renderCall(record)}`;
+      return `${record.job === undefined ? '' : `job ${record.job}  `}${renderCall(record)}`;
+    case 'question_answered':
+      return `a question was answered by the operator: ${record.choice ?? record.action}`;
     case 'tool_saved': {
       const how = `${record.replaced === undefined ? '' : ', replacing another'}${record.asked ? ', allowed by the user' : ''}`;
-      return `${at}  ${record.cell}  saved the function ${record.name}: ${counted(record.bytes, 'byte')}, SHA-256 ${record.sha256}${how}`;
+      return `saved the function ${record.name}: ${counted(record.bytes, 'byte')}, SHA-256 ${record.sha256}${how}`;
+    }
+    case 'definitions': {
+      const whose = record.server === undefined ? 'the bridge lists' : `${record.server} has`;
+      return `${whose} ${counted(record.tools, 'tool')}: ${counted(record.bytes, 'byte')} of definitions`;
     }
     case 'program': {
       const what = record.snippet === undefined ? (record.language ?? 'program') : `snippet ${record.snippet}`;
       const why = record.error_code ?? (record.exit_code ? `exit code ${record.exit_code}` : '');
-      return `${at}  ${record.cell ?? 'execute_code'}  ran ${what}: ${record.status}${why && ` ${why}`}  ${milliseconds(record.duration_ms)}`;
+      return `ran ${what}: ${record.status}${why && ` ${why}`}  ${milliseconds(record.duration_ms)}`;
     }
     case 'packages_installed': {
       const names = record.packages.map((one) => one.split(' ', 1)[0]).join(', ') || 'no packages';
-      return `${at}  ${record.cell}  installed ${names}: ${record.fetched_bytes} bytes fetched, allowed by ${record.allowed_by}`;
+      return `installed ${names}: ${record.fetched_bytes} bytes fetched, allowed by ${record.allowed_by}`;
     }
     case 'packages_refused':
-      return `${at}  ${record.cell}  did not install ${record.requirements.join(', ')}: ${record.error_code}, ${record.reason}`;
+      return `did not install ${record.requirements.join(', ')}: ${record.error_code}, ${record.reason}`;
     case 'calls_refused': {
       const what = record.server === undefined ? 'various tools' : `${record.server}.${record.tool ?? ''}`;
-      return `${at}  ${record.cell}  ${counted(record.calls, 'more call')} of ${what} refused: ${record.error_code}`;
+      return `${counted(record.calls, 'more call')} of ${what} refused: ${record.error_code}`;
     }
     case 'lost': {
       const of = record.session === undefined ? '' : ` of session ${record.session}`;
-      return `${at}  ${counted(record.records, 'record')}${of} ${record.records === 1 ? 'is' : 'are'} missing here: ${record.reason}`;
+      return `${counted(record.records, 'record')}${of} ${record.records === 1 ? 'is' : 'are'} missing here: ${record.reason}`;
     }
   }
 }
@@ -76,10 +102,8 @@ function outcomeOf(ended: RecordOf<'cell_ended'>): string {
 }
 
 function renderCall(call: RecordOf<'call'>): string {
-  const shapes = Object.entries(call.arguments).map(([name, shape]) => `${name}: ${shape}`);
-  const further = call.undeclared === undefined ? [] : [`${call.undeclared} undeclared`];
   const parts = [
-    `${call.server}.${call.tool}(${[...shapes, ...further].join(', ')})`,
+    nameOfCall(call),
     call.dry_run === true
       ? 'not sent: dry run'
       : call.resumed === true
@@ -87,12 +111,26 @@ function renderCall(call: RecordOf<'call'>): string {
         : call.outcome === 'ok'
           ? 'ok'
           : (call.error_code ?? 'error'),
-    ...(call.decision === 'allowed' ? [] : [call.answer === undefined ? call.decision : renderAnswer(call)]),
-    ...(call.rule === undefined ? [] : [`(${call.rule})`]),
+    ...judgedBy(call),
     milliseconds(call.duration_ms),
     ...(call.result_bytes === undefined ? [] : [counted(call.result_bytes, 'byte')]),
   ];
   return parts.join('  ');
+}
+
+/** `server.tool(argument: shape)` */
+export function nameOfCall({ arguments: given, server, tool, undeclared }: RecordOf<'call'>): string {
+  const shapes = Object.entries(given).map(([name, shape]) => `${name}: ${shape}`);
+  const further = undeclared === undefined ? [] : [`${undeclared} undeclared`];
+  return `${server}.${tool}(${[...shapes, ...further].join(', ')})`;
+}
+
+/** What a rule and a person said about a call. */
+export function judgedBy(call: RecordOf<'call'>): string[] {
+  return [
+    ...(call.decision === 'allowed' ? [] : [call.answer === undefined ? call.decision : renderAnswer(call)]),
+    ...(call.rule === undefined ? [] : [`(${call.rule})`]),
+  ];
 }
 
 function renderAnswer({ answer, approval }: RecordOf<'call'>): string {
@@ -123,11 +161,11 @@ function toRow({ server, tool, calls, failed, refused, p50_ms, p95_ms, result_by
   return [`${server}.${tool}`, ...counts, milliseconds(p50_ms), milliseconds(p95_ms), String(result_bytes)];
 }
 
-function milliseconds(ms: number | null): string {
+export function milliseconds(ms: number | null): string {
   return ms === null ? '–' : `${Number(ms.toPrecision(3))} ms`;
 }
 
-function timeOf(at: string): string {
+export function timeOf(at: string): string {
   return at.replace('T', ' ').replace(/Z$/, '');
 }
 

@@ -11,12 +11,13 @@ import { AUDIT_FILES, AUDIT_WAIT_MS } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import { counted } from '../base/units.ts';
 import type { Decision } from '../calls/contract.ts';
+import { definitionBytes, type SizedTool } from '../directory/definition-size.ts';
+import { auditDirectory } from '../history/files.ts';
+import type { RecordOf } from '../history/records.ts';
 import { renderCellError } from '../render/cell-error.ts';
 import type { RecordedCell, SessionRecorder, SessionRun } from '../session/recorder.ts';
 import type { CellOutcome } from '../session/run-cell.ts';
 import type { Settings } from '../settings/settings.ts';
-import { auditDirectory } from './files.ts';
-import type { RecordOf } from './records.ts';
 import { RepeatedRefusals } from './repeated-refusals.ts';
 import type { ArgumentShape } from './shape.ts';
 import { AuditWriter } from './writer.ts';
@@ -39,7 +40,10 @@ export interface EndedCall extends RecordedCell {
   readonly isRefused: boolean;
   /** Undefined if the tool succeeded. */
   readonly errorCode?: ErrorCode | undefined;
+  readonly argumentsBytes?: number | undefined;
   readonly resultBytes?: number | undefined;
+  /** What a client would show to a model; undefined if it is unknown. */
+  readonly textBytes?: number | undefined;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
   readonly durationMs: number;
@@ -61,6 +65,15 @@ export interface EndedProgram {
   readonly durationMs: number;
 }
 
+/** An answer that was given over the local API, as `live/` reports it. */
+interface OperatorsAnswer {
+  readonly session: string;
+  /** The cell that runs; undefined if none does. */
+  readonly cell: RecordedCell | undefined;
+  readonly action: RecordOf<'question_answered'>['action'];
+  readonly choice: string | undefined;
+}
+
 /** What programs of clients belong to, where others name their session. No session can have this name. */
 export const PROGRAMS = '(programs)';
 
@@ -77,6 +90,10 @@ interface AuditTrailOptions {
   /** Masks the secrets known at the time of the call. */
   readonly mask: (text: string) => string;
   readonly logger: Logger;
+  /** Whose sessions these are; undefined for the user of this machine. */
+  readonly principal?: string | undefined;
+  /** The most characters of output in an answer; undefined if answers do not go to a client. */
+  readonly maxAnswerChars?: number | undefined;
 }
 
 /** Interval between records of refused calls that are only counted. Chosen. */
@@ -105,14 +122,26 @@ export class AuditTrail implements SessionRecorder {
   readonly #settings: AuditSettings;
   readonly #mask: (text: string) => string;
   readonly #bridge: string;
+  readonly #principal: { readonly principal?: string };
   readonly #writer: AuditWriter;
+  readonly #maxAnswerChars: number | undefined;
+  /** Servers whose definitions are recorded; empty for the bridge itself. */
+  readonly #defined = new Set<string>();
+  /** Ids of cells that run. */
+  readonly #ranByOperator = new Set<string>();
   readonly #refusals = new RepeatedRefusals();
   #refusalTimer: NodeJS.Timeout | undefined;
   #isFailureReported = false;
   #lastTimeMs = 0;
   #lastAt = '';
 
-  constructor(instanceId: string, settings: AuditSettings, { mask, logger }: AuditTrailOptions) {
+  constructor(
+    instanceId: string,
+    settings: AuditSettings,
+    { mask, logger, maxAnswerChars, principal }: AuditTrailOptions,
+  ) {
+    this.#maxAnswerChars = maxAnswerChars;
+    this.#principal = principal === undefined ? {} : { principal };
     this.#settings = settings;
     this.#mask = mask;
     this.#bridge = instanceId.slice(0, BRIDGE_ID_CHARS);
@@ -140,7 +169,10 @@ export class AuditTrail implements SessionRecorder {
 
   cellStarted(run: RecordedCell, request: CellRequest, servers: readonly string[]): Promise<void> | undefined {
     const head = this.#head(Date.now());
-    const { timeoutMs } = request;
+    const { ranBy, timeoutMs } = request;
+    if (ranBy !== undefined) {
+      this.#ranByOperator.add(this.#cellId(run));
+    }
     const isQueued = this.#writer.add(
       () => ({
         type: 'cell_started',
@@ -148,6 +180,7 @@ export class AuditTrail implements SessionRecorder {
         id: this.#cellId(run),
         ...run,
         timeout_ms: timeoutMs,
+        ...(ranBy !== undefined && { run_by: ranBy }),
         ...this.#codeFacts(request.code, servers),
       }),
       request.code.length,
@@ -171,12 +204,34 @@ export class AuditTrail implements SessionRecorder {
       attachments: attachments.length,
     };
     const id = this.#cellId(run);
+    // No client reads what the operator runs.
+    const maxChars = this.#ranByOperator.delete(id) ? undefined : this.#maxAnswerChars;
+    const answer = answerBytes(facts, attachments, maxChars);
     this.#recordRefusals(id);
     if (run.cell !== 0) {
       this.#refusals.forget(id);
     }
     const head = this.#head(Date.now());
-    this.#writer.add(() => ({ type: 'cell_ended', ...head(), id, ...facts }), 0, run.session);
+    this.#writer.add(() => ({ type: 'cell_ended', ...head(), id, ...facts, ...answer }), 0, run.session);
+  }
+
+  /** Records once how large the definitions of a server are, or, without its name, those of the bridge. */
+  definitionsUsed(session: string, server: string | undefined, toolsOf: () => readonly SizedTool[] | undefined): void {
+    if (this.#defined.has(server ?? '')) {
+      return;
+    }
+    this.#defined.add(server ?? '');
+    const tools = toolsOf();
+    if (tools === undefined) {
+      return;
+    }
+    const head = this.#head(Date.now());
+    const whose = server === undefined ? {} : { server };
+    this.#writer.add(
+      () => ({ type: 'definitions', ...head(), ...whose, tools: tools.length, bytes: definitionBytes(tools) }),
+      0,
+      session,
+    );
   }
 
   /** Code has saved a function for later sessions. */
@@ -311,6 +366,18 @@ export class AuditTrail implements SessionRecorder {
     }
   }
 
+  /** The operator has answered a question over the local API. */
+  questionAnswered({ session, cell, action, choice }: OperatorsAnswer): void {
+    const head = this.#head(Date.now());
+    const of = cell === undefined ? {} : { cell: this.#cellId(cell) };
+    const chosen = choice === undefined ? {} : { choice };
+    this.#writer.add(
+      () => ({ type: 'question_answered', ...head(), session, ...of, answered_by: 'operator', action, ...chosen }),
+      0,
+      session,
+    );
+  }
+
   /** @param hasRoom whether `keepRoom` kept room for it. */
   callEnded(call: EndedCall, hasRoom = false): void {
     if (hasRoom) {
@@ -337,12 +404,13 @@ export class AuditTrail implements SessionRecorder {
   }
 
   #callRecord(call: EndedCall): RecordOf<'call'> {
-    const { job, shape, errorCode, resultBytes } = call;
+    const { argumentsBytes, job, shape, errorCode, resultBytes, textBytes } = call;
     const cell = this.#cellId(call);
     return {
       type: 'call',
       at: this.#at(call.startedAt),
       bridge: this.#bridge,
+      ...this.#principal,
       id: `${cell}/${call.call}`,
       cell,
       ...(job !== undefined && { job }),
@@ -356,7 +424,9 @@ export class AuditTrail implements SessionRecorder {
       outcome: errorCode === undefined ? 'ok' : 'error',
       ...(errorCode !== undefined && { error_code: errorCode }),
       duration_ms: rounded(call.durationMs),
+      ...(argumentsBytes !== undefined && { arguments_bytes: argumentsBytes }),
       ...(resultBytes !== undefined && { result_bytes: resultBytes }),
+      ...(textBytes !== undefined && { text_bytes: textBytes }),
     };
   }
 
@@ -417,8 +487,8 @@ export class AuditTrail implements SessionRecorder {
   }
 
   /** The fields that every record starts with; computed when it is written. */
-  #head(timeMs: number): () => { at: string; bridge: string } {
-    return () => ({ at: this.#at(timeMs), bridge: this.#bridge });
+  #head(timeMs: number): () => { at: string; bridge: string; principal?: string } {
+    return () => ({ at: this.#at(timeMs), bridge: this.#bridge, ...this.#principal });
   }
 
   /** Calls come in bursts, so the last timestamp is often reused: formatting it is a quarter of the cost of a line. */
@@ -460,6 +530,23 @@ const NOT_RUN = {
   error_bytes: 0,
   attachments: 0,
 } as const;
+
+type AnswerSizes = Pick<RecordOf<'cell_ended'>, 'stdout_bytes' | 'stderr_bytes' | 'value_bytes' | 'error_bytes'>;
+
+/** What an answer shows of its output is cut together; documents are not. */
+function answerBytes(
+  { error_bytes, stderr_bytes, stdout_bytes, value_bytes }: AnswerSizes,
+  attachments: NonNullable<CellOutcome['attachments']>,
+  maxChars: number | undefined,
+): Pick<RecordOf<'cell_ended'>, 'answer_bytes'> {
+  if (maxChars === undefined) {
+    return {};
+  }
+  const documents = attachments.reduce((sum, one) => {
+    return sum + (one.kind === 'document' ? Buffer.byteLength(one.text) : 0);
+  }, 0);
+  return { answer_bytes: Math.min(stdout_bytes + stderr_bytes + value_bytes + error_bytes, maxChars) + documents };
+}
 
 function bytesOf({ head, droppedBytes, tail }: OutputText): number {
   return Buffer.byteLength(head) + droppedBytes + Buffer.byteLength(tail);

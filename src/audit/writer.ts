@@ -19,8 +19,8 @@ import {
   type Retention,
   removeOldFiles,
   seriesOf,
-} from './files.ts';
-import type { AuditRecord } from './records.ts';
+} from '../history/files.ts';
+import type { AuditRecord } from '../history/records.ts';
 
 /** Long enough for 1,000 concurrent calls to finish before their lines are formatted. Chosen. */
 const FLUSH_DELAY_MS = 100;
@@ -234,6 +234,9 @@ export class AuditWriter {
 
   /** Queues `lost` records between the records before and after the gap, one for each session. */
   #queueLostRecords(): void {
+    if (this.#unrecorded.size === 0) {
+      return;
+    }
     const reason = this.#failure ?? 'records arrived faster than they could be written';
     const at = new Date(this.#now()).toISOString();
     const { bridge } = this.#options;

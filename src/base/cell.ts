@@ -38,9 +38,23 @@ export interface CellProgress {
   readonly isRunning?: boolean | undefined;
 }
 
+/** A call that a person is asked about. */
+export interface QuestionedCall {
+  readonly server: string;
+  readonly tool: string;
+  /** The rule that asks, and where it is; one clause. */
+  readonly reason: string;
+}
+
 /** A question for the person: a form to fill in or a page to open (MCP: client/elicitation). */
 export type Question =
-  | { readonly mode: 'form'; readonly message: string; readonly requestedSchema: Readonly<Record<string, unknown>> }
+  | {
+      readonly mode: 'form';
+      readonly message: string;
+      readonly requestedSchema: Readonly<Record<string, unknown>>;
+      /** The different calls that it is about, if it is about calls. Clients do not get them. */
+      readonly calls?: readonly QuestionedCall[];
+    }
   | { readonly mode: 'url'; readonly message: string; readonly url: string };
 
 /** The value of a form field. */
@@ -61,6 +75,9 @@ export interface Person {
   ask(question: Question, signal: AbortSignal): Promise<Reply>;
 }
 
+/** What a client can show to its person, who cannot be asked now. */
+export type AbsentPerson = Pick<Person, 'opensPages'>;
+
 export interface CellRequest {
   readonly code: string;
   /** Names of configured servers to load, without duplicates. */
@@ -76,6 +93,10 @@ export interface CellRequest {
   readonly person?: Person | undefined;
   /** Whether the session begins without state: what it had, saved or not, is dropped before the cell runs. */
   readonly isFresh?: boolean | undefined;
+  /** Set if the operator runs it over the local API; undefined for a client. */
+  readonly ranBy?: 'operator' | undefined;
+  /** Whether the client shows the answer as a view. The answer then has one. */
+  readonly wantsView?: boolean | undefined;
 }
 
 export const CELL_STATUSES = ['success', 'error', 'timeout', 'cancelled', 'validation_error'] as const;
@@ -118,6 +139,32 @@ export interface CellAnswer {
   readonly notices: readonly string[];
   /** The engine of the session: in its first answer, and again if it has changed. */
   readonly engine?: EngineReport | undefined;
+  /** If the client wants it and the cell has run. */
+  readonly view?: CellView | undefined;
+}
+
+/** What a client shows to a person beside the answer, as it is sent. The model does not get it. Secrets are masked, and its size is limited. */
+export interface CellView {
+  readonly code: string;
+  /** Length of the code in UTF-16 units; left out if it is complete. */
+  readonly code_chars?: number;
+  readonly duration_ms: number;
+  /** The first ones, in the order in which they began. */
+  readonly calls: readonly ViewedCall[];
+  /** How many calls are not among them. */
+  readonly calls_left_out: number;
+}
+
+/** A call of a cell in its view. */
+export interface ViewedCall {
+  readonly server: string;
+  readonly tool: string;
+  /** Counted from the start of the cell. */
+  readonly start_ms: number;
+  readonly duration_ms: number;
+  /** `cancelled` if it had not ended when the cell did. */
+  readonly status: 'ok' | 'error' | 'cancelled';
+  readonly error_code?: string;
 }
 
 /** The engine that isolates a session. */

@@ -32,6 +32,8 @@ export const ERROR_CODES = {
   SESSION_START_TIMEOUT: { meaning: 'the sandbox was not ready in time', fixedBy: 'user', retry: true, exitCode: 75 },
   SESSION_LOST: { meaning: 'the sandbox ended while a cell was running', fixedBy: 'model', retry: true, exitCode: 70 },
   SESSION_LIMIT: { meaning: 'too many sessions are open', fixedBy: 'model', retry: true, exitCode: 75 },
+  HTTP_BUSY: { meaning: 'a client exceeds a limit of the HTTP server, or the server is ending', fixedBy: 'user', retry: true, exitCode: 75 },
+  HTTP_REFUSED: { meaning: 'an HTTP request is invalid or may not be made', fixedBy: 'user', retry: false, exitCode: 77 },
   CHECK_FAILED: { meaning: 'the cell was certain to fail, so it was not run', fixedBy: 'model', retry: false, exitCode: 65 },
   CELL_DEADLINE: { meaning: 'the cell reached its deadline', fixedBy: 'model', retry: false, exitCode: 124 },
   CELL_CANCELLED: { meaning: 'the client cancelled the cell', fixedBy: 'model', retry: true, exitCode: 130 },

@@ -7,7 +7,12 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { MAX_GARBAGE_BYTES, MIN_GARBAGE_BYTES } from './limits.ts';
 
+/** Long enough for a checkpoint after the last cell. Chosen. */
+const IDLE_MS = 3_000;
+
 let garbageBytes = 0;
+let busy = 0;
+let idleTimer: NodeJS.Timeout | undefined;
 let collect: (() => void) | undefined;
 
 /** Counts data that will not be needed much longer. */
@@ -32,10 +37,31 @@ export function collectSoonAfter(bytes: number): void {
 /** Collects if enough has been counted, which takes 10 to 40 ms. Call it where the data is no longer on the stack. */
 export function collectIfDue(): void {
   if (garbageBytes >= MAX_GARBAGE_BYTES) {
-    garbageBytes = 0;
-    collect ??= findCollector();
-    collect();
+    collectNow();
   }
+}
+
+/**
+ * Runs `work`, and collects once nothing has run for a while: V8 never does, because an idle process allocates nothing. After
+ * its first cell, a bridge kept 112 MB instead of 97 (measured).
+ */
+export async function collectAfter<Result>(work: () => Promise<Result>): Promise<Result> {
+  busy += 1;
+  clearTimeout(idleTimer);
+  try {
+    return await work();
+  } finally {
+    busy -= 1;
+    if (busy === 0) {
+      idleTimer = setTimeout(collectNow, IDLE_MS).unref();
+    }
+  }
+}
+
+function collectNow(): void {
+  garbageBytes = 0;
+  collect ??= findCollector();
+  collect();
 }
 
 /** The function that `node --expose-gc` makes global. Without it, V8 collects by itself. */

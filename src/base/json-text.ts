@@ -18,6 +18,11 @@ export function parseJson(marked: string): { readonly value: unknown } | { reado
   }
 }
 
+/** `{ "effect": "allow" }`, as people write it. */
+export function onOneLine(value: object): string {
+  return JSON.stringify(value, undefined, 1).replaceAll(/\n\s*/g, ' ');
+}
+
 /** V8's message quotes the text around the fault, and gives the position only for some faults. */
 function explain(text: string, error: unknown): string {
   if (text.trim() === '') {

@@ -56,6 +56,8 @@ export const MAX_JOBS = 16;
 export const MAX_CALLS_WAITING = 20_000;
 /** The largest result of a server. The documented limit is 64 MiB; the rest allows for JSON escaping. */
 export const MAX_RESULT_BYTES = 160 * MIB;
+/** The smallest result that is passed on as bytes. Chosen: a smaller one is parsed in a few milliseconds. */
+export const MIN_RESULT_BYTES = 256 * KIB;
 /**
  * Bytes of results of one remote server that are not complete yet; beyond that, the one that grows is refused, unless it is
  * the only one. A server could send the largest result to each of 256 calls at once. Chosen: room for one of the largest.
@@ -134,6 +136,8 @@ export const TMP_BYTES = 64 * MIB;
 export const WORKSPACE_BYTES = 128 * MIB;
 /** Live sessions at once. Each may use up to `MCP_BRIDGE_MEMORY`. */
 export const MAX_SESSIONS = 16;
+/** What `MCP_BRIDGE_MAX_SESSIONS` may be at most. Chosen: an idle kernel needs about 25 MB. */
+export const SESSIONS_CEILING = 1_000;
 /** Time from starting the sandbox until its kernel must be ready. A cold start takes 0.2 s, but several seconds on a loaded laptop. */
 export const START_TIMEOUT_MS = 60_000;
 /** Time for a start on top of the cell's own. Chosen: a cold start on a busy machine takes 1 s, and a cell's timeout may be that short. */

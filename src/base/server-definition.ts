@@ -14,6 +14,17 @@ interface CommonDefinition {
   readonly definitionHash: string;
   /** The file that holds the entry. */
   readonly file: string;
+  /** Whose connection it is, if each principal has their own; undefined for a shared one. */
+  readonly owner?: ServerOwner | undefined;
+  /** Changes with the stored secrets that the entry refers to: a server that runs then starts again. */
+  readonly secretsVersion?: string | undefined;
+}
+
+/** A principal for whom a server is started, with logins and secrets of its own. */
+export interface ServerOwner {
+  readonly name: string;
+  /** Absolute path. */
+  readonly folder: string;
 }
 
 /** A server that the bridge starts as a process. */

@@ -4,18 +4,21 @@ import { fileURLToPath } from 'node:url';
 import { createCellApprovals } from '../approvals/index.ts';
 import { type Artifacts, artifactMethods, createArtifacts } from '../artifacts/index.ts';
 import { type AuditTrail, openAuditTrail, recordProgram, withAuditNotices } from '../audit/index.ts';
-import type { CellAnswer, CellRequest } from '../base/cell.ts';
+import type { AbsentPerson, CellAnswer, CellRequest } from '../base/cell.ts';
 import { renderIssue } from '../base/config-issue.ts';
 import { Countdown } from '../base/countdown.ts';
-import { toBridgeError } from '../base/errors.ts';
+import { BridgeError, toBridgeError } from '../base/errors.ts';
+import { collectAfter } from '../base/garbage.ts';
 import { COPY_SHARE, MAX_CHECKPOINT_AGE_MS } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import { PACKAGE_ROOT } from '../base/package.ts';
 import type { ProgramRequest, ProgramResult } from '../base/program.ts';
 import type { Approvals } from '../calls/contract.ts';
 import { createHostCalls } from '../calls/host-calls.ts';
+import { LastAnswers } from '../calls/last-answers.ts';
 import { type CallPipeline, createCallPipeline } from '../calls/tool-calls.ts';
 import { resolveName } from '../catalog/names.ts';
+import { CellViews } from '../chat-view/index.ts';
 import { DryRun } from '../dry-run/index.ts';
 import { detectEngine } from '../engines/detect.ts';
 import type { Engine } from '../engines/engine.ts';
@@ -26,6 +29,8 @@ import {
   readBuilderProgram,
   readPackageIndex,
 } from '../packages/index.ts';
+import { createProfiles } from '../policy/index.ts';
+import { createServersAhead, type ServersAhead } from '../prestart/index.ts';
 import { openRun, Recording, type Replay, type ResumableRun, RunAnswers } from '../recordings/index.ts';
 import { createSavedTools, type SavedTools, type SavedToolsOptions, savedToolMethods } from '../saved-tools/index.ts';
 import { createSecretMask } from '../secrets/index.ts';
@@ -38,20 +43,37 @@ import {
   CheckpointStore,
   COMMAND_LINE,
   lastingStore,
+  type SessionUser,
   sweepCheckpoints,
 } from '../session/checkpoint-store.ts';
 import { createCodePackStore } from '../session/code-packs.ts';
 import type { HandleCall } from '../session/dispatch.ts';
 import { describeEngine } from '../session/engine-report.ts';
 import type { RecordedCell, SessionRecorder } from '../session/recorder.ts';
+import { SavePace } from '../session/save-pace.ts';
+import { SessionRoom } from '../session/session-room.ts';
 import { Sessions } from '../session/sessions.ts';
+import { StandbyPool } from '../session/standby.ts';
 import { engineOptions, limitsOf } from '../settings/engine-options.ts';
 import type { Settings } from '../settings/settings.ts';
+import {
+  type BridgeTelemetry,
+  createBridgeTelemetry,
+  openTelemetry,
+  type Telemetry,
+  watchServers,
+  withMeasure,
+  withTraceIds,
+} from '../telemetry/index.ts';
 import type { BridgeOptions } from '../terminal/command.ts';
 import { preloadClient } from '../upstream/handshake.ts';
 import { createConfiguredServers, createGatedCalls, type GateParts } from './build-servers.ts';
+import { createLoginQuestions } from './login-questions.ts';
 import { createReplayedServers, type ServersToCall } from './replayed-servers.ts';
+import { type LiveParts, runWatched, watchBridge } from './watch-bridge.ts';
 
+/** A process may have many bridges, which share its cores. */
+const SAVE_PACE = new SavePace();
 const KERNEL_FOLDER = fileURLToPath(new URL('sandbox-runtime/bridge_kernel', PACKAGE_ROOT));
 
 interface CreateOptions extends BridgeOptions {
@@ -60,24 +82,27 @@ interface CreateOptions extends BridgeOptions {
 }
 
 /** Rejects with `ENGINE_UNAVAILABLE` if no engine is installed; the next cell tries again. */
-export async function createBridge(settings: Settings, logger: Logger, options: CreateOptions = {}): Promise<Bridge> {
-  const parts = await createParts(settings, logger, options);
-  const { artifacts, checkpoints, dryRun, engine, packages, records, savedTools, servers, sessions } = parts;
-  const askAboutShared = createQuestions(savedTools, settings);
+export async function createBridge(given: Settings, log: Logger, options: CreateOptions = {}): Promise<Bridge> {
+  const settings = { ...given, profile: options.profile ?? given.profile };
+  refuseUnknownProfile(settings);
+  const telemetry = await telemetryOf(settings, log, options);
+  const logger = withTraceIds(log, telemetry?.tracing);
+  const parts = await createParts(settings, logger, { ...options, telemetry, sharedLog: log });
+  const { ahead, artifacts, checkpoints, engine, folder, live, packages, records, savedTools, servers } = parts;
+  const { sessions, standby } = parts;
+  const askFirst = createQuestions(savedTools, settings, parts.askToLogIn);
+  live?.watched.runWith((request) => runNoticed(request, parts, askFirst));
   let hasSwept = false;
   let hasRunProgram = false;
 
   return {
     async runCell(request) {
       offerElicitation(servers.pool, request);
-      await askAboutShared(request);
-      const answered = dryRun.withNotice(await runInSession(request, sessions, records.trail));
-      const answer = await records.withNotices(answered);
+      const answer = await runNoticed(request, parts, askFirst);
       if (!hasSwept) {
         hasSwept = true;
         // After the first answer, so that it does not slow down a cold start.
-        void sweep(engine, logger);
-        void sweepCheckpoints(join(settings.stateDir, CHECKPOINTS), logger, MAX_CHECKPOINT_AGE_MS);
+        void sweep(engine, folder, logger);
       }
       return answer;
     },
@@ -90,50 +115,146 @@ export async function createBridge(settings: Settings, logger: Logger, options: 
     describeEngine: async () => (hasSwept ? describeEngine(engine) : undefined),
     listServers: async () => listServers(servers),
     preload: preloadClient,
+    startSandboxesAhead: () => standby.fill(),
     preinstall: () => packages.preinstall(),
+    async startServersAhead(person) {
+      // A server learns at its start what it may ask.
+      offerElicitation(servers.pool, { person });
+      await ahead?.start();
+    },
     async close() {
-      await Promise.all([sessions.close(), closeServers(servers)]);
-      const isUsed = hasSwept || hasRunProgram || settings.preinstall !== undefined;
+      ahead?.stop();
+      await Promise.all([sessions.close(), closeServers(servers), standby.close()]);
+      const isUsed = hasSwept || hasRunProgram || standby.hasStarted || settings.preinstall !== undefined;
       const swept = isUsed ? engine.sweep({ own: true }) : 0;
-      await Promise.all([artifacts.close(), checkpoints.clear(), records.close(), swept]);
+      const left = live?.hub.leave(live.watched);
+      await Promise.all([ahead?.close(), artifacts.close(), checkpoints.clear(), records.close(), swept, left]);
+      await telemetry?.flush();
     },
   };
 }
 
-async function createParts(settings: Settings, logger: Logger, { client, isDryRun, replay, resume }: CreateOptions) {
+/** The answer of a cell, with what the features say about it. */
+async function runNoticed(
+  asked: CellRequest,
+  { dryRun, lastAnswers, live, records, runTraced, standby, views }: Awaited<ReturnType<typeof createParts>>,
+  askFirst: (request: CellRequest) => Promise<void>,
+): Promise<CellAnswer> {
+  const ended = await runWatched(asked, live, async (request) => {
+    await askFirst(request);
+    const answer = await collectAfter(() => runTraced(request));
+    return views?.withView(request, answer) ?? answer;
+  });
+  lastAnswers.note(ended);
+  const answered = dryRun.withNotice(ended);
+  const answer = await records.withNotices(answered);
+  standby.noteUse();
+  return answer;
+}
+
+/** Throws `CONFIG_INVALID`. Later changes of the file leave nothing of a profile that is gone. */
+function refuseUnknownProfile({ profile, stateDir }: Settings): void {
+  if (profile !== undefined && createProfiles(stateDir)(profile) === undefined) {
+    throw new BridgeError('CONFIG_INVALID', `${join(stateDir, 'policy.json')} defines no profile '${profile}'`, {
+      hint: 'Add it to `profiles` there, or correct MCP_BRIDGE_PROFILE.',
+    });
+  }
+}
+
+interface PartsOptions extends CreateOptions {
+  /** The logger of the process, which the bridges of all principals share. */
+  readonly sharedLog: Logger;
+  readonly telemetry: Telemetry | undefined;
+}
+
+/** Undefined if nothing asks for it. */
+async function telemetryOf(
+  settings: Settings,
+  logger: Logger,
+  { measure }: CreateOptions,
+): Promise<Telemetry | undefined> {
+  const opened = await openTelemetry(process.env, settings, logger);
+  return measure === undefined ? opened : withMeasure(opened, measure);
+}
+
+async function createParts(settings: Settings, logger: Logger, given: PartsOptions) {
+  const { client, isDryRun, onCall, principal, replay, resume } = given;
   const options = engineOptions(settings, logger);
   const engine = detectEngine(options);
   const { stateDir } = settings;
-  const { servers, makeCalls } = await createServers(settings, logger, replay);
-  const run = resume === undefined ? undefined : await openRun(resume);
-  const records = openRecords(options.instanceId, settings, { servers, replay, run, logger });
+  // What sessions leave is in the folder of the principal; what the operator decides, such as the policy, is shared.
+  const folder = principal?.folder ?? stateDir;
+  const personal = { ...settings, stateDir: folder };
+  const { servers, makeCalls, ...byServers } = await createServers(options.instanceId, settings, logger, given);
+  const resumed = resume === undefined ? undefined : await openRun(resume);
+  const records = openRecords(options.instanceId, settings, { ...given, servers, run: resumed, logger });
   const dryRun = new DryRun(records.mask);
   const { mask, trail } = records;
-  const savedTools = createSavedTools({ ...savedToolsOptions(settings, servers, trail), logger });
+  const traced = given.telemetry && createBridgeTelemetry(given.telemetry, mask);
+  const savedTools = createSavedTools({ ...savedToolsOptions(personal, servers, trail), logger });
   const approvals = createCellApprovals({ mask, policyFile: join(stateDir, 'policy.json') });
-  const calls = makeCalls(approvals, { ...records, dryRun, isDryRun });
-  const artifacts = createArtifacts(stateDir);
-  const packages = createPackages({ engine, policies: servers.policies, settings, trail });
-  const parts = { artifacts, engine, packages, savedTools, servers };
-  const { handleCall, run: runForCall } = answerCalls({ ...parts, calls, settings, logger, trail });
-  const checkpoints = new CheckpointStore(join(stateDir, CHECKPOINTS, options.instanceId), logger, { isOwn: true });
+  const shown = { instanceId: options.instanceId, servers, sessions: () => sessions, trail: () => trail };
+  const live = watchBridge(settings, given.sharedLog, { ...given, ...shown });
+  const views = client === undefined || settings.apps === 'off' ? undefined : new CellViews(mask);
+  const watching = { live: live?.watched, telemetry: traced, uses: byServers.ahead?.gate, views };
+  const calls = makeCalls(approvals, { ...records, ...watching, dryRun, isDryRun, onCall });
+  const artifacts = createArtifacts(folder);
+  const lastAnswers = new LastAnswers(settings);
+  const packages = createPackages({ engine, policies: servers.policies, settings, trail, principal: principal?.name });
+  const parts = { artifacts, engine, lastAnswers, packages, records, savedTools, servers, traced, views };
+  const { handleCall, run: runProgramForCall } = answerCalls({ ...parts, calls, settings, logger, trail });
+  const checkpoints = new CheckpointStore(join(folder, CHECKPOINTS, options.instanceId), logger, { isOwn: true });
+  const keeperParts = { logger, client, isDryRun, principal, sharesDefault: given.sharesDefault };
+  const { sessions, standby } = await createSessions(personal, logger, given, {
+    ...parts,
+    checkpoints: replay === undefined ? keeperOptions(personal, checkpoints, keeperParts) : undefined,
+    handleCall: traced?.within(handleCall) ?? handleCall,
+    watched: live?.watched,
+  });
+  const run = { runTraced: cellRunner(sessions, trail, traced), runProgram: runProgramForCall };
+  return { ...parts, ...byServers, ...run, checkpoints, dryRun, folder, live, sessions, standby };
+}
+
+interface SessionParts extends Pick<CallParts, 'artifacts' | 'engine' | 'savedTools' | 'servers'> {
+  readonly checkpoints: ReturnType<typeof keeperOptions>;
+  readonly handleCall: HandleCall;
+  readonly records: Pick<ReturnType<typeof openRecords>, 'recording' | 'trail'>;
+  readonly watched: LiveParts['watched'] | undefined;
+  readonly traced: BridgeTelemetry | undefined;
+  readonly views: CellViews | undefined;
+}
+
+/** The sessions, and the sandboxes that are started ahead for them. */
+async function createSessions(
+  settings: Settings,
+  logger: Logger,
+  { principal, room }: Pick<CreateOptions, 'principal' | 'room'>,
+  { artifacts, checkpoints, engine, handleCall, records, savedTools, servers, traced, views, watched }: SessionParts,
+) {
+  const shared = { ...(await sessionSettings(settings, logger)), engine, logger };
+  const { maxSessions, prewarm: count } = settings;
+  const hasRoom = room && (() => room.hasSpare());
+  const standby = new StandbyPool({ ...shared, count, hasRoom, recorder: traced?.recorder });
   const sessions = new Sessions({
-    engine,
-    checkpoints: replay === undefined ? keeperOptions(settings, checkpoints, { logger, client, isDryRun }) : undefined,
-    ...(await sessionSettings(settings, logger)),
+    ...shared,
+    room: room ?? new SessionRoom(maxSessions),
+    maxSessions: principal?.maxSessions ?? maxSessions,
+    owner: principal && (principal.name ?? ''),
+    standby,
+    checkpoints,
     handleCall,
-    recorder: records.recorder,
+    recorder: recordAll([watched?.recorder, views?.recorder, records.trail, records.recording, traced?.recorder]),
     onSandboxEnd: (session) => void artifacts.endSession(session),
-    logger,
     discoverServers: async () => servers.refresh(),
     startingServers: () => startingServers(servers.pool),
     savedTools: () => savedTools.list(),
   });
-  return { ...parts, checkpoints, dryRun, records, runProgram: runForCall, sessions };
+  return { sessions, standby };
 }
 
 interface CallParts {
   readonly artifacts: Artifacts;
+  readonly lastAnswers: LastAnswers;
   readonly calls: CallPipeline;
   readonly engine: Engine;
   readonly packages: PackageInstaller;
@@ -145,7 +266,7 @@ interface CallParts {
 }
 
 /** What code may ask of the host, and how programs run: what they ask is answered as for the code that starts them. */
-function answerCalls({ artifacts, calls, logger, packages, savedTools, servers, settings, ...parts }: CallParts) {
+function answerCalls({ calls, logger, packages, savedTools, servers, settings, ...parts }: CallParts) {
   const run = programRunner({ ...parts, settings, logger });
   const directory = servers.known;
   const handleCall: HandleCall = createHostCalls({
@@ -156,7 +277,8 @@ function answerCalls({ artifacts, calls, logger, packages, savedTools, servers, 
     calls,
     methods: [
       ...savedToolMethods(savedTools),
-      ...artifactMethods(artifacts),
+      ...artifactMethods(parts.artifacts),
+      ...parts.lastAnswers.methods,
       ...packages.methods,
       ...programMethods({ run, directory, handleCall: async (...call) => handleCall(...call) }),
     ],
@@ -205,29 +327,60 @@ function programRunner({
 }
 
 /** The servers that code may call, and how calls reach them. */
-async function createServers(settings: Settings, logger: Logger, replay: Replay | undefined) {
+async function createServers(
+  run: string,
+  settings: Settings,
+  logger: Logger,
+  { client, loginPages, principal, replay, telemetry }: PartsOptions,
+) {
   if (replay !== undefined) {
     const servers: ServersToCall = createReplayedServers(replay, settings.stateDir, logger);
     // Whatever the gates decided is in the recording.
-    return { servers, makeCalls: () => createCallPipeline() };
+    return { servers, makeCalls: () => createCallPipeline(), ahead: undefined, askToLogIn: undefined };
   }
-  const servers = await createConfiguredServers(settings, logger, { hidesDenied: true });
+  const servers = await createConfiguredServers(settings, logger, {
+    hidesDenied: true,
+    owner: principal?.name,
+    only: principal?.servers,
+    ...(telemetry && watchServers(telemetry)),
+    inviteLogin: loginPages && ((...given) => loginPages.invite(...given)),
+  });
+  const { approvalTimeoutMs: timeoutMs } = settings;
+  const askToLogIn = loginPages && createLoginQuestions({ servers, invitations: loginPages, timeoutMs, logger });
   const makeCalls = (approvals: Approvals, parts: GateParts) => createGatedCalls(servers, approvals, parts);
-  return { servers, makeCalls };
+  const { prestart: mode, stateDir } = settings;
+  // A command knows what it needs, and starts nothing else.
+  const ahead: ServersAhead | undefined =
+    client === undefined || mode === 'off'
+      ? undefined
+      : createServersAhead({
+          mode,
+          servers,
+          stateDir: principal?.folder ?? stateDir,
+          user: () => userOf(client, principal),
+          run,
+          logger,
+        });
+  return { servers, makeCalls, ahead, askToLogIn };
 }
 
-interface RecordsParts {
+/** The folder in which the client started the bridge is usually that of a project; over HTTP, clients have started nothing. */
+function userOf(client: BridgeOptions['client'], principal: BridgeOptions['principal']): SessionUser {
+  return { folder: principal?.folder ?? process.cwd(), client: client?.() ?? COMMAND_LINE };
+}
+
+interface RecordsParts extends Pick<CreateOptions, 'client' | 'listedTools' | 'principal' | 'replay'> {
   readonly servers: ServersToCall;
-  readonly replay: Replay | undefined;
   readonly run: ResumableRun | undefined;
   readonly logger: Logger;
 }
 
 /** The audit log and the recording, as the settings say. */
-function openRecords(instanceId: string, settings: Settings, { servers, replay, run, logger }: RecordsParts) {
+function openRecords(instanceId: string, settings: Settings, { servers, replay, run, logger, ...of }: RecordsParts) {
   const { known, secrets } = servers;
   const mask = createSecretMask(secrets);
-  const trail = openAuditTrail(instanceId, settings, { mask, logger });
+  const maxAnswerChars = of.client === undefined ? undefined : settings.maxOutputChars;
+  const trail = openAuditTrail(instanceId, settings, { mask, logger, principal: of.principal?.name, maxAnswerChars });
   const describeAll = () =>
     known.servers().map((server) => ({
       server,
@@ -244,9 +397,11 @@ function openRecords(instanceId: string, settings: Settings, { servers, replay, 
     mask,
     trail,
     recording,
-    recorder: recordBoth(trail, recording),
     /** The answer of a cell, with notices about its records. */
     async withNotices(answer: CellAnswer): Promise<CellAnswer> {
+      if (of.listedTools !== undefined) {
+        trail?.definitionsUsed(answer.session, undefined, of.listedTools);
+      }
       const noticed = await withAuditNotices(trail, answer);
       const recorded = recording?.withNotice(noticed) ?? noticed;
       return resume?.withNotice(recorded) ?? recorded;
@@ -255,45 +410,44 @@ function openRecords(instanceId: string, settings: Settings, { servers, replay, 
   };
 }
 
-function recordBoth(trail: AuditTrail | undefined, recording: Recording | undefined): SessionRecorder | undefined {
-  if (trail === undefined || recording === undefined) {
-    return trail ?? recording;
-  }
-  return {
-    sessionStarted: (...started) => trail.sessionStarted(...started),
-    sessionEnded: (...ended) => trail.sessionEnded(...ended),
-    cellStarted(run, request, servers) {
-      recording.cellStarted(run, request);
-      return trail.cellStarted(run, request, servers);
-    },
-    cellEnded(...ended) {
-      trail.cellEnded(...ended);
-      recording.cellEnded(...ended);
-    },
-  };
+/** Passes every event to all recorders. A cell starts once each of them has let it. Only telemetry watches starts, and only the local API output. */
+function recordAll(all: readonly (SessionRecorder | undefined)[]): SessionRecorder | undefined {
+  const recorders = all.filter((recorder) => recorder !== undefined);
+  const watcher = recorders.find(({ sandboxStarts }) => sandboxStarts !== undefined);
+  const reader = recorders.find(({ cellOutput }) => cellOutput !== undefined);
+  return recorders.length === 0
+    ? undefined
+    : {
+        sandboxStarts: (run, start) => watcher?.sandboxStarts?.(run, start) ?? start(),
+        sessionStarted: (...started) => recorders.forEach((one) => one.sessionStarted(...started)),
+        sessionEnded: (...ended) => recorders.forEach((one) => one.sessionEnded(...ended)),
+        cellStarted(...started) {
+          const waits = recorders.map((one) => one.cellStarted(...started)).filter((wait) => wait !== undefined);
+          return waits.length === 0 ? undefined : Promise.all(waits).then(() => undefined);
+        },
+        ...(reader && { cellOutput: (...output) => reader.cellOutput?.(...output) }),
+        cellEnded: (...ended) => recorders.forEach((one) => one.cellEnded(...ended)),
+      };
 }
 
-interface KeeperParts extends Pick<BridgeOptions, 'client' | 'isDryRun'> {
+interface KeeperParts extends Pick<BridgeOptions, 'client' | 'isDryRun' | 'principal' | 'sharesDefault'> {
   readonly logger: Logger;
 }
 
-function keeperOptions(settings: Settings, store: CheckpointStore, { client, isDryRun, logger }: KeeperParts) {
+function keeperOptions(settings: Settings, store: CheckpointStore, parts: KeeperParts) {
+  const { client, isDryRun, logger, principal, sharesDefault } = parts;
   const { checkpoint: mode } = settings;
   return mode === 'off'
     ? undefined
     : {
         store,
-        // The folder in which the client started the bridge is usually that of a project. MCP_BRIDGE_PREINSTALL may need the
-        // bridge before the client has said its name.
-        lasting: () =>
-          lastingStore(
-            join(settings.stateDir, CHECKPOINTS),
-            { folder: process.cwd(), client: client?.() ?? COMMAND_LINE },
-            logger,
-          ),
+        // MCP_BRIDGE_PREINSTALL may need the bridge before the client has said its name.
+        lasting: () => lastingStore(join(settings.stateDir, CHECKPOINTS), userOf(client, principal), logger),
         mode,
         isTrial: isDryRun === true,
-        leavesDefault: client !== undefined,
+        pace: SAVE_PACE,
+        leavesDefault: client !== undefined && sharesDefault !== true,
+        defaultLasts: sharesDefault,
         memoryBytes: Math.floor(limitsOf(settings).memoryBytes * COPY_SHARE),
       };
 }
@@ -332,13 +486,14 @@ function manualOf({ autoload, packages }: Settings): string {
 }
 
 interface PackageParts {
+  readonly principal: string | undefined;
   readonly engine: Engine;
   readonly policies: ServersToCall['policies'];
   readonly settings: Settings;
   readonly trail: AuditTrail | undefined;
 }
 
-function createPackages({ engine, policies, settings, trail }: PackageParts): PackageInstaller {
+function createPackages({ engine, policies, settings, trail, principal }: PackageParts): PackageInstaller {
   return createPackageInstaller({
     engine,
     mode: settings.packages,
@@ -349,6 +504,7 @@ function createPackages({ engine, policies, settings, trail }: PackageParts): Pa
     readIndex: () => readPackageIndex(process.env),
     readProgram: readBuilderProgram,
     stateDir: settings.stateDir,
+    principal,
     image: settings.image,
     preinstall: settings.preinstall,
     onInstalled: (call, installation) => trail?.packagesInstalled(call, installation),
@@ -356,22 +512,41 @@ function createPackages({ engine, policies, settings, trail }: PackageParts): Pa
   });
 }
 
-/** Asks about shared functions before the first cell of each session, so that the session defines those that are allowed. */
-function createQuestions(savedTools: SavedTools, { approvalTimeoutMs: timeoutMs }: Settings) {
+/**
+ * Asks what must be known before a cell: about shared functions before the first one of each session, so that the session defines those
+ * that are allowed, and about logins.
+ */
+function createQuestions(
+  savedTools: SavedTools,
+  { approvalTimeoutMs: timeoutMs }: Settings,
+  askToLogIn: ((request: CellRequest) => Promise<void>) | undefined,
+) {
   const sessions = new Set<string>();
-  return async ({ code, person, session, signal }: CellRequest): Promise<void> => {
-    if (person === undefined || sessions.has(session)) {
-      return;
+  return async (request: CellRequest): Promise<void> => {
+    const { code, person, session, signal } = request;
+    if (person !== undefined && !sessions.has(session)) {
+      sessions.add(session);
+      const asker = new CellAsker({ person, code, clock: new Countdown(timeoutMs), timeoutMs });
+      await savedTools.askAboutShared(asker, signal ?? new AbortController().signal);
+      asker.close();
     }
-    sessions.add(session);
-    const asker = new CellAsker({ person, code, clock: new Countdown(timeoutMs), timeoutMs });
-    await savedTools.askAboutShared(asker, signal ?? new AbortController().signal);
-    asker.close();
+    await askToLogIn?.(request);
   };
 }
 
-function offerElicitation(pool: ServersToCall['pool'], { person }: CellRequest): void {
+function offerElicitation(
+  pool: ServersToCall['pool'],
+  { person }: { readonly person?: AbsentPerson | undefined },
+): void {
   pool.offerElicitation(person && { form: {}, ...(person.opensPages ? { url: {} } : {}) });
+}
+
+/** Runs cells, each with its span if there are any. */
+function cellRunner(sessions: Sessions, trail: AuditTrail | undefined, traced: BridgeTelemetry | undefined) {
+  return (request: CellRequest): Promise<CellAnswer> => {
+    const run = (): Promise<CellAnswer> => runInSession(request, sessions, trail);
+    return traced?.runCell(request, run) ?? run();
+  };
 }
 
 async function runInSession(
@@ -402,8 +577,9 @@ function listServers(servers: ServersToCall): ServerNames {
   };
 }
 
-/** Removes sandboxes that bridges left behind. */
-async function sweep(engine: Engine, logger: Logger): Promise<void> {
+/** Removes sandboxes and checkpoints that bridges left behind. */
+async function sweep(engine: Engine, folder: string, logger: Logger): Promise<void> {
+  void sweepCheckpoints(join(folder, CHECKPOINTS), logger, MAX_CHECKPOINT_AGE_MS);
   const count = await engine.sweep();
   if (count > 0) {
     logger.info(`Removed ${count === 1 ? '1 sandbox' : `${count} sandboxes`} that earlier bridges left behind.`);

@@ -2,24 +2,40 @@
 import { type AuditTrail, createAuditGate, createUnmadeNote } from '../audit/index.ts';
 import type { ConfigIssue } from '../base/config-issue.ts';
 import type { Logger } from '../base/log.ts';
-import type { Approvals } from '../calls/contract.ts';
+import type { ServerOwner } from '../base/server-definition.ts';
+import type { Approvals, CallGate } from '../calls/contract.ts';
 import { type CallPipeline, createCallPipeline } from '../calls/tool-calls.ts';
 import { assignServerAliases } from '../catalog/names.ts';
+import type { CellViews } from '../chat-view/index.ts';
 import type { ConfiguredServers, ConfiguredServersOptions } from '../directory/configured-servers.ts';
-import { createMetadataCache } from '../directory/metadata-cache.ts';
+import { createMetadataCache, type MetadataCache } from '../directory/metadata-cache.ts';
 import { type CallableServer, createServerDirectory, type ServerDirectory } from '../directory/server-directory.ts';
-import { createServerFailures } from '../directory/server-failures.ts';
+import { createServerFailures, type ServerFailures } from '../directory/server-failures.ts';
 import { createMetadataSource } from '../directory/server-metadata.ts';
 import { allVisible } from '../directory/visible-tools.ts';
 import { type DryRun, markDryRun } from '../dry-run/index.ts';
+import type { WatchedBridge } from '../live/index.ts';
 import { createPinGate, createToolPinStore, createToolPins } from '../pins/index.ts';
-import { type CurrentPolicies, createCurrentPolicies, createPolicyGate, createVisibleTools } from '../policy/index.ts';
+import {
+  type CurrentPolicies,
+  type CurrentProfile,
+  createCurrentPolicies,
+  createCurrentProfile,
+  createPolicyGate,
+  createProfileGate,
+  createVisibleTools,
+  inProfile,
+} from '../policy/index.ts';
 import type { ServerReference } from '../protocol/frames.ts';
 import type { Recording, RunAnswers } from '../recordings/index.ts';
-import { createKnownSecrets } from '../secrets/index.ts';
+import { createKnownSecrets, SecretFile } from '../secrets/index.ts';
 import { createServerDiscovery, type DiscoveredServers, type ServerDefinition } from '../servers/discover.ts';
+import { ownServers } from '../servers/owned-servers.ts';
 import { discoveryOptionsOf } from '../settings/discovery-options.ts';
 import type { Settings } from '../settings/settings.ts';
+import { principalFolder } from '../state/principals.ts';
+import type { BridgeTelemetry } from '../telemetry/index.ts';
+import type { BridgeOptions } from '../terminal/command.ts';
 import { findingOfIssue, renderLine } from '../terminal/finding.ts';
 import { createLoginStore } from '../upstream/oauth/login-store.ts';
 import { createUpstreamPool, type UpstreamPool } from '../upstream/pool.ts';
@@ -29,44 +45,47 @@ import { likelySecrets } from '../upstream/secrets.ts';
 export interface BridgeServers extends ConfiguredServers {
   /** What code may do, according to `policy.json` and the entries as of the last `refresh`. */
   readonly policies: CurrentPolicies;
+  /** What exists for code; undefined for everything. */
+  readonly profile: CurrentProfile | undefined;
 }
 
 /** Starts nothing and reads no server file before the first `refresh`. */
 export async function createConfiguredServers(
   settings: Settings,
   logger: Logger,
-  { hidesDenied = false, concerns = () => true, ...starts }: ConfiguredServersOptions = {},
+  { hidesDenied = false, concerns = () => true, owner, only, inviteLogin, ...watch }: ConfiguredServersOptions = {},
 ): Promise<BridgeServers> {
-  const { stateDir } = settings;
-  const discover = createServerDiscovery(await discoveryOptionsOf(settings));
-  const secrets = createKnownSecrets(() => current.servers);
-  const logins = createLoginStore(stateDir, logger);
-  const failures = createServerFailures({ stateDir, logger });
+  const profile = createCurrentProfile(settings, only);
+  const discover = discoverIn(profile, await discoveryFor(settings, owner));
+  const secrets = createKnownSecrets(settings.stateDir, () => current.servers);
+  const kept = keptBetweenRuns(settings, logger);
   const pool: UpstreamPool = createUpstreamPool({
     logger,
     masksSecrets: settings.masksSecrets,
-    logins,
+    logins: kept.logins,
+    inviteLogin: inviteLogin && ((definition, scope) => inviteLogin(definition, kept.logins, scope)),
     prepare: secrets.prepare,
-    ...starts,
+    ...watch,
     onToolsChanged: (server) => known.noteChange(server),
   });
-  const source = createMetadataSource(pool, createMetadataCache({ stateDir, logger }), failures);
-  const pins = createToolPins({ source, store: createToolPinStore(stateDir), mode: () => settings.pin, logger });
+  const ownerOf: OwnerOf = (server) => current.servers.get(server)?.owner;
+  const pins = createPins(settings, pool, { ...watch, failures: kept.failures, logger, ownerOf });
   let current: DiscoveredServers = { servers: new Map(), issues: [] };
   let callable: ReadonlyMap<string, CallableServer> = new Map();
   let references: readonly ServerReference[] = [];
-  const policies = createCurrentPolicies({ stateDir, definitions: () => current.servers, logger });
+  const policies = createCurrentPolicies({ stateDir: settings.stateDir, definitions: () => current.servers, logger });
   const visible = hidesDenied ? createVisibleTools(policies) : allVisible;
-  const known: ServerDirectory = createServerDirectory(pins, () => callable, logger, visible);
+  const listed = inProfile(pins, profile, () => references);
+  const known: ServerDirectory = createServerDirectory(listed, () => callable, logger, visible);
 
   return {
     ...secrets,
+    ...kept,
     pool,
     known,
-    logins,
-    failures,
     review: pins,
     policies,
+    profile,
     definitions: () => current.servers,
     issues: () => current.issues,
     callable: () => callable,
@@ -75,13 +94,68 @@ export async function createConfiguredServers(
       if (found !== current) {
         current = found;
         pool.update(found.servers);
-        callable = new Map([...found.servers].map(([name, definition]) => [name, toCallable(definition)]));
-        references = toReferences(callable);
+        [callable, references] = readCallable(found.servers);
         found.issues.forEach((issue) => logIssue(issue, logger, concerns));
       }
       return references;
     },
   };
+}
+
+function keptBetweenRuns({ stateDir }: Settings, logger: Logger): Pick<BridgeServers, 'logins' | 'failures'> {
+  return { logins: createLoginStore(stateDir, logger), failures: createServerFailures({ stateDir, logger }) };
+}
+
+function readCallable(
+  servers: DiscoveredServers['servers'],
+): [ReadonlyMap<string, CallableServer>, readonly ServerReference[]] {
+  const callable = new Map([...servers].map(([name, definition]) => [name, toCallable(definition)]));
+  return [callable, toReferences(callable)];
+}
+
+type OwnerOf = (server: string) => ServerOwner | undefined;
+
+/** @param owner the name of a principal. */
+async function discoveryFor(settings: Settings, owner: string | undefined): Promise<() => DiscoveredServers> {
+  const { stateDir } = settings;
+  return ownServers(createServerDiscovery(await discoveryOptionsOf(settings)), {
+    owner: owner === undefined ? undefined : { name: owner, folder: principalFolder(stateDir, owner) },
+    secretsVersion: (whose) => new SecretFile(whose?.folder ?? stateDir).version(),
+  });
+}
+
+interface PinParts {
+  readonly failures: ServerFailures;
+  readonly logger: Logger;
+  readonly onCacheLookup?: ConfiguredServersOptions['onCacheLookup'];
+  readonly ownerOf: OwnerOf;
+}
+
+function createPins(
+  { pin, stateDir }: Settings,
+  pool: UpstreamPool,
+  { failures, logger, onCacheLookup, ownerOf }: PinParts,
+): ReturnType<typeof createToolPins> {
+  const source = createMetadataSource(
+    pool,
+    watched(createMetadataCache({ stateDir, logger }), onCacheLookup),
+    failures,
+  );
+  const store = createToolPinStore((server) => ownerOf(server)?.folder ?? stateDir);
+  return createToolPins({ source, store, mode: () => pin, ownerOf: (server) => ownerOf(server)?.name, logger });
+}
+
+function watched(cache: MetadataCache, onLookup: ConfiguredServersOptions['onCacheLookup']): MetadataCache {
+  return onLookup === undefined
+    ? cache
+    : {
+        ...cache,
+        async load(definitionHash) {
+          const kept = await cache.load(definitionHash);
+          onLookup(kept !== undefined);
+          return kept;
+        },
+      };
 }
 
 export interface GateParts {
@@ -90,20 +164,34 @@ export interface GateParts {
   /** Whether every call is a dry run. */
   readonly isDryRun?: boolean | undefined;
   readonly trail?: AuditTrail | undefined;
+  /** Shows calls to whoever watches. */
+  readonly live?: WatchedBridge | undefined;
+  /** Notes which servers are used. */
+  readonly uses?: CallGate | undefined;
   readonly recording?: Recording | undefined;
   /** Answers calls that an interrupted run has made. */
   readonly resume?: RunAnswers | undefined;
+  readonly onCall?: BridgeOptions['onCall'];
+  readonly telemetry?: BridgeTelemetry | undefined;
+  /** Notes calls for views. */
+  readonly views?: CellViews | undefined;
 }
 
 /** The gates around each call, whoever makes it: the records, the pins, the policies with the person's answer, the pins again. */
 export function createGatedCalls(
-  { known, policies }: Pick<BridgeServers, 'known' | 'policies'>,
+  { definitions, known, policies, profile }: Pick<BridgeServers, 'definitions' | 'known' | 'policies' | 'profile'>,
   approvals: Approvals,
-  { dryRun, isDryRun, trail, recording, resume }: GateParts,
+  { dryRun, isDryRun, live, onCall, trail, recording, resume, telemetry, uses, views }: GateParts,
 ): CallPipeline {
-  const pins = createPinGate(known);
+  const pins = createPinGate(known, (server) => definitions().get(server)?.owner?.name);
   const gates = [
-    trail && createAuditGate(trail),
+    telemetry?.gate,
+    live?.gate,
+    views?.gate,
+    onCall && createCountingGate(onCall),
+    trail && createAuditGate(trail, (server) => known.metadata(server)?.tools),
+    profile && createProfileGate(profile),
+    uses,
     recording?.gate,
     isDryRun === true ? markDryRun : undefined,
     pins,
@@ -111,8 +199,38 @@ export function createGatedCalls(
     pins,
     resume?.gate,
     dryRun.gate,
+    live?.statisticsGate,
   ].filter((gate) => gate !== undefined);
-  return createCallPipeline({ gates, noteUnmade: trail && createUnmadeNote(trail) });
+  const notes = [telemetry?.noteUnmade, trail && createUnmadeNote(trail)].filter((note) => note !== undefined);
+  return createCallPipeline({ gates, noteUnmade: (...unmade) => notes.forEach((note) => note(...unmade)) });
+}
+
+/** Leaves out what is not in the profile. The same object until something changes. */
+function discoverIn(profile: CurrentProfile | undefined, discover: () => DiscoveredServers): () => DiscoveredServers {
+  if (profile === undefined) {
+    return discover;
+  }
+  let last:
+    | { readonly all: DiscoveredServers; readonly of: ReturnType<CurrentProfile>; readonly found: DiscoveredServers }
+    | undefined;
+  return () => {
+    const [all, of] = [discover(), profile()];
+    if (last?.all !== all || last.of !== of) {
+      const has = (name: string | undefined): boolean => name === undefined || of?.hasServer(name) === true;
+      const servers = new Map([...all.servers].filter(([name]) => has(name)));
+      last = { all, of, found: { ...all, servers, issues: all.issues.filter(({ server }) => has(server)) } };
+    }
+    return last.found;
+  };
+}
+
+/** Reports the outcome of every call, refused ones too. */
+function createCountingGate(onCall: NonNullable<BridgeOptions['onCall']>): CallGate {
+  return async (call, next) => {
+    const outcome = await next(call);
+    onCall(outcome.ok ? 'ok' : 'failed');
+    return outcome;
+  };
 }
 
 function logIssue(issue: ConfigIssue, logger: Logger, concerns: (server: string) => boolean): void {

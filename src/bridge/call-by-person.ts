@@ -12,7 +12,7 @@ import { createObservedResults } from '../calls/observed-results.ts';
 import { createCallTool } from '../calls/tool-calls.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
 import { DryRun } from '../dry-run/index.ts';
-import { createCurrentPolicies } from '../policy/index.ts';
+import { createCurrentPolicies, createCurrentProfile } from '../policy/index.ts';
 import { createSecretMask } from '../secrets/index.ts';
 import { CellAsker } from '../session/asker.ts';
 import type { CallByPerson, CallerIo, CommandContext, TypedCall } from '../terminal/command.ts';
@@ -47,10 +47,8 @@ export async function callByPerson(
   const record = createCallRecord(trail, { session: SESSION, server, tool, timeoutMs });
   const policies = createCurrentPolicies({ stateDir: settings.stateDir, definitions: servers.definitions, logger });
   const dryRun = new DryRun(mask);
-  const calls = createGatedCalls({ known: servers.known, policies }, createTerminalApprovals(settings.stateDir), {
-    trail,
-    dryRun,
-  });
+  const gated = { ...servers, policies, profile: createCurrentProfile(settings) };
+  const calls = createGatedCalls(gated, createTerminalApprovals(settings.stateDir), { trail, dryRun });
   const callTool = createCallTool({
     directory: servers.known,
     pool: servers.pool,

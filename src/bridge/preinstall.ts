@@ -2,21 +2,13 @@
 import { toBridgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import type { LazyBridge } from '../server/lazy-bridge.ts';
-import type { Settings } from '../settings/settings.ts';
 import { problemOf, renderLine } from '../terminal/finding.ts';
 
 /** By then, `initialize` and `tools/list` are usually answered: loading the bridge would delay them. Chosen. */
 const DELAY_MS = 1_000;
 
 /** Logs a failure; the first import that needs the packages reports it, too. Returns a function that ends this. */
-export function startPreinstall(
-  bridge: LazyBridge,
-  { preinstall }: Pick<Settings, 'preinstall'>,
-  logger: Logger,
-): () => void {
-  if (preinstall === undefined) {
-    return () => undefined;
-  }
+export function startPreinstall(bridge: LazyBridge, preinstall: readonly string[], logger: Logger): () => void {
   let isStopped = false;
   const fetch = async (): Promise<void> => {
     try {

@@ -12,7 +12,10 @@ import { type BridgeServers, toReferences } from './build-servers.ts';
 
 /** What a bridge needs of its servers. */
 export interface ServersToCall extends Pick<BridgeServers, 'known' | 'policies' | 'secrets' | 'refresh' | 'issues'> {
-  readonly pool: Pick<BridgeServers['pool'], 'callTool' | 'surface' | 'states' | 'offerElicitation' | 'close'>;
+  readonly pool: Pick<
+    BridgeServers['pool'],
+    'callTool' | 'surface' | 'states' | 'offerElicitation' | 'stop' | 'forgetListing' | 'close'
+  >;
 }
 
 /** What `policy.json` says about packages and saved functions applies; whatever was decided about calls is in the recording. */
@@ -31,6 +34,8 @@ export function createReplayedServers(replay: Replay, stateDir: string, logger: 
         (await replay.answer(server, method, { ...params })) as SurfaceAnswer,
       states: () => [],
       offerElicitation: () => undefined,
+      stop: async () => undefined,
+      forgetListing: () => undefined,
       close: async () => undefined,
     },
     policies: createCurrentPolicies({ stateDir, definitions: () => NO_DEFINITIONS, logger }),

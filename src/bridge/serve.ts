@@ -1,17 +1,17 @@
 /** `run`: serves MCP over stdio until the client disconnects or a signal arrives. */
 import type { Readable, Writable } from 'node:stream';
-import { artifactResources, createArtifacts } from '../artifacts/index.ts';
-import { messageOf } from '../base/errors.ts';
-import { VERSION } from '../base/package.ts';
-import { createFrontTools } from '../extra-tools/index.ts';
+import { VERSION } from '../base/version.ts';
+import { type ClientFacts, personBehind } from '../server/client-facts.ts';
+import { FrontConnection } from '../server/front-connection.ts';
+import type { FrontTool } from '../server/front-tool.ts';
+import type { Introduction } from '../server/introduction.ts';
 import { LazyBridge } from '../server/lazy-bridge.ts';
-import { joinProviders, type ResourceProvider } from '../server/resources.ts';
-import { serveClient } from '../server/server.ts';
 import { StdioServerTransport } from '../server/stdio-transport.ts';
+import { showRunPython, TOOL_NAME } from '../server/tool-definition.ts';
 import type { CommandContext } from '../terminal/command.ts';
 import { closeInTime, watchProcess } from '../terminal/lifecycle.ts';
-import { startPreinstall } from './preinstall.ts';
-import { logStartFailures } from './start-failures.ts';
+import type { Front } from './front.ts';
+import type { WarmUp } from './warm-up.ts';
 
 export interface ServeOptions extends CommandContext {
   readonly input: Readable;
@@ -20,67 +20,83 @@ export interface ServeOptions extends CommandContext {
 
 /** MCP requires a name, but a client may give an empty one. */
 const UNNAMED_CLIENT = 'unnamed';
+/** Wait between the first `tools/list` and loading the rest, so that requests sent right after it are not delayed. */
+const IDLE_DELAY_MS = 200;
 
 /** Serves until the end. Resolves with the exit code when all sessions and servers have ended. */
 export async function serve(options: ServeOptions): Promise<number> {
   const { settings, logger } = options;
   const lifecycle = watchProcess(logger);
   let client = UNNAMED_CLIENT;
-  const bridge = new LazyBridge(() => options.createBridge({ client: () => client }));
-  const observer = logStartFailures(settings.stateDir, logger);
+  const bridge = new LazyBridge(() => options.createBridge({ client: () => client, listedTools }));
+  const listedTools = () => introduction.tools.map(({ definition }) => definition);
   const transport = new StdioServerTransport(options.input, options.output, () => {
     lifecycle.end({ reason: 'the client closed the connection', exitCode: 0 });
   });
-  const connection = serveClient(transport, {
-    bridge,
-    observer,
-    resources: joinProviders([artifactResources(createArtifacts(settings.stateDir)), createSnippetResources(options)]),
+  const tools = await loadUnusualTools(options, bridge);
+  const loadFront = once(async (): Promise<Front> => {
+    const { createTracedFront } = await import('./front.ts');
+    return createTracedFront(options, { bridge, tools, untilRoom: () => transport.untilRoom() });
+  });
+  const introduction: Introduction = {
     version: VERSION,
-    tools: createFrontTools(settings.tools, { ...settings, bridge, logger }),
+    tools: tools ?? [showRunPython({ ...settings, defaultTimeoutSeconds: settings.timeoutSeconds })],
     onClient: (name) => {
       client = name || UNNAMED_CLIENT;
     },
-    outputMode: settings.outputMode,
-    maxOutputChars: settings.maxOutputChars,
-    defaultTimeoutSeconds: settings.timeoutSeconds,
-    maxTimeoutSeconds: settings.maxTimeoutSeconds,
-    logger,
-    untilRoom: () => transport.untilRoom(),
-    onIdle: () => {
-      preload(bridge).catch((error: unknown) => {
-        // The first cell tries again and reports the failure to the client.
-        observer.cellFailed(error);
-        logger.debug(`Preloading failed: ${messageOf(error)}`);
-      });
+    onToolsListed: (facts) => {
+      setTimeout(() => void loadRest(facts), IDLE_DELAY_MS).unref();
     },
+  };
+  const connection = new FrontConnection(transport, {
+    introduction,
+    loadServer: async () => (await loadFront()).connect,
+    onerror: (error) => logger.debug(`MCP: ${error.message}`),
   });
-
-  const stopPreinstall = startPreinstall(bridge, settings, logger);
+  let warmUp: WarmUp | undefined;
+  async function loadRest({ modes }: ClientFacts): Promise<void> {
+    await connection.prepare();
+    const front = await loadFront();
+    await front.preload();
+    logger.debug('Loaded what the first call needs.');
+    warmUp = front.warmUp;
+    warmUp.toolsListed(personBehind(modes));
+  }
+  await connection.start();
+  const stopPreinstall = await startPreinstall(bridge, options);
 
   const { reason, exitCode } = await lifecycle.ended;
   stopPreinstall();
+  warmUp?.close();
   logger.info(`Shutting down: ${reason}.`);
-  await closeInTime(async () => {
-    // Sessions first: running cells are answered while the connection is still open.
-    await bridge.close();
-    await nextTurn();
-    await connection.close();
-    await flushed(options.output);
-  }, logger);
+  await closeInTime(() => end(bridge, connection, options.output), logger);
   return exitCode;
 }
 
-/** Loaded with the first request for resources: with it come commands, which serving does not need. */
-function createSnippetResources({ logger, settings }: CommandContext): ResourceProvider {
-  const load = async (): Promise<ResourceProvider> => {
-    const { readLanguages, Snippets, snippetResources } = await import('../languages/index.ts');
-    return snippetResources(new Snippets(settings.stateDir, () => readLanguages(settings.stateDir)), logger);
-  };
-  return { list: async () => (await load()).list(), read: async (uri) => (await load()).read(uri) };
+async function end(bridge: LazyBridge, connection: FrontConnection, output: Writable): Promise<void> {
+  // Sessions first: running cells are answered while the connection is still open.
+  await bridge.close();
+  await nextTurn();
+  await connection.close();
+  await flushed(output);
 }
 
-async function preload(bridge: LazyBridge): Promise<void> {
-  await (await bridge.get()).preload();
+/** The tools of `MCP_BRIDGE_TOOLS`; undefined if they are the usual ones, which are shown before they are loaded. */
+async function loadUnusualTools(
+  { logger, settings }: CommandContext,
+  bridge: LazyBridge,
+): Promise<readonly FrontTool[] | undefined> {
+  if (settings.tools.join() === TOOL_NAME) {
+    return undefined;
+  }
+  const { createFrontTools } = await import('../extra-tools/index.ts');
+  return createFrontTools(settings.tools, { ...settings, bridge, logger });
+}
+
+async function startPreinstall(bridge: LazyBridge, { logger, settings }: CommandContext): Promise<() => void> {
+  return settings.preinstall === undefined
+    ? () => undefined
+    : (await import('./preinstall.ts')).startPreinstall(bridge, settings.preinstall, logger);
 }
 
 /** Lets answers that are ready be written. */
@@ -95,4 +111,13 @@ function flushed(output: Writable): Promise<void> {
   return new Promise((resolve) => {
     output.write('', () => resolve());
   });
+}
+
+/** The same promise for every call. */
+function once<Value>(load: () => Promise<Value>): () => Promise<Value> {
+  let loaded: Promise<Value> | undefined;
+  return () => {
+    loaded ??= load();
+    return loaded;
+  };
 }

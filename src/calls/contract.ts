@@ -65,7 +65,7 @@ export interface CallFacts {
 export type CallOutcome = CallFacts &
   ({ readonly ok: true; readonly result: unknown } | { readonly ok: false; readonly error: unknown });
 
-/** Passes a call on: to the next gate, or to the server. Never rejects. */
+/** Passes a call on: to the next gate, or to the server. Never rejects, and never throws. */
 export type PassOn = (call: ToolCall) => Promise<CallOutcome>;
 
 /**

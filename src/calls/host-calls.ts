@@ -4,7 +4,7 @@
  * servers loaded in the session, the tool against the list of its server.
  */
 import { z } from 'zod';
-import { BridgeError } from '../base/errors.ts';
+import { BridgeError, toBridgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { describeHit, describeServer, describeTool, toolMetadata } from '../catalog/describe.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
@@ -73,12 +73,18 @@ export function createHostCalls(options: HostCallsOptions): HandleCall {
     ['to_toon', checked(z.strictObject({ value: z.unknown() }), ({ value }) => encodeToon(carriedAsText(value)))],
     ...(options.methods ?? []),
   ]);
-  return async (call, context) => {
+  return (call, context) => {
     const method = methods.get(call.method);
     if (method === undefined) {
-      throw new BridgeError('CALL_REFUSED', `there is no method ${JSON.stringify(call.method.slice(0, 64))}`);
+      const reason = `there is no method ${JSON.stringify(call.method.slice(0, 64))}`;
+      return Promise.reject(new BridgeError('CALL_REFUSED', reason));
     }
-    return method.run(checkParams(method, call.params), context);
+    // Not an async function, which would wait for the promise of `run` three turns longer.
+    try {
+      return method.run(checkParams(method, call.params), context);
+    } catch (error) {
+      return Promise.reject(toBridgeError(error));
+    }
   };
 }
 

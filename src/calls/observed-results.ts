@@ -8,6 +8,7 @@ import { ObservedShape } from '../catalog/observed-shape.ts';
 import { textFormat } from '../catalog/text-format.ts';
 import { makeVisible } from '../catalog/visible.ts';
 import { isCarriedNumber } from '../protocol/exact-json.ts';
+import { ResultBytes } from '../protocol/result-bytes.ts';
 
 interface Observed {
   readonly shape: ObservedShape;
@@ -24,7 +25,7 @@ interface ObservedTool {
 }
 
 export interface ObservedResults {
-  /** Learns from a raw `CallToolResult` of a tool of the server with this definition, called with these arguments. */
+  /** Learns from a raw `CallToolResult`, or its bytes, of a tool of the server with this definition, called with these arguments. */
   note(definition: string, tool: ObservedTool, given: Readonly<Record<string, unknown>>, result: unknown): void;
   /** For text, its `description` says what it looks like. Undefined if no result was seen, or the server describes its results. */
   schema(definition: string, tool: ObservedTool): Schema | undefined;
@@ -56,7 +57,7 @@ export function createObservedResults(): ObservedResults {
         isQuery: false,
       };
       const isWanted = tool.outputSchema === undefined && entry.results < MAX_RESULTS;
-      const value = isWanted ? valueOf(result) : undefined;
+      const value = isWanted ? valueOf(outlineOf(result)) : undefined;
       if (value === undefined) {
         return;
       }
@@ -103,6 +104,11 @@ function withoutRows(schema: Schema): Schema {
     isObject(member) ? withoutRows(member) : member,
   ]);
   return { ...schema, properties: Object.fromEntries(members) };
+}
+
+/** A large result with its long text cut, if nothing else is of interest. */
+function outlineOf(result: unknown): unknown {
+  return result instanceof ResultBytes ? result.toOutline(MAX_TEXT_CHARS + 1) : result;
 }
 
 /**

@@ -16,14 +16,14 @@ import type { CallContext } from '../session/dispatch.ts';
 import type { Elicit } from '../upstream/requests.ts';
 import {
   type CallGate,
+  type CallOutcome,
   failed,
   type NoteUnmade,
-  type PassOn,
   type SendCall,
   succeeded,
   type ToolCall,
 } from './contract.ts';
-import { checked, type FindCallable, type Method, nameParam } from './method.ts';
+import { checked, type FindCallable, isName, type Method, nameParam } from './method.ts';
 import type { ObservedResults } from './observed-results.ts';
 import { elicitFor } from './server-questions.ts';
 
@@ -37,6 +37,8 @@ export interface ToolCaller {
     readonly signal: CancelSignal;
     readonly onProgress?: CallContext['onProgress'];
     readonly elicit?: Elicit | undefined;
+    /** Whether a large result may come as `ResultBytes`. */
+    readonly takesBytes: boolean | undefined;
   }): Promise<unknown>;
 }
 
@@ -60,6 +62,21 @@ const CallToolParams = z.strictObject({
   progress: z.boolean().default(false),
 });
 type CallToolParams = z.output<typeof CallToolParams>;
+
+/** What `CallToolParams` makes of parameters as the kernel sends them; undefined for all others, which the schema judges. */
+function plainCallToolParams(params: Readonly<Record<string, unknown>>): CallToolParams | undefined {
+  const { server, tool, arguments: given = {}, line, progress = false } = params;
+  const isPlain =
+    isName(server) &&
+    isName(tool) &&
+    isObject(given) &&
+    (line === undefined || (Number.isSafeInteger(line) && (line as number) > 0)) &&
+    typeof progress === 'boolean' &&
+    Object.keys(params).every((key) => CALL_TOOL_KEYS.has(key));
+  return isPlain ? { server, tool, arguments: given, line: line as number | undefined, progress } : undefined;
+}
+
+const CALL_TOOL_KEYS: ReadonlySet<string> = new Set(Object.keys(CallToolParams.shape));
 const DescribeServerParams = z.strictObject({ server: nameParam.optional() });
 
 /** A call of one tool, with its arguments named as code names them. */
@@ -71,7 +88,7 @@ export interface WantedCall {
   readonly wantsProgress?: boolean | undefined;
 }
 
-/** Calls a tool; resolves with the untouched `CallToolResult`. Rejects as gates and servers do. */
+/** Calls a tool; resolves with the untouched `CallToolResult`, or with its bytes if the context takes them. Rejects as gates and servers do. */
 export type CallTool = (wanted: WantedCall, context: CallContext) => Promise<unknown>;
 
 export interface CallPipelineOptions {
@@ -91,11 +108,7 @@ export interface CallPipeline {
 export function createCallPipeline({ gates = [], noteUnmade }: CallPipelineOptions = {}): CallPipeline {
   return {
     async make(call, send) {
-      const last: PassOn = (one) => send(one).then(succeeded, failed);
-      const outcome = await gates.reduceRight<PassOn>(
-        (next, gate) => (one) => gate(one, next).catch(failed),
-        last,
-      )(call);
+      const outcome = await passGates(gates, 0, call, send);
       if (!outcome.ok) {
         throw outcome.error;
       }
@@ -105,6 +118,18 @@ export function createCallPipeline({ gates = [], noteUnmade }: CallPipelineOptio
   };
 }
 
+/** Takes a call through the gates from the given one on, then to its server. */
+function passGates(gates: readonly CallGate[], first: number, call: ToolCall, send: SendCall): Promise<CallOutcome> {
+  const gate = gates[first];
+  try {
+    return gate === undefined
+      ? send(call).then(succeeded, failed)
+      : gate(call, (one) => passGates(gates, first + 1, one, send)).catch(failed);
+  } catch (error) {
+    return Promise.resolve(failed(error));
+  }
+}
+
 export function createCallTool({
   directory,
   pool,
@@ -112,7 +137,8 @@ export function createCallTool({
   logger,
   calls,
 }: Omit<ToolCallOptions, 'findCallable'>): CallTool {
-  async function send(tool: CatalogTool, call: ToolCall): Promise<unknown> {
+  // Promises and closures of each call are counted here, because one gather makes 1,000 calls at once.
+  function send(tool: CatalogTool, call: ToolCall): Promise<unknown> {
     const { server, context } = call;
     logCall(logger, context, `${server.name}.${tool.name}`);
     const answer = pool.callTool({
@@ -122,10 +148,14 @@ export function createCallTool({
       signal: context.signal,
       onProgress: listenerOf(call),
       elicit: elicitFor(server.name, context.asker, logger),
+      takesBytes: context.takesBytes,
     });
     directory.noteUse(server);
-    observed.note(directory.definitionKey(server), tool, call.arguments, await answer);
-    return answer;
+    const definition = directory.definitionKey(server);
+    return answer.then((result) => {
+      observed.note(definition, tool, call.arguments, result);
+      return result;
+    });
   }
 
   // Written out: spreads take time and memory, and one gather makes 1,000 calls at once.
@@ -140,23 +170,21 @@ export function toolMethods(options: ToolCallOptions): [string, Method][] {
   const { directory, findCallable, calls } = options;
   const call = createCallTool(options);
 
-  async function find({ server: name, tool: wanted, arguments: given }: CallToolParams, context: CallContext) {
+  async function findAndCall(params: CallToolParams, context: CallContext): Promise<unknown> {
+    const { server: name, tool: wanted, arguments: given, line, progress } = params;
+    let server: CatalogServer;
+    let tool: CatalogTool;
     try {
-      const server = await findCallable(name, context);
-      return { server, tool: await directory.findToolToCall(server, wanted, context.signal) };
+      server = await findCallable(name, context);
+      tool = await directory.findToolToCall(server, wanted, context.signal);
     } catch (error) {
       calls.noteUnmade({ server: name, tool: wanted, given, context }, toBridgeError(error));
       throw error;
     }
+    return call({ server, tool, arguments: given, line, wantsProgress: progress }, context);
   }
 
-  const callTool = checked(CallToolParams, async (params, context) => {
-    const { server, tool } = await find(params, context);
-    return call(
-      { server, tool, arguments: params.arguments, line: params.line, wantsProgress: params.progress },
-      context,
-    );
-  });
+  const callTool = checked(CallToolParams, findAndCall, plainCallToolParams);
 
   const describeServers = checked(DescribeServerParams, async (params, context) => {
     const { loaded } = context;

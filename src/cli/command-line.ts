@@ -8,7 +8,7 @@ import type { CommandLine } from './commands.ts';
 
 /** The command line after `node cli.js`. Rejects with `USAGE_INVALID`. */
 export async function parseCommandLine(argv: readonly string[]): Promise<CommandLine> {
-  if (argv.length === 0 || (argv.length === 1 && argv[0] === 'run')) {
+  if (argv.length === 0 || (argv.length === 1 && (argv[0] === 'serve' || argv[0] === 'run'))) {
     return { command: 'run' };
   }
   const [{ createProgram }, { COMMANDS }] = await Promise.all([import('./program.ts'), import('./commands.ts')]);

@@ -1,6 +1,8 @@
 /** The definition of the whole command line, for commander. */
-import { Command } from 'commander';
-import { addNotes, COMMAND_NAME, type Settle } from '../terminal/define.ts';
+import { Command, InvalidArgumentError } from 'commander';
+import { parseDurationMs } from '../base/units.ts';
+import { DEFAULT_ADDRESS, parseListenAddress } from '../server/http/listen-address.ts';
+import { addNotes, COMMAND_NAME, collect, type Settle } from '../terminal/define.ts';
 import { COMMANDS, type CommandLine } from './commands.ts';
 import { defineCompletion } from './completion.ts';
 import { defineHelp } from './help/command-line.ts';
@@ -23,11 +25,7 @@ export function createProgram({ settle, show }: ProgramEnds): Command {
     .configureHelp({ subcommandTerm: (command) => command.name() })
     .configureOutput({ writeOut: show, writeErr: () => undefined })
     .exitOverride();
-  program
-    .command('run')
-    .summary('serve MCP over stdin and stdout (the default)')
-    .description('Serve MCP over stdin and stdout. MCP clients start this command; it is the default.')
-    .action(() => settle({ command: 'run' }));
+  defineServe(program, settle);
   COMMANDS.forEach((command) => command.define(program, settle));
   defineCompletion(program, settle);
   defineHelp(program, settle);
@@ -39,4 +37,53 @@ Topics: ${TOPIC_NAMES.join(', ')}.
 \`help TOPIC\` prints a topic, \`help IMAGE_MISSING\` explains an error code, \`help MCP_BRIDGE_TIMEOUT\` a setting.`,
   );
   return program;
+}
+
+interface ServeFlags {
+  readonly http?: true | string;
+  readonly allowHost?: readonly string[];
+  readonly drain?: number;
+}
+
+/** A proxy or a supervisor gives up after 30 s or more. Chosen. */
+const DEFAULT_DRAIN_MS = 20_000;
+const MAX_DRAIN_MS = 3_600_000;
+
+function defineServe(program: Command, settle: Settle<CommandLine>): void {
+  const { host, port } = DEFAULT_ADDRESS;
+  const serve = program
+    .command('serve')
+    .alias('run')
+    .summary('serve MCP over stdin and stdout (the default), or over HTTP')
+    .description(
+      'Serve MCP over stdin and stdout, which is what MCP clients start and the default, or over HTTP for several clients.',
+    )
+    .option('--http [address:port]', `listen for HTTP, by default on ${host}:${port}`)
+    .option('--allow-host <name>', 'another host name under which clients reach it; may be repeated', collect)
+    .option(
+      '--drain <duration>',
+      'how long cells that run may take when the server is asked to end (default: 20s)',
+      readDrain,
+    )
+    .action(({ http, allowHost = [], drain = DEFAULT_DRAIN_MS }: ServeFlags) => {
+      if (http === undefined) {
+        settle({ command: 'run' });
+        return;
+      }
+      const address = http === true ? DEFAULT_ADDRESS : parseListenAddress(http);
+      settle({ command: 'serve-http', address, hosts: allowHost, drainMs: drain });
+    });
+  addNotes(
+    serve,
+    'An address that other machines can reach, or --allow-host, requires a token: see `tokens add`. TLS is the task of a proxy; ' +
+      '`help http` has an example. SIGTERM ends it when running cells are done.',
+  );
+}
+
+function readDrain(text: string): number {
+  const ms = parseDurationMs(text);
+  if (!(ms >= 0 && ms <= MAX_DRAIN_MS)) {
+    throw new InvalidArgumentError('It must be a duration of at most 1h, such as 20s.');
+  }
+  return ms;
 }

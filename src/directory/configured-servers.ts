@@ -2,7 +2,7 @@
 import type { ConfigIssue } from '../base/config-issue.ts';
 import type { ServerReference } from '../protocol/frames.ts';
 import type { ServerDefinition } from '../servers/discover.ts';
-import type { LoginStore, UpstreamPool, UpstreamPoolOptions } from '../upstream/pool.ts';
+import type { LoginStore, RemoteDefinition, UpstreamPool, UpstreamPoolOptions } from '../upstream/pool.ts';
 import type { CallableServer, ServerDirectory } from './server-directory.ts';
 import type { ServerFailures } from './server-failures.ts';
 import type { DefinitionReview } from './server-metadata.ts';
@@ -35,11 +35,21 @@ export interface ConfiguredServers {
 }
 
 /** How the start of a server is reported, and how a failed one is logged. */
-export interface ConfiguredServersOptions extends Pick<UpstreamPoolOptions, 'failureLevel' | 'onStep'> {
+export interface ConfiguredServersOptions extends Pick<UpstreamPoolOptions, 'failureLevel' | 'observe' | 'onStep'> {
+  /** Called when the kept tools of a server are looked up, with whether there were any. */
+  readonly onCacheLookup?: ((isHit: boolean) => void) | undefined;
+  /** The address at which the owner of a server can log in. */
+  readonly inviteLogin?:
+    | ((definition: RemoteDefinition, store: LoginStore, scope: string | undefined) => string)
+    | undefined;
   /** Whether tools that code may not call are hidden; no by default. */
   readonly hidesDenied?: boolean;
   /** Whether the command is about this server: problems of other servers are logged at debug level. All by default. */
   readonly concerns?: (server: string) => boolean;
+  /** The principal whose servers they are; that of the operator by default. */
+  readonly owner?: string | undefined;
+  /** Names or patterns of the only servers that exist for it; all by default. */
+  readonly only?: readonly string[] | undefined;
   /** Logs nothing; no by default. */
   readonly isSilent?: boolean;
 }

@@ -1,11 +1,12 @@
 /** What is known about a server, for `servers list` and `servers show`. Starts nothing. */
-import type { KnownTool } from '../catalog/known.ts';
-import { stringifyExact } from '../protocol/exact-json.ts';
+import { definitionTokens } from '../base/token-estimate.ts';
 import type { ServerDefinition } from '../servers/discover.ts';
 import { referenceKinds } from '../servers/expand.ts';
+import { loginKeyOf } from '../upstream/oauth/login-store.ts';
 import type { LoginStore } from '../upstream/pool.ts';
 import { createMask } from '../upstream/secrets.ts';
 import type { ConfiguredServers } from './configured-servers.ts';
+import { definitionBytes } from './definition-size.ts';
 import type { ServerFailure } from './server-failures.ts';
 
 /** Whether a server works, as this run or an earlier one found. */
@@ -18,6 +19,10 @@ export interface ServerReport {
   readonly description: string;
   /** The file that defines it. */
   readonly file: string;
+  /** The entry in the same file that its own extends; null if it extends none. */
+  readonly extends: string | null;
+  /** Whether each user over HTTP has a connection, a login and secrets of their own. */
+  readonly isPerUser: boolean;
   /** The transport; before the first connection, the one that is tried first. */
   readonly transport: 'stdio' | 'http' | 'sse';
   readonly state: KnownState;
@@ -61,19 +66,21 @@ export async function reportServer(configured: ConfiguredServers, definition: Se
     alias: server?.alias ?? name,
     description,
     file,
+    extends: definition.extends ?? null,
+    isPerUser: definition.isPerUser,
     transport: transportOf(definition),
     state: definition.disabled ? 'disabled' : stateOf(failure, tools !== null),
     failure,
     hasLogin: await hasLogin(definition, logins),
     tools: tools && tools.length,
-    tokens: tools && estimateTokens(tools),
+    tokens: tools && definitionTokens(definitionBytes(tools)),
   };
 }
 
 /** Logins are stored by the real address. No file is read and no command is run to find it. */
-async function hasLogin({ name, file, url }: ServerDefinition, logins: LoginStore): Promise<boolean | null> {
+async function hasLogin({ name, file, url, owner }: ServerDefinition, logins: LoginStore): Promise<boolean | null> {
   const isKnown = url !== undefined && referenceKinds({ name, file, url }).size === 0;
-  return isKnown ? (await logins.load({ name, url })) !== undefined : null;
+  return isKnown ? (await logins.load(loginKeyOf({ name, url, owner }))) !== undefined : null;
 }
 
 function stateOf(failure: ServerFailure | null, isKnown: boolean): KnownState {
@@ -116,21 +123,4 @@ export async function detailsOf(configured: ConfiguredServers, definition: Serve
     capabilities: metadata?.capabilities ?? {},
     notices: metadata?.notices ?? [],
   };
-}
-
-/**
- * Bytes of JSON per token of o200k_base. Measured on the 20 servers of test/real-servers, 793 tools: 1,270,058 bytes are
- * 273,278 tokens, 4.65; single servers have from 4.10 to 4.84.
- */
-const BYTES_PER_TOKEN = 4.6;
-
-/**
- * Tokens of names, descriptions and input schemas, which clients send to a model. An estimate, because a tokenizer takes
- * megabytes; the error for one server is at most 11 % (measured).
- */
-function estimateTokens(tools: readonly KnownTool[]): number {
-  const bytes = tools.reduce((sum, { name, description, inputSchema }) => {
-    return sum + Buffer.byteLength(stringifyExact({ name, description, inputSchema }));
-  }, 0);
-  return Math.round(bytes / BYTES_PER_TOKEN);
 }

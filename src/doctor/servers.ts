@@ -6,6 +6,7 @@ import type { CatalogServer } from '../catalog/known.ts';
 import { suspicionsOf } from '../catalog/suspicions.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
 import { askEach, type StartTimes, testServer } from '../directory/server-test.ts';
+import type { ServerDefinition } from '../servers/discover.ts';
 import { type Finding, findingOfIssue } from '../terminal/finding.ts';
 import type { Progress } from '../terminal/progress-line.ts';
 import { countOf } from '../terminal/text-table.ts';
@@ -62,7 +63,7 @@ async function start(server: CatalogServer, configured: ConfiguredServers, times
     const text = `${name}: ${error.message.replace(`server '${name}' `, '')}`;
     return { section: 'servers', level: 'problem', text, hint: error.hint ?? `The server is defined in ${file}.` };
   }
-  const text = `${name}: ${countOf(tools ?? 0)} in ${(ms / 1000).toFixed(1)} s`;
+  const text = `${name}: ${countOf(tools ?? 0)} in ${(ms / 1000).toFixed(1)} s${kindOf(configured.definitions().get(name))}`;
   return notices.length === 0
     ? { section: 'servers', level: 'ok', text }
     : {
@@ -89,5 +90,10 @@ async function recall(server: CatalogServer, { known, definitions, failures }: C
   }
   const count = known.metadata(server)?.tools.length;
   const text = count === undefined ? 'not started yet' : `${countOf(count)} when it last ran`;
-  return { section: 'servers', level: 'ok', text: `${name}: ${text}` };
+  return { section: 'servers', level: 'ok', text: `${name}: ${text}${kindOf(definition)}` };
+}
+
+function kindOf(definition: ServerDefinition | undefined): string {
+  const { extends: base, isPerUser = false } = definition ?? {};
+  return `${base === undefined ? '' : `; extends ${base}`}${isPerUser ? '; each user has their own' : ''}`;
 }

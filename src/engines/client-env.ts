@@ -51,6 +51,16 @@ export function clientEnvironment(env: Environment, forPull = false): Record<str
   return allowed;
 }
 
+/** Whether the engine is on another machine, or may be: a docker context or a podman connection does not show that. */
+export function isOverNetwork(env: Environment): boolean {
+  const addresses = [env['CONTAINER_HOST'], env['DOCKER_HOST']];
+  return (
+    addresses.some((address) => /^(ssh|tcp|https?):/.test(address ?? '')) ||
+    Boolean(env['CONTAINER_CONNECTION']) ||
+    Boolean(env['DOCKER_CONTEXT'])
+  );
+}
+
 /** An address for logs and people, without the password before `@`. */
 export function withoutPassword(address: string): string {
   return address.replace(/:\/\/([^/:@]*):[^/@]*@/, '://$1@');

@@ -29,7 +29,7 @@ export interface CommandResult {
   readonly isTimedOut: boolean;
 }
 
-interface CommandOptions extends Pick<ProcessOptions, 'endsWithProcess' | 'extraInput' | 'onLine'> {
+interface CommandOptions extends Pick<ProcessOptions, 'endsWithProcess' | 'extraInput' | 'input' | 'onLine'> {
   /** No limit if undefined. */
   readonly timeoutMs?: number | undefined;
 }

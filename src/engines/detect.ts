@@ -5,23 +5,23 @@
  */
 import { type BridgeError, toBridgeError } from '../base/errors.ts';
 import { createBubblewrapEngine } from './bubblewrap/bubblewrap.ts';
-import type { ContainerEngineOptions } from './container/container-engine.ts';
 import { createDockerEngine } from './container/docker.ts';
 import { createPodmanEngine } from './container/podman.ts';
 import { createEmbeddedEngine, hasEmbeddedFiles } from './embedded/embedded.ts';
-import { CONTAINER_ENGINE_NAMES, ENGINE_NAMES, type Engine, type EngineName, type Refusal } from './engine.ts';
+import { AUTO_ENGINE_NAMES, CONTAINER_ENGINE_NAMES, type Engine, type EngineName, type Refusal } from './engine.ts';
 import { findExecutable } from './executable.ts';
 import { createFailoverEngine, noEngine } from './failover.ts';
+import { createKubernetesEngine, type KubernetesOptions } from './kubernetes/kubernetes.ts';
 
 /** The name of one engine, `auto` for the strongest one that works, or `container` for podman or docker. */
 export type RequestedEngine = EngineName | 'auto' | 'container';
 
-export interface DetectOptions extends Omit<ContainerEngineOptions, 'executable'> {
+export interface DetectOptions extends Omit<KubernetesOptions, 'executable'> {
   readonly requested: RequestedEngine;
 }
 
 interface EngineKind {
-  readonly create: (options: ContainerEngineOptions) => Engine;
+  readonly create: (options: KubernetesOptions) => Engine;
   /** The command that must be on PATH, if the engine has one. */
   readonly command?: string;
   readonly installHint: string;
@@ -49,6 +49,11 @@ const KINDS: Readonly<Record<EngineName, EngineKind>> = {
   embedded: {
     create: createEmbeddedEngine,
     installHint: 'Install mcp-server-code-execution-mode again; in a checkout, run: npm run build',
+  },
+  kubernetes: {
+    create: createKubernetesEngine,
+    command: 'kubectl',
+    installHint: 'Install kubectl (https://kubernetes.io/docs/tasks/tools/).',
   },
 };
 
@@ -91,7 +96,8 @@ function find(name: EngineName, options: DetectOptions): Engine | Refusal {
   if (name === 'embedded' && !hasEmbeddedFiles()) {
     return { engine: name, reason: 'the embedded engine is not built', hint: installHint };
   }
-  const executable = command && findExecutable(command, options.env);
+  const given = name === 'kubernetes' ? options.placement?.kubectl : undefined;
+  const executable = given ?? (command && findExecutable(command, options.env));
   if (command !== undefined && executable === undefined) {
     return { engine: name, reason: `${command} is not on PATH`, hint: installHint };
   }
@@ -100,7 +106,7 @@ function find(name: EngineName, options: DetectOptions): Engine | Refusal {
 
 function namesOf(requested: RequestedEngine): readonly EngineName[] {
   if (requested === 'auto') {
-    return ENGINE_NAMES;
+    return AUTO_ENGINE_NAMES;
   }
   return requested === 'container' ? CONTAINER_ENGINE_NAMES : [requested];
 }

@@ -7,8 +7,10 @@ import type { BridgeError } from '../base/errors.ts';
 
 /** Engines that run containers. Both isolate equally well. */
 export const CONTAINER_ENGINE_NAMES = ['podman', 'docker'] as const;
-/** All engines, in the order in which `auto` tries them. */
-export const ENGINE_NAMES = [...CONTAINER_ENGINE_NAMES, 'bubblewrap', 'embedded'] as const;
+/** Engines of this machine, in the order in which `auto` tries them. */
+export const AUTO_ENGINE_NAMES = [...CONTAINER_ENGINE_NAMES, 'bubblewrap', 'embedded'] as const;
+/** All engines. A cluster is used only by those who ask for it: it costs money, and others use it too. */
+export const ENGINE_NAMES = [...AUTO_ENGINE_NAMES, 'kubernetes'] as const;
 export type EngineName = (typeof ENGINE_NAMES)[number];
 
 /** Why an engine cannot be used. */
@@ -24,6 +26,8 @@ export interface Refusal {
 export interface SandboxLimits {
   readonly memoryBytes: number;
   readonly pids: number;
+  /** How many sandboxes there may be at once; 16 by default. Some limits of the kernel are for all of a user. */
+  readonly sandboxes?: number | undefined;
   /** CPU cores; undefined means no limit. */
   readonly cpus?: number | undefined;
   /** Size of the tmpfs on /tmp. */
@@ -71,6 +75,8 @@ export interface ProgramSandbox {
 export interface StartRequest {
   /** The command that PID 1 of the sandbox runs, for example `['python3', '-I', …]`. */
   readonly command: readonly string[];
+  /** Whether the command is Python code (`python3 … -c CODE`) that is made to be PID 1, and ends when its input does. */
+  readonly isSupervised?: boolean | undefined;
   /** Name of the session; engines that label their sandboxes include it. */
   readonly session: string;
   /**

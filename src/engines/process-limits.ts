@@ -26,12 +26,12 @@ export const OOM_SCORE_ADJUSTMENT = 500;
  * In a container, `--pids-limit` limits one sandbox; in bubblewrap, the supervisor does.
  */
 export function resourceLimits(
-  pids: number,
+  { pids, sandboxes = MAX_SESSIONS }: Pick<SandboxLimits, 'pids' | 'sandboxes'>,
   hardLimits: HardLimits = {},
 ): { readonly openFiles: number; readonly processes: number } {
   return {
     openFiles: Math.min(MAX_OPEN_FILES, hardLimits.openFiles ?? Number.POSITIVE_INFINITY),
-    processes: Math.min(pids * MAX_SESSIONS * 2, hardLimits.processes ?? Number.POSITIVE_INFINITY),
+    processes: Math.min(pids * sandboxes * 2, hardLimits.processes ?? Number.POSITIVE_INFINITY),
   };
 }
 

@@ -16,6 +16,8 @@ export interface FrontToolOptions {
   readonly maxOutputChars: number;
   readonly timeoutSeconds: number;
   readonly maxTimeoutSeconds: number;
+  /** Whether clients that show views get one. */
+  readonly apps?: 'on' | 'off' | undefined;
   readonly logger: Logger;
 }
 

@@ -93,7 +93,7 @@ async function callForProgram(
     const tool =
       known === undefined ? writtenTool : await meantTool(known, writtenTool, { context, directory, signal });
     const params = { server, tool, arguments: given };
-    const result = await handleCall({ method: 'call_tool', params }, { ...context, signal });
+    const result = await handleCall({ method: 'call_tool', params }, { ...context, signal, takesBytes: false });
     return valueOfResult(result, `${server}.${tool}`);
   } finally {
     stop();

@@ -1,6 +1,6 @@
 /** `servers …`: the subcommands that show, test and call servers. Those that change server files are in edit-command-line.ts. */
-import type { Command } from 'commander';
-import { addNotes, jsonOption, type Settle, wholeNumber } from '../terminal/define.ts';
+import type { Command, Option } from 'commander';
+import { addNotes, jsonOption, principalOption, type Settle, wholeNumber } from '../terminal/define.ts';
 import { defineServerEdits, type EditServersCommand } from './edit-command-line.ts';
 
 export interface ServersCommand {
@@ -8,6 +8,8 @@ export interface ServersCommand {
   readonly action: 'list' | 'show' | 'tools' | 'search' | 'refresh' | 'test' | 'call' | 'login' | 'logout';
   /** The positional arguments: servers, the words of a search, or a server, a tool and `name=value` pairs. */
   readonly names: readonly string[];
+  /** Whose servers; undefined for those of the operator. Only for `test`, `login` and `logout`. */
+  readonly principal?: string | undefined;
   /** Maximum number of search results. */
   readonly limit: number;
   readonly isJson: boolean;
@@ -40,6 +42,7 @@ export interface LoginChoices {
 }
 
 interface Given {
+  readonly for?: string;
   readonly limit?: number;
   readonly json?: true;
   readonly browser?: boolean;
@@ -73,6 +76,7 @@ export function defineServers(program: Command, settle: Settle<ServersCommand | 
         command: 'servers',
         action,
         names,
+        principal: given.for,
         limit: given.limit ?? DEFAULT_LIMIT,
         isJson: given.json === true,
         ...(action === 'login' ? { login: loginOptions(given) } : {}),
@@ -101,7 +105,11 @@ export function defineServers(program: Command, settle: Settle<ServersCommand | 
   defineTest(group, take('test'));
   defineCall(group, take('call'));
   defineLogin(group, take('login'));
-  defineOne(group, 'logout', 'Delete the stored login for a remote server.', take('logout'));
+  defineOne(group, 'logout', 'Delete the stored login for a remote server.', take('logout')).addOption(ownerOption());
+}
+
+function ownerOption(): Option {
+  return principalOption('whose login and secrets are used by servers with "per": "user"');
 }
 
 type Take = (names: readonly string[], options: Given) => void;
@@ -145,6 +153,7 @@ function defineTest(group: Command, take: Take): void {
     .command('test')
     .description('Start all servers, or only those named, step by step, and explain failures.')
     .argument('[server...]', 'names of servers')
+    .addOption(ownerOption())
     .addOption(jsonOption())
     .action(take);
   addNotes(
@@ -183,6 +192,7 @@ function defineCall(group: Command, take: Take): void {
 function defineLogin(group: Command, take: Take): void {
   const description = 'Log in to a remote server. Opens the browser and waits until you have finished there.';
   const login = defineOne(group, 'login', description, take)
+    .addOption(ownerOption())
     .option('--no-browser', 'print the address instead of opening it')
     .option(
       '--port <number>',

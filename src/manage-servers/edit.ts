@@ -13,6 +13,7 @@ import { discoveryOptionsOf } from '../settings/discovery-options.ts';
 import type { Settings } from '../settings/settings.ts';
 import { withFileLock } from '../state/file-lock.ts';
 import { makeFolders } from '../state/file-system.ts';
+import { principalFolders } from '../state/principals.ts';
 import { colorChange, renderChange } from '../terminal/file-change.ts';
 import { renderTable } from '../terminal/text-table.ts';
 import { createLoginStore } from '../upstream/oauth/login-store.ts';
@@ -137,11 +138,14 @@ async function forgetLogins({ servers, before }: EditPlan, settings: Settings): 
   const removed = new Set(servers.filter(({ outcome }) => outcome === 'removed').map(({ name }) => name));
   // Nothing is read, so there is nothing to log.
   const logins = createLoginStore(settings.stateDir, silentLogger);
+  const folders = await principalFolders(settings.stateDir);
   for (const definition of before) {
     // An address that comes from a file or a command is not resolved just for this.
     if (removed.has(definition.name) && definition.url !== undefined && referenceKinds(definition).size === 0) {
-      const key = { name: definition.name, url: definition.url };
-      await logins.exclusively(key, () => logins.remove(key));
+      for (const folder of [undefined, ...folders]) {
+        const key = { name: definition.name, url: definition.url, folder };
+        await logins.exclusively(key, () => logins.remove(key));
+      }
     }
   }
 }

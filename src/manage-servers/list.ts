@@ -85,11 +85,12 @@ export function renderList(
   return parts.filter((part) => part !== '').join('\n');
 }
 
-function rowOf({ name, state, hasLogin, tools, tokens, transport, file }: ServerReport, home: string): string[] {
+function rowOf(report: ServerReport, home: string): string[] {
+  const { name, state, hasLogin, isPerUser, tools, tokens, transport, file } = report;
   const login = state === 'ready' && hasLogin === true ? ', logged in' : '';
   return [
     startOf(escapeControls(name), MAX_NAME_CHARS),
-    `${STATES[state]}${login}`,
+    `${STATES[state]}${login}${isPerUser ? ', per user' : ''}`,
     tools === null ? '-' : tools.toLocaleString('en-US'),
     tokens === null ? '-' : approximately(tokens),
     transport,

@@ -4,6 +4,7 @@ import { BridgeError } from '../base/errors.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
 import { countOf } from '../terminal/text-table.ts';
 import { browserCommand, openBrowser } from '../upstream/oauth/browser.ts';
+import { loginKeyOf } from '../upstream/oauth/login-store.ts';
 import type { RemoteDefinition } from '../upstream/pool.ts';
 import { loginOptions, type ServersCommand } from './command-line.ts';
 import type { Output } from './output.ts';
@@ -17,7 +18,7 @@ export async function logIn(
   const { opensBrowser, port, scope, issuer, timeoutSeconds } = command.login ?? loginOptions();
   const server = await configured.known.find(command.names[0] ?? '');
   const { login } = await import('../upstream/oauth/login.ts');
-  const outcome = await login(await remoteOf(configured, server.name), {
+  const outcome = await login(await remoteOf(configured, server.name, command), {
     store: configured.logins,
     env: process.env,
     port,
@@ -39,10 +40,14 @@ export async function logIn(
 }
 
 /** Deletes the stored login of a server, which may be disabled. */
-export async function logOut(name: string, configured: ConfiguredServers, { print }: Output): Promise<number> {
-  const { url } = await remoteOf(configured, name);
+export async function logOut(
+  name: string,
+  command: ServersCommand,
+  configured: ConfiguredServers,
+  { print }: Output,
+): Promise<number> {
   const { logins } = configured;
-  const key = { name, url };
+  const key = loginKeyOf(await remoteOf(configured, name, command));
   // Exclusive, so that a token refresh in progress cannot store the login again.
   const wasThere = await logins.exclusively(key, () => logins.remove(key));
   print({ server: name, removed: wasThere }, () =>
@@ -54,8 +59,17 @@ export async function logOut(name: string, configured: ConfiguredServers, { prin
 }
 
 /** The definition with all references resolved: a login is stored for the address that calls really use. */
-async function remoteOf(configured: ConfiguredServers, name: string): Promise<RemoteDefinition> {
+async function remoteOf(
+  configured: ConfiguredServers,
+  name: string,
+  { action, principal }: Pick<ServersCommand, 'action' | 'principal'>,
+): Promise<RemoteDefinition> {
   const definition = configured.definitions().get(name);
+  if (definition !== undefined && principal !== undefined && definition.owner === undefined) {
+    throw new BridgeError('USAGE_INVALID', `all users share the login at server '${name}'`, {
+      hint: `Leave out --for, or add "per": "user" to '${name}' in ${definition.file} before you use \`servers ${action}\`.`,
+    });
+  }
   if (definition?.url === undefined) {
     throw new BridgeError(
       'USAGE_INVALID',

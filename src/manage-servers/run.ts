@@ -26,6 +26,7 @@ export async function servers(command: ServersCommand, options: ServersOptions):
   const configured = await openServers({
     // A person who calls a tool sees the same tools as code does.
     hidesDenied: command.action === 'call',
+    owner: command.principal,
     concerns: concernedBy(command),
     onStep: times.note,
     // Failures are already part of the output.
@@ -52,7 +53,7 @@ async function runAction(
     case 'login':
       return logIn(command, configured, output);
     case 'logout':
-      return logOut((await findDefinition(configured, name)).name, configured, output);
+      return logOut((await findDefinition(configured, name)).name, command, configured, output);
     case 'search':
       return search(command, configured, output);
     case 'refresh':

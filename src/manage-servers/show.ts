@@ -25,6 +25,8 @@ function renderServer(server: ServerDetails): string {
     ['in Python', `mcp_${alias}`],
     ['description', server.description],
     ['defined in', server.file],
+    ['extends', server.extends],
+    ['belongs to', server.isPerUser ? 'each user over HTTP has their own; this is yours' : null],
     ['command', server.command.join(' ')],
     ['address', server.url],
     ['variables', server.env.join(', ')],

@@ -5,3 +5,4 @@ export { explainPackage } from './judge.ts';
 export { createPackageLocks } from './locks.ts';
 export { readPackageIndex } from './package-index.ts';
 export { createPackageInstaller, type PackageInstaller } from './packages.ts';
+export { storedPackages } from './stored.ts';

@@ -14,6 +14,8 @@ import { LockedPackageSchema, MAX_SET_PACKAGES } from './report.ts';
 
 /** Chosen. */
 const MAX_WORD_CHARS = 40;
+/** Of the name of a token. */
+const MAX_PRINCIPAL_CHARS = 64;
 
 const LockSchema = z.strictObject({
   version: z.literal(1),
@@ -30,6 +32,8 @@ const LockSchema = z.strictObject({
   image: z.string().optional(),
   /** Who allowed the installation. */
   allowed_by: z.string().max(MAX_WORD_CHARS).optional(),
+  /** Principals that allowed it, if people did; the empty name is the user of this machine, who allowed it if this is left out. */
+  allowed_for: z.array(z.string().max(MAX_PRINCIPAL_CHARS)).max(10_000).optional(),
   /** When it was added with the command `packages add`, in milliseconds since 1970. */
   added_at: z.number().optional(),
 });

@@ -54,6 +54,8 @@ export interface PackagesOptions extends ConsentOptions {
   /** Source of the builder's program. */
   readonly readProgram: () => Promise<string>;
   readonly stateDir: string;
+  /** Whose sessions they are: nobody agrees for another one. Undefined for the user of this machine. */
+  readonly principal?: string | undefined;
   /** The image, or another name for the Python of sessions. */
   readonly image: string;
   /** What every session can import without asking, as `MCP_BRIDGE_PREINSTALL` names it. */
@@ -320,7 +322,8 @@ class Packages {
   async #install(request: Request, params: InstallParams, call: InstallingCall): Promise<Installed> {
     const { minAgeMs, readIndex } = this.#options;
     const { constraints, isAllowed = false, key, requirements, wanted } = request;
-    const lock = await this.#locks.find(key, params.python);
+    const stored = await this.#locks.find(key, params.python);
+    const lock = stored && !isAllowed ? await this.#agreeTo(stored, request, call) : stored;
     const found =
       lock === undefined ? await this.#findAdded(request, params.python) : { lock, packages: lock.packages };
     // The policy may have changed since.
@@ -334,6 +337,22 @@ class Packages {
       found !== undefined ? 'lock' : isAllowed ? 'setting' : await this.#consent.toLookUp(wanted, call);
     const reason = { index: await readIndex(), allowedBy, call, wanted, isAllowed };
     return { ...request, lock: await this.#build(key, job, reason) };
+  }
+
+  /** The lock, once its own principal allows what another one has allowed. Rejects as `Consent` does. */
+  async #agreeTo(lock: PackageLock, { key, wanted }: Request, call: InstallingCall): Promise<PackageLock> {
+    const { onInstalled, principal = '' } = this.#options;
+    const { added_at: addedAt, allowed_by: allowedBy, allowed_for: allowedFor = [''], packages } = lock;
+    if (allowedBy !== 'user' || addedAt !== undefined || allowedFor.includes(principal)) {
+      return lock;
+    }
+    const chosen = packages.map(({ name, version }) => ({ name, version, needed_by: [] }));
+    const byLookUp = await this.#consent.toLookUp(wanted, call);
+    const isAsked = await this.#consent.toFetch(chosen, wanted, call);
+    const agreed = { ...lock, allowed_for: [...allowedFor, principal] };
+    await this.#locks.write(key, agreed);
+    onInstalled?.(call, { allowedBy: isAsked ? 'user' : byLookUp, packages, fetchedBytes: 0 });
+    return agreed;
   }
 
   /** What a person has added to the store serves a request without an index, and without another question. */
@@ -406,6 +425,9 @@ class Packages {
     const lock = {
       ...earlier,
       ...(allowedBy === 'lock' ? {} : { allowed_by: allowedBy }),
+      ...(allowedBy === 'user'
+        ? { allowed_for: [...new Set([...(earlier?.allowed_for ?? []), this.#options.principal ?? ''])] }
+        : {}),
       image: this.#image,
       version: 1 as const,
       requirements: [...job.requirements],

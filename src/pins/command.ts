@@ -1,10 +1,11 @@
 /** `servers approve`: shows how tools differ from their accepted definitions, and accepts them. */
 
 import type { Command } from '../terminal/command.ts';
-import { addNotes, findGroup, jsonOption } from '../terminal/define.ts';
+import { addNotes, findGroup, jsonOption, principalOption } from '../terminal/define.ts';
 import type { AcceptCommand } from './run.ts';
 
 interface Given {
+  readonly for?: string;
   readonly json?: true;
   readonly dryRun?: true;
 }
@@ -18,9 +19,10 @@ export const acceptCommand: Command<AcceptCommand> = {
       .argument('<server>', 'name of the server')
       .argument('[tool...]', 'tools to accept; by default, all that changed')
       .option('--dry-run', 'show the changes and accept nothing')
+      .addOption(principalOption('whose server it is, if it has "per": "user"'))
       .addOption(jsonOption())
-      .action((server: string, tools: readonly string[], { json, dryRun }: Given) =>
-        settle({ command: 'accept-tools', server, tools, isJson: json === true, isDryRun: dryRun === true }),
+      .action((server: string, tools: readonly string[], { for: principal, json, dryRun }: Given) =>
+        settle({ command: 'accept-tools', server, tools, principal, isJson: json === true, isDryRun: dryRun === true }),
       );
     addNotes(approve, 'Tools are compared with the definitions first seen or last accepted. See `help pins`.');
   },

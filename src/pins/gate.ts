@@ -4,19 +4,25 @@
  * definition can change meanwhile.
  */
 import { BridgeError } from '../base/errors.ts';
-import { type CallGate, failed, type ToolCall } from '../calls/contract.ts';
+import { type CallGate, type CallOutcome, failed, type PassOn, type ToolCall } from '../calls/contract.ts';
 import { describeChange } from '../catalog/tool-change.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
 import { hintToAccept } from './tool-differences.ts';
 
 type PinDirectory = Pick<ServerDirectory, 'review' | 'findTool' | 'metadata'>;
+/** The principal whose server it is; undefined if it is shared. */
+type OwnerOf = (server: string) => string | undefined;
 
-export function createPinGate(directory: PinDirectory): CallGate {
-  return async (call, next) => {
+export function createPinGate(directory: PinDirectory, ownerOf: OwnerOf): CallGate {
+  return (call, next) => {
     const isRefused = call.tool.change?.isRefused === true || isNowRefused(directory, call);
-    const refusal = isRefused ? await refusalOf(directory, call) : undefined;
-    return refusal === undefined ? next(call) : failed(refusal);
+    return isRefused ? passUnlessRefused(call, next) : next(call);
   };
+
+  async function passUnlessRefused(call: ToolCall, next: PassOn): Promise<CallOutcome> {
+    const refusal = await refusalOf(directory, call, ownerOf(call.server.name));
+    return refusal === undefined ? next(call) : failed(refusal);
+  }
 }
 
 /** Whether a list that was read after the call began refuses the tool. Does not ask the server. */
@@ -26,7 +32,11 @@ function isNowRefused(directory: PinDirectory, { server, tool }: ToolCall): bool
 }
 
 /** `TOOL_CHANGED`, unless a person has accepted the tool in the meantime. */
-async function refusalOf(directory: PinDirectory, { server, tool, context }: ToolCall): Promise<unknown> {
+async function refusalOf(
+  directory: PinDirectory,
+  { server, tool, context }: ToolCall,
+  owner: string | undefined,
+): Promise<unknown> {
   try {
     await directory.review(server);
     const { change } = await directory.findTool(server, tool.name, context.signal);
@@ -35,7 +45,7 @@ async function refusalOf(directory: PinDirectory, { server, tool, context }: Too
     }
     const what = `'${tool.name}' of server '${server.name}' was not called: definition ${describeChange(change)}`;
     return new BridgeError('TOOL_CHANGED', what, {
-      hint: hintToAccept(server.name, tool.name),
+      hint: hintToAccept({ name: server.name, owner }, tool.name),
       data: { server: server.name, tool: tool.name, changed: change.parts },
     });
   } catch (error) {

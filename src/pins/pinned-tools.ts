@@ -33,6 +33,8 @@ interface ToolPinsOptions {
   readonly store: ToolPinStore;
   /** For servers whose entry has no `pin`. */
   readonly mode: () => PinMode;
+  /** The principal whose server it is; undefined if it is shared. */
+  readonly ownerOf: (server: string) => string | undefined;
   readonly logger: Logger;
 }
 
@@ -150,6 +152,7 @@ class Pins implements ToolPins {
     accepted: ReadonlyMap<string, PinnedTool>,
     isStrict: boolean,
   ): ServerMetadata {
+    const pinned = { name: server, owner: this.#options.ownerOf(server) };
     const clauses: string[] = [];
     const warnings: ToolWarning[] = [];
     const tools = metadata.tools.map((tool) => {
@@ -158,7 +161,7 @@ class Pins implements ToolPins {
       if (change === undefined || (change.parts.length === 0 && !isStrict)) {
         return tool;
       }
-      const remedy = hintToAccept(server, tool.name);
+      const remedy = hintToAccept(pinned, tool.name);
       const clause = `tool '${tool.name}' ${change.isRefused ? 'is refused: ' : ''}${describeChange(change)}`;
       clauses.push(clause);
       if (this.#isFirst(`${server}\0${tool.name}\0${tool.fingerprint ?? ''}`)) {
@@ -167,11 +170,11 @@ class Pins implements ToolPins {
       return withChange(tool, change, remedy);
     });
     if (warnings.length > 0) {
-      this.#options.logger.warning(`Server '${server}': ${summarize(server, warnings)}`);
+      this.#options.logger.warning(`Server '${server}': ${summarize(pinned, warnings)}`);
     }
     return clauses.length === 0
       ? metadata
-      : { ...metadata, tools, notices: [...metadata.notices, ...shorten(clauses, hintToAccept(server))] };
+      : { ...metadata, tools, notices: [...metadata.notices, ...shorten(clauses, hintToAccept(pinned))] };
   }
 
   /** The file of accepted tools exists but cannot be read, so every tool counts as changed. */

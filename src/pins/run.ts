@@ -24,7 +24,11 @@ export interface AcceptOptions extends Pick<CommandContext, 'logger' | 'openServ
 
 /** Resolves with the exit code. Rejects with `TOOL_UNKNOWN`, or with the error of a server that does not start. */
 export async function acceptTools(line: AcceptCommand, options: AcceptOptions): Promise<number> {
-  const servers = await options.openServers({ failureLevel: 'debug', concerns: isServer(line.server) });
+  const servers = await options.openServers({
+    owner: line.principal,
+    failureLevel: 'debug',
+    concerns: isServer(line.server),
+  });
   return runWithServers(servers, options.logger, async () => {
     const reported = await accept(line, servers);
     const text = line.isJson ? `${JSON.stringify(reported, undefined, 2)}\n` : renderAccepted(line.server, reported);
@@ -108,6 +112,8 @@ export interface AcceptCommand {
   readonly server: string;
   /** All that changed, if empty. */
   readonly tools: readonly string[];
+  /** Whose server; undefined for that of the operator. */
+  readonly principal: string | undefined;
   readonly isJson: boolean;
   /** Shows the changes and accepts nothing. */
   readonly isDryRun: boolean;

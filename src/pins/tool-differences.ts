@@ -14,10 +14,18 @@ const MAX_SHOWN_CHARS = 256 * 1024;
 const MAX_NAMED = 5;
 const DATE_CHARS = '2026-11-21'.length;
 
+/** A server, and the principal whose it is, if it is not shared. */
+export interface PinnedServer {
+  readonly name: string;
+  readonly owner: string | undefined;
+}
+
 /** The command that reviews and accepts a change. */
-export function hintToAccept(server: string, tool?: string): string {
-  const words = [server, ...(tool === undefined ? [] : [tool])].map((word) => quoteShellWord(word)).join(' ');
-  return `To review and accept it, the user can run: ${COMMAND} servers approve ${words}`;
+export function hintToAccept({ name, owner }: PinnedServer, tool?: string): string {
+  const words = [name, ...(tool === undefined ? [] : [tool])].map((word) => quoteShellWord(word)).join(' ');
+  const whose = owner === undefined ? '' : ` --for ${quoteShellWord(owner)}`;
+  const who = owner === undefined ? 'the user' : 'the operator';
+  return `To review and accept it, ${who} can run: ${COMMAND} servers approve ${words}${whose}`;
 }
 
 /** Undefined for a tool that has its accepted definition. */
@@ -68,7 +76,7 @@ export interface ToolWarning {
 }
 
 /** One warning for all changed tools of a server, because an update may change every tool, and the next step. */
-export function summarize(server: string, warnings: readonly ToolWarning[]): string {
+export function summarize(server: PinnedServer, warnings: readonly ToolWarning[]): string {
   const more = warnings.length - MAX_NAMED;
   const named = warnings.slice(0, MAX_NAMED).map(({ clause }) => clause);
   const clauses = more > 0 ? [...named, `${more} more tools changed`] : named;

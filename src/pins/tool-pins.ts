@@ -1,12 +1,12 @@
 /**
- * The store of accepted tool definitions: one file per server in `pins` of the state directory, readable by the owner only.
+ * The store of accepted tool definitions: one file per server, in `pins` of the state directory or of the principal to whom the server belongs.
  * The first line contains the fingerprints, which are needed often; each further line contains the texts of one tool, for
  * people. This is not a cache: without it, the next definition is accepted unseen.
  */
 
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { createPause } from '../base/slices.ts';
 import type { ShownTexts } from '../directory/server-metadata.ts';
@@ -43,9 +43,9 @@ export interface ToolPinStore {
   pathOf(server: string): string;
 }
 
-export function createToolPinStore(stateDir: string): ToolPinStore {
-  const directory = join(stateDir, 'pins');
-  const pathOf = (server: string): string => join(directory, fileNameOf(server));
+/** @param folderOf where the accepted tools of a server belong. */
+export function createToolPinStore(folderOf: (server: string) => string): ToolPinStore {
+  const pathOf = (server: string): string => join(folderOf(server), 'pins', fileNameOf(server));
 
   return {
     pathOf,
@@ -73,11 +73,12 @@ export function createToolPinStore(stateDir: string): ToolPinStore {
       return texts;
     },
     async save(server, tools, texts) {
-      await ensureDirectory(directory);
+      const path = pathOf(server);
+      await ensureDirectory(dirname(path));
       const lines = [{ format: FORMAT, server, tools: [...tools] }, ...texts].map(
         (line) => `${JSON.stringify(line)}\n`,
       );
-      await writeAtomically(pathOf(server), lines);
+      await writeAtomically(path, lines);
     },
   };
 }

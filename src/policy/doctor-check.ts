@@ -12,7 +12,7 @@ export const examinePolicies: Examination = async ({ settings, servers }) => {
   return policies === undefined ? [] : policies.describe(await knownServers(servers)).flatMap(findingsOf);
 };
 
-function findingsOf({ about, place, problem, unmatched }: ShownPolicy): Finding[] {
+function findingsOf({ about, place, problem, profiles, unmatched }: ShownPolicy): Finding[] {
   if (problem !== null) {
     const hint = `Calls are refused until it is fixed. For the format of a policy, run: ${COMMAND} help policy`;
     return [{ section: 'servers', level: 'problem', text: `policy ${problem}`, hint }];
@@ -21,7 +21,10 @@ function findingsOf({ about, place, problem, unmatched }: ShownPolicy): Finding[
     const text = `policy: ${pattern.place} of ${place}: ${pattern.text}`;
     return { section: 'servers', level: 'warning', text, hint: HOW_TO_NAME };
   });
-  return [{ section: 'servers', level: 'ok', text: `policy for ${about} in ${place}` }, ...unused];
+  const subsets = profiles.map(({ place: name, text }): Finding => {
+    return { section: 'servers', level: 'ok', text: `${name} of ${place}: ${text}` };
+  });
+  return [{ section: 'servers', level: 'ok', text: `policy for ${about} in ${place}` }, ...subsets, ...unused];
 }
 
 const HOW_TO_NAME = `Correct the name, or remove it. To see the names, run: ${COMMAND} servers tools SERVER`;

@@ -16,21 +16,22 @@ import {
 } from '../calls/contract.ts';
 import { parametersOf } from '../catalog/parameters.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
+import { ResultBytes } from '../protocol/result-bytes.ts';
 import { holdWhileAsking } from '../session/asker.ts';
 import type { CurrentPolicies } from './current-policies.ts';
 import { type CompiledLimit, countCall, overLimit } from './rules/limits.ts';
 import type { Policies } from './rules/policies.ts';
 
 export function createPolicyGate(current: CurrentPolicies, approvals: Approvals): CallGate {
-  return async (call, next) => {
+  return (call, next) => {
     const policies = current();
-    if (policies === undefined) {
-      return next(call);
-    }
-    const judged = new JudgedCall(call, { current, approvals }, policies);
-    const outcome = await judged.make(next).catch(failed);
-    return { ...outcome, decision: judged.decision, approval: judged.approval };
+    return policies === undefined ? next(call) : judge(new JudgedCall(call, { current, approvals }, policies), next);
   };
+}
+
+async function judge(judged: JudgedCall, next: PassOn): Promise<CallOutcome> {
+  const outcome = await judged.make(next).catch(failed);
+  return { ...outcome, decision: judged.decision, approval: judged.approval };
 }
 
 interface Judges {
@@ -200,7 +201,8 @@ function withinSize(outcome: Extract<CallOutcome, { ok: true }>, limits: readonl
   if (bounded.length === 0) {
     return outcome;
   }
-  const bytes = Buffer.byteLength(stringifyExact(outcome.result ?? null));
+  const { result } = outcome;
+  const bytes = result instanceof ResultBytes ? result.writtenBytes : Buffer.byteLength(stringifyExact(result ?? null));
   const exceeded = bounded.find(({ resultBytes = bytes }) => bytes > resultBytes);
   if (exceeded === undefined) {
     return outcome;

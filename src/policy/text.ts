@@ -12,7 +12,7 @@ export function renderPolicies(policies: readonly ShownPolicy[]): string {
     return 'There is no policy: every call is allowed.\n';
   }
   return policies
-    .map(({ place, problem, about, rules, limits, packages, unmatched }) => {
+    .map(({ place, problem, about, rules, limits, packages, profiles, unmatched }) => {
       const title = `${place}, for ${about}:`;
       if (problem !== null) {
         return `${escapeControls(title)}\n  ${escapeControls(problem)}\n`;
@@ -20,7 +20,8 @@ export function renderPolicies(policies: readonly ShownPolicy[]): string {
       const rows = rules.map(({ place: rule, effect, text }) => [`  ${rule}`, effect, text]);
       const bounds = limits.map(({ place: limit, text }) => [`  ${limit}`, 'limit', text]);
       const ofPackages = packages.map(({ place: rule, effect, text }) => [`  ${rule}`, effect, text]);
-      return `${escapeControls(title)}\n${renderTable([...rows, ...bounds, ...ofPackages], '')}${renderUnmatched(unmatched)}`;
+      const subsets = profiles.map(({ place: name, text }) => [`  ${name}`, 'profile', text]);
+      return `${escapeControls(title)}\n${renderTable([...rows, ...bounds, ...ofPackages, ...subsets], '')}${renderUnmatched(unmatched)}`;
     })
     .join('\n');
 }

@@ -22,6 +22,8 @@ const SUSPICIOUS = /\d{16}|\d[eE]\+?\d{3}/;
 const LONG_NUMBER =
   /(?<![\d.eE+-])-?(?:[1-9]\d{15}\d*(?:\.\d+)?(?:[eE][+-]?\d+)?|(?:0|[1-9]\d*)(?:\.\d+)?[eE]\+?\d{3,})/g;
 
+const LONG_START = /^-?\d{16}|[eE]\+?\d{3}/;
+
 /**
  * Like `JSON.parse`, but carries numbers that JavaScript would change. Each becomes an object, so more than `maxCarried` of them
  * throw `RangeError`. Invalid JSON throws `SyntaxError`.
@@ -50,6 +52,11 @@ export function withoutMarker(text: string): string {
 /** Whether an object from `parseExact` is a carried number. */
 export function isCarriedNumber(value: object): boolean {
   return Object.hasOwn(value, KEY);
+}
+
+/** Whether a number may be one of those that must be carried. */
+export function isLongNumber(number: string): boolean {
+  return LONG_START.test(number);
 }
 
 /** The text with the numbers that must be carried replaced; strings are skipped. The rest is copied in as few pieces as possible. */

@@ -2,15 +2,7 @@
  * Measures a JSON text without parsing it. A short line can be crafted so that parsing it, or traversing the result, takes
  * seconds; so it is measured first. For a text that is not JSON the numbers mean nothing, but then parsing fails.
  */
-
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const COLON = 0x3a;
-const COMMA = 0x2c;
-const OPEN_BRACKET = 0x5b;
-const CLOSE_BRACKET = 0x5d;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
+import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, COLON, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-bytes.ts';
 
 export interface JsonExtent {
   /** How deeply arrays and objects are nested. */
@@ -32,14 +24,14 @@ export function measureJson(line: Uint8Array): JsonExtent {
       case QUOTE:
         at = endOfString(line, at + 1);
         break;
-      case OPEN_BRACKET:
-      case OPEN_BRACE:
+      case OPEN_ARRAY:
+      case OPEN_OBJECT:
         depth += 1;
         values += 1;
         deepest = depth > deepest ? depth : deepest;
         break;
-      case CLOSE_BRACKET:
-      case CLOSE_BRACE:
+      case CLOSE_ARRAY:
+      case CLOSE_OBJECT:
         depth -= 1;
         break;
       case COMMA:
@@ -65,7 +57,7 @@ export function hasMoreValues(text: Buffer, limit: number): boolean {
     const byte = text[at];
     if (byte === QUOTE) {
       at = endOfLongString(text, at + 1);
-    } else if (byte === COMMA || byte === OPEN_BRACKET || byte === OPEN_BRACE) {
+    } else if (byte === COMMA || byte === OPEN_ARRAY || byte === OPEN_OBJECT) {
       values += 1;
       if (values > limit) {
         return true;

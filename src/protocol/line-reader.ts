@@ -2,7 +2,7 @@
  * Reads JSON-RPC messages as lines of limited length. Keeps the first and last bytes of a line that is too long, because they
  * usually contain its id: Python programs write the id first, TypeScript programs last.
  */
-import { LineSplitter } from './codec.ts';
+import { LineSplitter, type LongLines } from './line-splitter.ts';
 
 const NEWLINE = 0x0a;
 const BRACE = 0x7b;
@@ -24,6 +24,8 @@ export interface LineHandlers {
   onLine(line: Buffer): void;
   /** A line was dropped. */
   onOversize(line: DroppedLine): void;
+  /** For lines that are worth reading while they arrive. */
+  readonly longLines?: LongLines;
 }
 
 export interface DroppedLine {
@@ -48,23 +50,25 @@ export class LineReader {
       (firstBytes) => (isNoise(firstBytes) ? Math.min(MAX_NOISE_BYTES, maxLineBytes) : maxLineBytes),
       (line) => handlers.onLine(line),
       (bytes) => handlers.onOversize({ bytes, ...this.#lookAtEdges() }),
+      handlers.longLines,
     );
   }
 
-  /** Adds the next bytes, line by line, so that the kept edges belong to the line that the splitter reports. */
+  /** Adds the next bytes. A line that came in several chunks ends by itself, so that the kept edges are of the line that is reported. */
   push(chunk: Buffer): void {
-    let start = 0;
-    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
-      if (this.#isInLine) {
-        this.#keepEdges(chunk.subarray(start, end));
-      }
-      this.#splitter.push(chunk.subarray(start, end + 1));
+    const ofFirst = this.#isInLine ? chunk.indexOf(NEWLINE) + 1 : 0;
+    const ofWhole = chunk.lastIndexOf(NEWLINE) + 1;
+    if (ofFirst > 0) {
+      this.#keepEdges(chunk.subarray(0, ofFirst - 1));
+      this.#splitter.push(chunk.subarray(0, ofFirst));
       this.#isInLine = false;
-      start = end + 1;
     }
-    if (start < chunk.length) {
-      this.#keepEdges(chunk.subarray(start));
-      this.#splitter.push(chunk.subarray(start));
+    if (ofWhole > ofFirst) {
+      this.#splitter.push(chunk.subarray(ofFirst, ofWhole));
+    }
+    if (ofWhole < chunk.length) {
+      this.#keepEdges(chunk.subarray(ofWhole));
+      this.#splitter.push(chunk.subarray(ofWhole));
       this.#isInLine = true;
     }
   }

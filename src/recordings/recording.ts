@@ -13,6 +13,7 @@ import { VERSION } from '../base/package.ts';
 import type { CallGate, CallOutcome, ToolCall } from '../calls/contract.ts';
 import type { CatalogServer, KnownTool, ServerMetadata } from '../catalog/known.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
+import { objectOfResult } from '../protocol/result-bytes.ts';
 import { summarizeCellError } from '../render/cell-error.ts';
 import type { RecordedCell, SessionRecorder } from '../session/recorder.ts';
 import type { CellOutcome } from '../session/run-cell.ts';
@@ -136,7 +137,7 @@ export class Recording implements SessionRecorder {
       this.#add({ ...line, error: { code, message, ...(hint === undefined ? {} : { hint }), data } });
       return;
     }
-    const { result } = outcome;
+    const result = objectOfResult(outcome.result);
     const isMasked = stringifyExact(this.#options.mask(result)) !== stringifyExact(result);
     this.#add({ ...line, result, ...(isMasked ? { masked: true } : {}) }, (bytes) => ({
       ...line,

@@ -31,6 +31,8 @@ export interface RenderedAnswer {
   readonly structuredContent: Readonly<Record<string, unknown>>;
   /** True unless the cell succeeded. */
   readonly isError: boolean;
+  /** For the client only. */
+  readonly _meta?: Readonly<Record<string, unknown>>;
 }
 
 /** The tool result for an answer, with at most `maxChars` characters of output, value and error. */

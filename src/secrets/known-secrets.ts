@@ -16,8 +16,8 @@ export interface KnownSecrets {
 type Definitions = ReadonlyMap<string, ServerDefinition>;
 
 /** @param definitions by name; the same map until they change. */
-export function createKnownSecrets(definitions: () => Definitions): KnownSecrets {
-  const resolveReferences = createSecretValues({ home: homeFolder(process.env), env: process.env });
+export function createKnownSecrets(stateDir: string, definitions: () => Definitions): KnownSecrets {
+  const resolveReferences = createSecretValues({ home: homeFolder(process.env), env: process.env, stateDir });
   const resolved = new Map<string, SecretHolder>();
   let known: { readonly of: Definitions; readonly secrets: readonly string[] } | undefined;
 

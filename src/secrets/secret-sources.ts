@@ -3,10 +3,9 @@ import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { type ProcessEnd, runProcess } from '../base/run-process.ts';
 import { splitWords } from '../base/shell-words.ts';
+import { MAX_SECRET_BYTES } from './secret-name.ts';
 
-/** A service account in JSON has 2.5 kB; a secret larger than this is a mistake. */
-const MAX_BYTES = 64 * 1024;
-const MAX_BYTES_TEXT = `${MAX_BYTES.toLocaleString('en-US')} bytes`;
+const MAX_BYTES_TEXT = `${MAX_SECRET_BYTES.toLocaleString('en-US')} bytes`;
 /** A keyring may ask the person to unlock it. Chosen. */
 const TIME_LIMIT_MS = 30_000;
 
@@ -18,7 +17,7 @@ export async function readSecretFile(path: string): Promise<string> {
   });
   try {
     const stats = await file.stat();
-    if (!stats.isFile() || stats.size > MAX_BYTES) {
+    if (!stats.isFile() || stats.size > MAX_SECRET_BYTES) {
       throw new Error(`${path} is not a file of at most ${MAX_BYTES_TEXT}`);
     }
     return decode(await file.readFile());
@@ -43,7 +42,7 @@ export async function runSecretCommand(command: string, place: CommandPlace): Pr
   const end = await runProcess(words, {
     ...rest,
     deadlineMs: timeLimitMs,
-    maxOutputBytes: MAX_BYTES,
+    maxOutputBytes: MAX_SECRET_BYTES,
     // Error messages may contain the secret.
     ignoresStderr: true,
     // It may wait 30 s for a person, and the end of the bridge must not wait for that.

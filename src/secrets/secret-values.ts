@@ -1,12 +1,16 @@
 /**
- * Resolves `${file:PATH}` and `${cmd:COMMAND}` in the command, args, env, url, headers and oauth of an entry when its server
+ * Resolves `${file:PATH}`, `${cmd:COMMAND}` and `${secret:NAME}` in the command, args, env, url, headers and oauth of an entry when its server
  * is about to start. Until then the references stay as written, so that looking at entries reads and runs nothing, and no
  * hash or name derives from a secret.
  */
 import { dirname, resolve } from 'node:path';
 import { BridgeError, messageOf } from '../base/errors.ts';
+import { COMMAND } from '../base/package.ts';
+import { quoteShellWord } from '../base/shell-words.ts';
 import { expandHome, type Holder, placesOf, plainText, REFERENCE } from '../servers/expand.ts';
 import { explainUrl } from '../servers/remote-entry.ts';
+import { SecretFile } from './secret-file.ts';
+import { SECRET_NAME } from './secret-name.ts';
 import { type CommandPlace, readSecretFile, runSecretCommand } from './secret-sources.ts';
 
 /**
@@ -18,6 +22,8 @@ export type ResolveReferences = <Entry extends Holder>(entry: Entry) => Promise<
 
 interface SecretValuesOptions {
   readonly home: string;
+  /** Has the secrets of entries that belong to no principal. */
+  readonly stateDir: string;
   readonly env: CommandPlace['env'];
   /** For a command; 30 s by default. */
   readonly timeLimitMs?: number;
@@ -27,7 +33,10 @@ export function createSecretValues(options: SecretValuesOptions): ResolveReferen
   /** Output of commands, kept while this process runs so that a keyring asks once. */
   const outputs = new Map<string, Promise<string>>();
 
-  function read(kind: string, text: string, file: string): Promise<string> {
+  function read(kind: string, text: string, { file, owner }: Holder): Promise<string> {
+    if (kind === 'secret') {
+      return readStored(text.trim(), owner, options.stateDir);
+    }
     const cwd = dirname(file);
     if (kind === 'file') {
       return readSecretFile(resolve(cwd, expandHome(text.trim(), options)));
@@ -48,7 +57,7 @@ export function createSecretValues(options: SecretValuesOptions): ResolveReferen
       const values = await Promise.all(
         [...text.matchAll(REFERENCE)].map(async ([, kind = '', what = '']) => {
           try {
-            const value = checkedValue(place, await read(kind, what, entry.file));
+            const value = checkedValue(place, await read(kind, what, entry));
             secrets.push(value);
             return value;
           } catch (error) {
@@ -65,6 +74,29 @@ export function createSecretValues(options: SecretValuesOptions): ResolveReferen
     }
     return filled;
   };
+}
+
+/** One principal's secret is never another's, nor that of the operator: there is no default. */
+async function readStored(name: string, owner: Holder['owner'], stateDir: string): Promise<string> {
+  const value = await new SecretFile(owner?.folder ?? stateDir).value(name);
+  if (value === undefined) {
+    throw new MissingSecretError(name, owner?.name);
+  }
+  return value;
+}
+
+class MissingSecretError extends Error {
+  readonly hint: string;
+
+  constructor(name: string, owner: string | undefined) {
+    const shown = SECRET_NAME.test(name) ? `'${name}'` : 'with a name that no secret can have';
+    super(`there is no secret ${shown}${owner === undefined ? '' : ` of ${owner}`}`);
+    const command = `${COMMAND} secrets set ${SECRET_NAME.test(name) ? name : 'NAME'}`;
+    this.hint =
+      owner === undefined
+        ? `Store it: ${command}`
+        : `Each user has their own secrets for this server. The operator of this bridge can store yours: ${command} --for ${quoteShellWord(owner)}`;
+  }
 }
 
 async function mapPlaces(entry: Holder, fill: (place: string, text: string) => Promise<string>): Promise<object> {
@@ -105,7 +137,10 @@ function unavailable({ name, file }: Holder, place: string, cause: unknown): Bri
     'SECRET_UNAVAILABLE',
     `server '${name}' was not started, because ${place} cannot be resolved: ${messageOf(cause)}`,
     {
-      hint: `Check ${place} of '${name}' in ${file}: run its command yourself, or check its file.`,
+      hint:
+        cause instanceof MissingSecretError
+          ? cause.hint
+          : `Check ${place} of '${name}' in ${file}: run its command yourself, or check its file.`,
       data: { server: name, key: place },
     },
   );

@@ -10,6 +10,7 @@ import { clientOf } from '../clients/table.ts';
 import type { DetectOptions } from '../engines/detect.ts';
 import type { PackageStore, SandboxLimits } from '../engines/engine.ts';
 import { withInstallFolders } from '../engines/executable.ts';
+import type { Placement } from '../engines/kubernetes/kubectl.ts';
 import { thisSystem } from '../servers/sources.ts';
 import { checkMounts } from '../settings/mounts.ts';
 import { type Settings, usualStateDir } from '../settings/settings.ts';
@@ -30,6 +31,7 @@ export function engineOptions(settings: Settings, logger: Logger): DetectOptions
       program: fileURLToPath(PACKAGE_ROOT),
     }),
     packages: packageStoreOf(settings),
+    placement: placementOf(settings),
     instanceId: randomUUID(),
     env: withInstallFolders(process.env, process.platform),
     logger,
@@ -59,11 +61,29 @@ function packageStoreOf(settings: Settings): PackageStore | undefined {
     : { volume: packagesStore, folder: join(stateDir, '.cache', 'packages'), network: packagesNetwork };
 }
 
+/** Where a cluster runs sandboxes. */
+function placementOf(settings: Settings): Placement {
+  return {
+    kubectl: settings.kubectl,
+    context: settings.kubernetesContext,
+    namespace: settings.kubernetesNamespace,
+    ...(settings.kubernetesPullPolicy !== undefined && { imagePullPolicy: settings.kubernetesPullPolicy }),
+    imagePullSecrets: settings.kubernetesPullSecrets,
+    nodeSelector: settings.kubernetesNodeSelector,
+    tolerations: settings.kubernetesTolerations,
+    runtimeClass: settings.kubernetesRuntimeClass,
+    annotations: settings.kubernetesAnnotations,
+    owner: settings.kubernetesOwner,
+    warmPool: settings.kubernetesWarmPool,
+  };
+}
+
 /** The limits of every sandbox. */
 export function limitsOf(settings: Settings): SandboxLimits {
   return {
     memoryBytes: settings.memoryBytes,
     pids: settings.pids,
+    sandboxes: settings.maxSessions,
     cpus: settings.cpus,
     tmpBytes: TMP_BYTES,
     workspaceBytes: WORKSPACE_BYTES,

@@ -4,18 +4,32 @@
  */
 
 import { join, resolve } from 'node:path';
-import { z } from 'zod';
 import { DEPTH_VARIABLE } from '../base/bridge-depth.ts';
-import { BridgeError, messageOf } from '../base/errors.ts';
+import { BridgeError } from '../base/errors.ts';
 import { homeFolder } from '../base/home.ts';
-import { KEPT_OUTPUT_BYTES, MAX_SHOWN_CHARS } from '../base/limits.ts';
+import { KEPT_OUTPUT_BYTES, MAX_SESSIONS, MAX_SHOWN_CHARS, SESSIONS_CEILING } from '../base/limits.ts';
 import { escapeControls, LOG_LEVELS } from '../base/log.ts';
 import { didYouMean } from '../base/suggest.ts';
 import { parseDurationMs, parseSizeBytes } from '../base/units.ts';
 import { CLIENT_IDS } from '../clients/table.ts';
 import { type ConfigSource, parseSources } from '../servers/sources.ts';
+import {
+  anyText,
+  type Check,
+  numberWithin,
+  oneOf,
+  onOrOff,
+  parsedBy,
+  RefusedText,
+  readDigits,
+  textLike,
+  wholeNumberWithin,
+} from './checks.ts';
 import { FRONT_TOOLS, parseFrontTools } from './front-tools.ts';
+import { parseNames, parseOwner, parsePairs, parseTolerations } from './kubernetes.ts';
 import { parseMounts } from './mounts.ts';
+import { readAudience, readIssuer, readScopes } from './oauth.ts';
+import { MAX_PRESTARTED, parsePrestart } from './prestart.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -64,6 +78,8 @@ const MAX_PACKAGE_AGE_MS = 8_760 * HOUR_MS;
 const MAX_UNUSED_MS = 87_600 * HOUR_MS;
 /** Chosen: less has no room for any useful package. */
 const MIN_PACKAGES_BYTES = 1024 ** 2;
+/** Chosen: more than one process can serve. */
+const MAX_HTTP_COUNT = 10_000;
 /** Ten years. */
 const MAX_AUDIT_DAYS = 3_650;
 
@@ -75,23 +91,15 @@ interface SettingDefinition {
   readonly meaning: string;
   readonly allowed: string;
   /** Checks and converts the text of the variable. */
-  readonly schema: z.ZodType;
+  readonly check: Check<unknown>;
 }
 
-/** One of `names`, in any case. */
-const oneOf = <const Names extends readonly string[]>(names: Names) => z.string().toLowerCase().pipe(z.enum(names));
+const DIGITS = readDigits(/^\d+$/);
+const DECIMAL = readDigits(/^\d+(\.\d+)?$/);
 
-const onOrOff = z
-  .string()
-  .toLowerCase()
-  .pipe(z.enum(['0', '1', 'false', 'true']))
-  .transform((text) => text === '1' || text === 'true');
+/** A deadline of a cell. */
+const wholeSeconds = wholeNumberWithin((text) => parseDurationMs(text) / 1000, { min: 1, max: MAX_TIMEOUT_MS / 1000 });
 
-const wholeSeconds = z
-  .string()
-  .transform(parseDurationMs)
-  .pipe(z.int().multipleOf(1000).min(1000).max(MAX_TIMEOUT_MS))
-  .transform((ms) => ms / 1000);
 /** Further level names of Python's logging, which configurations of other servers use. */
 const LEVEL_ALIASES: Readonly<Record<string, string>> = { WARN: 'WARNING', CRITICAL: 'ERROR' };
 
@@ -100,9 +108,9 @@ const DEFINITIONS = {
     variable: 'MCP_BRIDGE_RUNTIME',
     default: 'auto',
     meaning:
-      'Sandbox engine. `auto` uses the first of podman, docker, bubblewrap and embedded that works; `container` uses only podman or docker.',
-    allowed: 'auto, podman, docker, bubblewrap, embedded or container',
-    schema: oneOf(['auto', 'podman', 'docker', 'bubblewrap', 'embedded', 'container']),
+      'Sandbox engine. `auto` uses the first of podman, docker, bubblewrap and embedded that works; `container` uses only podman or docker; `kubernetes` runs sandboxes as Pods of a cluster.',
+    allowed: 'auto, podman, docker, bubblewrap, embedded, kubernetes or container',
+    check: oneOf(['auto', 'podman', 'docker', 'bubblewrap', 'embedded', 'kubernetes', 'container']),
   },
   image: {
     variable: 'MCP_BRIDGE_IMAGE',
@@ -110,47 +118,57 @@ const DEFINITIONS = {
     meaning: 'Sandbox image. Any image with Python 3.10 or newer works.',
     allowed: 'a name with optional registry, tag or digest, such as python:3.14-slim',
     // The first character prevents the engine from reading it as an option.
-    schema: z
-      .string()
-      .max(512)
-      .regex(/^[A-Za-z0-9][\w.:/@+-]*$/),
+    check: textLike(/^[A-Za-z0-9][\w.:/@+-]*$/, 512),
   },
   pull: {
     variable: 'MCP_BRIDGE_PULL',
     default: 'missing',
     meaning: 'Whether to pull a missing image. With `never`, the answer names the command that pulls it.',
     allowed: 'missing or never',
-    schema: oneOf(['missing', 'never']),
+    check: oneOf(['missing', 'never']),
   },
   ociRuntime: {
     variable: 'MCP_BRIDGE_OCI_RUNTIME',
     meaning: 'OCI runtime, passed to the engine as `--runtime`. By default, the engine chooses.',
     allowed: 'a name or an absolute path, such as runc, crun, runsc or kata',
-    schema: z
-      .string()
-      .max(512)
-      .regex(/^[A-Za-z0-9/][\w./+-]*$/),
+    check: textLike(/^[A-Za-z0-9/][\w./+-]*$/, 512),
   },
   timeoutSeconds: {
     variable: 'MCP_BRIDGE_TIMEOUT',
     default: '30',
     meaning: 'Deadline of a cell that does not set one. At most `MCP_BRIDGE_MAX_TIMEOUT`.',
     allowed: 'whole seconds from 1s to 24h, such as 30, 30s or 2m',
-    schema: wholeSeconds,
+    check: wholeSeconds,
   },
   maxTimeoutSeconds: {
     variable: 'MCP_BRIDGE_MAX_TIMEOUT',
     default: '120',
     meaning: 'Longest deadline that a cell may set.',
     allowed: 'whole seconds from 1s to 24h, such as 120, 120s or 10m',
-    schema: wholeSeconds,
+    check: wholeSeconds,
   },
   idleTimeoutMs: {
     variable: 'MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT',
     default: '300',
     meaning: 'How long a session may be idle before its state is saved and its sandbox ends.',
     allowed: 'a duration from 100ms to 576h, such as 300, 90s or 15m',
-    schema: z.string().transform(parseDurationMs).pipe(z.int().min(100).max(MAX_IDLE_MS)),
+    check: wholeNumberWithin(parseDurationMs, { min: 100, max: MAX_IDLE_MS }),
+  },
+  maxSessions: {
+    variable: 'MCP_BRIDGE_MAX_SESSIONS',
+    default: String(MAX_SESSIONS),
+    meaning:
+      'How many sessions may have a sandbox at once. Beyond that, the one that has been idle longest is saved and ends. Each may use `MCP_BRIDGE_MEMORY`.',
+    allowed: `a whole number from 1 to ${SESSIONS_CEILING}`,
+    check: wholeNumberWithin(DIGITS, { min: 1, max: SESSIONS_CEILING }),
+  },
+  prewarm: {
+    variable: 'MCP_BRIDGE_PREWARM',
+    default: '1',
+    meaning:
+      'How many sandboxes are kept ready for the next sessions, from shortly after the client has listed the tools. With `0`, the first cell of a session starts one.',
+    allowed: 'a whole number from 0 to 16',
+    check: wholeNumberWithin(readDigits(/^\d{1,2}$/), { min: 0, max: MAX_SESSIONS }),
   },
   checkpoint: {
     variable: 'MCP_BRIDGE_CHECKPOINT',
@@ -158,45 +176,157 @@ const DEFINITIONS = {
     meaning:
       'When the state of a session is saved: `auto` after cells and before its sandbox ends, `idle` only before, `off` never.',
     allowed: 'auto, idle or off',
-    schema: oneOf(['auto', 'idle', 'off']),
+    check: oneOf(['auto', 'idle', 'off']),
+  },
+  httpMaxRate: {
+    variable: 'MCP_BRIDGE_HTTP_MAX_RATE',
+    default: '200',
+    meaning: 'Over HTTP, how many requests per second one token may send, on average over 5 seconds. `0` is no limit.',
+    allowed: 'a whole number from 0 to 100000',
+    check: wholeNumberWithin(DIGITS, { min: 0, max: 100_000 }),
+  },
+  httpMaxCells: {
+    variable: 'MCP_BRIDGE_HTTP_MAX_CELLS',
+    default: '64',
+    meaning: 'Over HTTP, how many cells and programs of one token may run or wait at once.',
+    allowed: 'a whole number from 1 to 10000',
+    check: wholeNumberWithin(DIGITS, { min: 1, max: MAX_HTTP_COUNT }),
+  },
+  httpMaxStreams: {
+    variable: 'MCP_BRIDGE_HTTP_MAX_STREAMS',
+    default: '64',
+    meaning: 'Over HTTP, how many requests and streams of one token may be open at once.',
+    allowed: 'a whole number from 1 to 10000',
+    check: wholeNumberWithin(DIGITS, { min: 1, max: MAX_HTTP_COUNT }),
+  },
+  httpMaxBodyBytes: {
+    variable: 'MCP_BRIDGE_HTTP_MAX_BODY',
+    default: '4m',
+    meaning: 'Over HTTP, the maximum size of a request.',
+    allowed: 'a size from 64k to 64m, such as 4m',
+    check: wholeNumberWithin(parseSizeBytes, { min: 64 * 1024, max: 64 * 1024 ** 2 }),
+  },
+  httpOauthIssuer: {
+    variable: 'MCP_BRIDGE_HTTP_OAUTH_ISSUER',
+    meaning:
+      'Over HTTP, accept access tokens of this OAuth or OpenID Connect issuer, besides those of `tokens add`. A token is then always required.',
+    allowed: 'the address of an issuer with https:, exactly as in its metadata; on this machine also http:',
+    check: parsedBy(readIssuer),
+  },
+  httpOauthAudience: {
+    variable: 'MCP_BRIDGE_HTTP_OAUTH_AUDIENCE',
+    meaning:
+      'What the audience (`aud`) of these tokens must be, usually the address under which clients reach MCP. Several are separated by spaces; one is enough. Required with an issuer.',
+    allowed: 'texts separated by spaces',
+    check: parsedBy(readAudience),
+  },
+  httpOauthScopes: {
+    variable: 'MCP_BRIDGE_HTTP_OAUTH_SCOPES',
+    meaning: 'Scopes that each of these tokens must have, separated by spaces. By default, none is required.',
+    allowed: 'scopes separated by spaces',
+    check: parsedBy(readScopes),
   },
   approvalTimeoutMs: {
     variable: 'MCP_BRIDGE_APPROVAL_TIMEOUT',
     default: '300',
     meaning: 'How long a question waits for your answer. Meanwhile, the deadline of the cell is paused.',
     allowed: 'a duration from 1s to 24h, such as 300, 90s or 10m',
-    schema: z.string().transform(parseDurationMs).pipe(z.int().min(1000).max(MAX_TIMEOUT_MS)),
+    check: wholeNumberWithin(parseDurationMs, { min: 1000, max: MAX_TIMEOUT_MS }),
   },
   memoryBytes: {
     variable: 'MCP_BRIDGE_MEMORY',
     default: '512m',
     meaning: 'Memory limit of one sandbox, including swap.',
     allowed: 'a size of at least 32m, such as 512m or 2g',
-    schema: z.string().transform(parseSizeBytes).pipe(z.int().min(MIN_MEMORY_BYTES)),
+    check: wholeNumberWithin(parseSizeBytes, { min: MIN_MEMORY_BYTES }),
   },
   pids: {
     variable: 'MCP_BRIDGE_PIDS',
     default: '128',
     meaning: 'Maximum number of processes and threads in one sandbox.',
     allowed: `a whole number from ${MIN_PIDS} to ${MAX_PIDS}`,
-    schema: z.string().regex(/^\d+$/).transform(Number).pipe(z.int().min(MIN_PIDS).max(MAX_PIDS)),
+    check: wholeNumberWithin(DIGITS, { min: MIN_PIDS, max: MAX_PIDS }),
   },
   cpus: {
     variable: 'MCP_BRIDGE_CPUS',
     meaning: 'CPU cores that one sandbox may use. By default, all.',
     allowed: 'a number from 0.01 to 1024, such as 2 or 0.5',
-    schema: z
-      .string()
-      .regex(/^\d+(\.\d+)?$/)
-      .transform(Number)
-      .pipe(z.number().min(0.01).max(1024)),
+    check: numberWithin(DECIMAL, { min: 0.01, max: 1024 }),
   },
   containerUser: {
     variable: 'MCP_BRIDGE_CONTAINER_USER',
     default: '65534:65534',
     meaning: 'User and group that run the code inside the container.',
     allowed: 'UID or UID:GID, each at least 1 (not root)',
-    schema: z.string().regex(/^[1-9]\d{0,8}(:[1-9]\d{0,8})?$/),
+    check: textLike(/^[1-9]\d{0,8}(:[1-9]\d{0,8})?$/),
+  },
+  kubectl: {
+    variable: 'MCP_BRIDGE_KUBECTL',
+    meaning: 'The `kubectl` that the kubernetes engine uses. By default, the first one on `PATH`.',
+    allowed: 'an absolute path',
+    check: textLike(/^(?:\/|[A-Za-z]:[\\/]).+$/),
+  },
+  kubernetesContext: {
+    variable: 'MCP_BRIDGE_KUBERNETES_CONTEXT',
+    meaning: 'The context of `kubectl`, which names the cluster. By default, the current one.',
+    allowed: 'the name of a context',
+    check: textLike(/^[^\s-]\S{0,252}$/),
+  },
+  kubernetesNamespace: {
+    variable: 'MCP_BRIDGE_KUBERNETES_NAMESPACE',
+    meaning: 'The namespace of the Pods. By default, that of the context.',
+    allowed: 'the name of a namespace',
+    check: textLike(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/),
+  },
+  kubernetesPullPolicy: {
+    variable: 'MCP_BRIDGE_KUBERNETES_PULL_POLICY',
+    meaning: 'When nodes pull the image. By default `IfNotPresent`, and `Never` if `MCP_BRIDGE_PULL` is `never`.',
+    allowed: 'Always, IfNotPresent or Never',
+    check: oneOf(['Always', 'IfNotPresent', 'Never']),
+  },
+  kubernetesPullSecrets: {
+    variable: 'MCP_BRIDGE_KUBERNETES_PULL_SECRETS',
+    meaning: 'Secrets of the namespace with which nodes log in to the registry of the image.',
+    allowed: 'names separated by commas',
+    check: parsedBy(parseNames),
+  },
+  kubernetesNodeSelector: {
+    variable: 'MCP_BRIDGE_KUBERNETES_NODE_SELECTOR',
+    meaning: 'Labels that a node must have to run sandboxes.',
+    allowed: 'LABEL=VALUE, separated by commas, such as pool=sandboxes',
+    check: parsedBy(parsePairs),
+  },
+  kubernetesTolerations: {
+    variable: 'MCP_BRIDGE_KUBERNETES_TOLERATIONS',
+    meaning: 'Taints of nodes that sandboxes tolerate.',
+    allowed: 'KEY[=VALUE][:EFFECT], separated by commas, such as sandboxes=only:NoSchedule',
+    check: parsedBy(parseTolerations),
+  },
+  kubernetesRuntimeClass: {
+    variable: 'MCP_BRIDGE_KUBERNETES_RUNTIME_CLASS',
+    meaning:
+      'RuntimeClass of the Pods, such as one that runs them with gVisor or Kata. By default, the cluster chooses.',
+    allowed: 'the name of a RuntimeClass',
+    check: textLike(/^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/),
+  },
+  kubernetesAnnotations: {
+    variable: 'MCP_BRIDGE_KUBERNETES_ANNOTATIONS',
+    meaning: 'Annotations of the Pods, such as one that keeps a service mesh out of them.',
+    allowed: 'KEY=VALUE, separated by commas, such as sidecar.istio.io/inject=false',
+    check: parsedBy(parsePairs),
+  },
+  kubernetesWarmPool: {
+    variable: 'MCP_BRIDGE_KUBERNETES_WARM_POOL',
+    meaning: 'A SandboxWarmPool of agent-sandbox. Sandboxes come from it, as its template says.',
+    allowed: 'the name of a SandboxWarmPool in the namespace',
+    check: textLike(/^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/),
+  },
+  kubernetesOwner: {
+    variable: 'MCP_BRIDGE_KUBERNETES_OWNER',
+    meaning:
+      'The Pod in which the bridge itself runs. The cluster deletes sandboxes with it. They are in its namespace.',
+    allowed: 'NAMESPACE/NAME/UID',
+    check: parsedBy(parseOwner),
   },
   stateDir: {
     variable: 'MCP_BRIDGE_STATE_DIR',
@@ -204,13 +334,13 @@ const DEFINITIONS = {
     meaning:
       'State directory, for server files (`*.json`), the policy, saved functions, artifacts and the audit log. Server files in `~/MCPs` are read too.',
     allowed: 'a path; ~ is your home folder',
-    schema: z.string(),
+    check: anyText,
   },
   serversConfig: {
     variable: 'MCP_SERVERS_CONFIG',
     meaning: 'An additional file with server definitions.',
     allowed: 'a path; ~ is your home folder',
-    schema: z.string(),
+    check: anyText,
   },
   configSources: {
     variable: 'MCP_BRIDGE_CONFIG_SOURCES',
@@ -218,27 +348,28 @@ const DEFINITIONS = {
     meaning:
       'Where to look for servers, in order of precedence. `mcps` is the state directory and `MCP_SERVERS_CONFIG`; the name of a client is its configuration file for all projects.',
     allowed: `a comma-separated list of mcps, all, claude (both), ${CLIENT_IDS.join(', ')}, and file paths`,
-    schema: z.string().transform((text, context) => {
-      try {
-        return parseSources(text);
-      } catch (error) {
-        context.addIssue({ code: 'custom', message: messageOf(error) });
-        return z.NEVER;
-      }
-    }),
+    check: parsedBy(parseSources),
+  },
+  prestart: {
+    variable: 'MCP_BRIDGE_PRESTART',
+    default: 'recent',
+    meaning:
+      'Which servers start before the first cell, once the client has listed the tools and stays connected. `recent` starts those that this client has used lately in this folder.',
+    allowed: `off, recent, or the names of at most ${MAX_PRESTARTED} servers, separated by commas`,
+    check: parsedBy(parsePrestart),
+  },
+  profile: {
+    variable: 'MCP_BRIDGE_PROFILE',
+    meaning:
+      'A profile of `policy.json`: servers and tools outside of it do not exist for code. By default, code has all of them.',
+    allowed: 'the name of a profile',
+    check: textLike(/^[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?$/),
   },
   mounts: {
     variable: 'MCP_BRIDGE_MOUNTS',
     meaning: 'Folders of this machine that code can see, separated by commas. Read-only unless you add `:rw`.',
     allowed: '/host/folder:/target[:ro|rw], where the target is a new folder such as /data',
-    schema: z.string().transform((text, context) => {
-      try {
-        return parseMounts(text);
-      } catch (error) {
-        context.addIssue({ code: 'custom', message: messageOf(error) });
-        return z.NEVER;
-      }
-    }),
+    check: parsedBy(parseMounts),
   },
   tools: {
     variable: 'MCP_BRIDGE_TOOLS',
@@ -246,21 +377,14 @@ const DEFINITIONS = {
     meaning:
       'The tools that the client sees, in this order. `execute_code` runs programs and snippets, `executer` adds start_code_executer, execute_code(code) and stop_code_executer, `sessions` lists and resets sessions.',
     allowed: `a comma-separated list of ${FRONT_TOOLS.join(', ')}`,
-    schema: z.string().transform((text, context) => {
-      try {
-        return parseFrontTools(text);
-      } catch (error) {
-        context.addIssue({ code: 'custom', message: messageOf(error) });
-        return z.NEVER;
-      }
-    }),
+    check: parsedBy(parseFrontTools),
   },
   outputMode: {
     variable: 'MCP_BRIDGE_OUTPUT_MODE',
     default: 'compact',
     meaning: 'Format of the answers. `compact` reads like a terminal; `toon` and `json` include every field.',
     allowed: 'compact, toon or json',
-    schema: oneOf(['compact', 'toon', 'json']),
+    check: oneOf(['compact', 'toon', 'json']),
   },
   maxOutputChars: {
     variable: 'MCP_BRIDGE_MAX_OUTPUT',
@@ -268,7 +392,15 @@ const DEFINITIONS = {
     meaning:
       'Maximum characters of output, value and error in one answer, at about four per token. Longer text is cut in the middle.',
     allowed: `a whole number from ${MIN_SHOWN_CHARS} to ${MAX_OUTPUT_CHARS}`,
-    schema: z.string().regex(/^\d+$/).transform(Number).pipe(z.int().min(MIN_SHOWN_CHARS).max(MAX_OUTPUT_CHARS)),
+    check: wholeNumberWithin(DIGITS, { min: MIN_SHOWN_CHARS, max: MAX_OUTPUT_CHARS }),
+  },
+  apps: {
+    variable: 'MCP_BRIDGE_APPS',
+    default: 'on',
+    meaning:
+      'Whether clients that support MCP Apps can show the answers of `run_python` as a view: the code, its calls, tables and pictures. Other clients, and the model, get the same either way.',
+    allowed: 'off or on',
+    check: oneOf(['off', 'on']),
   },
   savedTools: {
     variable: 'MCP_BRIDGE_SAVED_TOOLS',
@@ -276,19 +408,14 @@ const DEFINITIONS = {
     meaning:
       'Whether code may keep functions for later sessions with `save_tool`. `ask` asks you about each; `on` asks only before one is replaced; `off` also defines none.',
     allowed: 'off, ask or on',
-    schema: oneOf(['off', 'ask', 'on']),
+    check: oneOf(['off', 'ask', 'on']),
   },
   toolbox: {
     variable: 'MCP_BRIDGE_TOOLBOX',
     meaning:
       'Shared folders of functions (`NAME.py`), which sessions load beside those that were kept, and of snippets (other extensions). They are only read, and a file that is new or has changed is used only with your consent.',
     allowed: 'paths separated by commas; ~ is your home folder',
-    schema: z.string().transform((text) =>
-      text
-        .split(',')
-        .map((part) => part.trim())
-        .filter((part) => part !== ''),
-    ),
+    check: (text) => partsOf(text, ',').filter((part) => part !== ''),
   },
   audit: {
     variable: 'MCP_BRIDGE_AUDIT',
@@ -296,28 +423,36 @@ const DEFINITIONS = {
     meaning:
       'Whether to record cells and calls in the audit log. With `required`, a cell or call that cannot be recorded is refused.',
     allowed: '0, 1 or required',
-    schema: oneOf(['0', '1', 'required']),
+    check: oneOf(['0', '1', 'required']),
   },
   record: {
     variable: 'MCP_BRIDGE_RECORD',
     meaning:
       'A folder in which cells and calls are recorded with arguments and results, one file per bridge, to show with `record show` and to replay without servers.',
     allowed: 'a path; ~ is your home folder',
-    schema: z.string(),
+    check: anyText,
+  },
+  otelContent: {
+    variable: 'MCP_BRIDGE_OTEL_CONTENT',
+    default: '0',
+    meaning:
+      'Whether spans of OpenTelemetry have code, arguments, results and texts of errors. Secrets of server entries are masked.',
+    allowed: '0 or 1',
+    check: onOrOff,
   },
   auditMaxBytes: {
     variable: 'MCP_BRIDGE_AUDIT_MAX_SIZE',
     default: '256m',
     meaning: 'Maximum total size of the audit log. Beyond it, the oldest files are deleted.',
     allowed: 'a size of at least 1m, such as 256m or 2g',
-    schema: z.string().transform(parseSizeBytes).pipe(z.int().min(MIN_AUDIT_BYTES)),
+    check: wholeNumberWithin(parseSizeBytes, { min: MIN_AUDIT_BYTES }),
   },
   auditMaxAgeDays: {
     variable: 'MCP_BRIDGE_AUDIT_DAYS',
     default: '90',
     meaning: 'How many days to keep the audit log.',
     allowed: `a whole number from 1 to ${MAX_AUDIT_DAYS}`,
-    schema: z.string().regex(/^\d+$/).transform(Number).pipe(z.int().min(1).max(MAX_AUDIT_DAYS)),
+    check: wholeNumberWithin(DIGITS, { min: 1, max: MAX_AUDIT_DAYS }),
   },
   packages: {
     variable: 'MCP_BRIDGE_PACKAGES',
@@ -325,29 +460,21 @@ const DEFINITIONS = {
     meaning:
       'Which Python packages code may install. `common` installs well-known packages for data, documents and text, and asks you about all others; `ask` asks about each; `any` never asks.',
     allowed: 'off, common, ask or any',
-    schema: oneOf(['off', 'common', 'ask', 'any']),
+    check: oneOf(['off', 'common', 'ask', 'any']),
   },
   preinstall: {
     variable: 'MCP_BRIDGE_PREINSTALL',
     meaning:
       'Packages that every session can import, whatever `MCP_BRIDGE_PACKAGES` says about them. They are fetched once, when the bridge starts.',
     allowed: 'requirements separated by commas, such as numpy,pandas>=2',
-    schema: z.string().transform((text, context) => {
-      const requirements = text.split(COMMAS_BETWEEN_PACKAGES).map((part) => part.trim());
-      const wrong = requirements.find((part) => part.length > MAX_PREINSTALLED_CHARS || !PREINSTALLED.test(part));
-      if (wrong !== undefined) {
-        context.addIssue({ code: 'custom', message: `${JSON.stringify(wrong)} is not a requirement` });
-        return z.NEVER;
-      }
-      return requirements;
-    }),
+    check: parsedBy(parsePreinstalled),
   },
   packagesMinAgeMs: {
     variable: 'MCP_BRIDGE_PACKAGES_MIN_AGE',
     default: '168h',
     meaning: 'Files of packages that were uploaded more recently are not installed. `0` installs any.',
     allowed: 'a duration up to 8760h, such as 168h or 0',
-    schema: z.string().transform(parseDurationMs).pipe(z.int().min(0).max(MAX_PACKAGE_AGE_MS)),
+    check: wholeNumberWithin(parseDurationMs, { min: 0, max: MAX_PACKAGE_AGE_MS }),
   },
   packagesMaxBytes: {
     variable: 'MCP_BRIDGE_PACKAGES_MAX_SIZE',
@@ -355,21 +482,21 @@ const DEFINITIONS = {
     meaning:
       'Maximum size of the package store, and of one installation. Beyond it, packages that no session uses are removed, the least recently used first.',
     allowed: 'a size of at least 1m, such as 512m or 4g',
-    schema: z.string().transform(parseSizeBytes).pipe(z.int().min(MIN_PACKAGES_BYTES)),
+    check: wholeNumberWithin(parseSizeBytes, { min: MIN_PACKAGES_BYTES }),
   },
   packagesMaxAgeMs: {
     variable: 'MCP_BRIDGE_PACKAGES_MAX_AGE',
     default: '90d',
     meaning: 'Packages that no session has used for longer are removed from the store. `0` keeps them.',
     allowed: 'a duration up to 3650d, such as 90d or 0',
-    schema: z.string().transform(parseDurationMs).pipe(z.int().min(0).max(MAX_UNUSED_MS)),
+    check: wholeNumberWithin(parseDurationMs, { min: 0, max: MAX_UNUSED_MS }),
   },
   packagesStore: {
     variable: 'MCP_BRIDGE_PACKAGES_STORE',
     default: 'mcp-bridge-packages',
     meaning: 'Name of the volume of podman or docker that keeps installed packages.',
     allowed: 'a name of letters, digits, `.`, `_` and `-`',
-    schema: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/),
+    check: textLike(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/),
   },
   packagesNetwork: {
     variable: 'MCP_BRIDGE_PACKAGES_NETWORK',
@@ -377,32 +504,35 @@ const DEFINITIONS = {
     meaning:
       'Network of the sandbox that fetches packages. `host` reaches a package index on 127.0.0.1 of this machine.',
     allowed: 'default or host',
-    schema: oneOf(['default', 'host']),
+    check: oneOf(['default', 'host']),
+  },
+  live: {
+    variable: 'MCP_BRIDGE_LIVE',
+    default: 'on',
+    meaning: 'Whether `top` and other programs of yours can watch the bridge, over a socket in the state directory.',
+    allowed: 'off or on',
+    check: oneOf(['off', 'on']),
   },
   logLevel: {
     variable: 'MCP_BRIDGE_LOG_LEVEL',
     default: 'INFO',
     meaning: 'Lowest level to log to stderr. For commands other than the server, the default is `WARNING`.',
     allowed: LOG_LEVELS.join(', '),
-    schema: z
-      .string()
-      .toUpperCase()
-      .transform((level) => LEVEL_ALIASES[level] ?? level)
-      .pipe(z.enum(LOG_LEVELS)),
+    check: (text) => oneOf(LOG_LEVELS)(LEVEL_ALIASES[text.toUpperCase()] ?? text),
   },
   allowSelfServer: {
     variable: 'MCP_BRIDGE_ALLOW_SELF_SERVER',
     default: '0',
     meaning: 'Whether to allow server entries that start this bridge again.',
     allowed: '0 or 1',
-    schema: onOrOff,
+    check: onOrOff,
   },
   autoload: {
     variable: 'MCP_BRIDGE_AUTOLOAD',
     default: '0',
     meaning: 'Whether code may call every configured server without naming it in `servers`.',
     allowed: '0 or 1',
-    schema: onOrOff,
+    check: onOrOff,
   },
   masksSecrets: {
     variable: 'MCP_BRIDGE_MASK_SECRETS',
@@ -410,7 +540,7 @@ const DEFINITIONS = {
     meaning:
       "Whether to mask the secrets of a server's entry in everything the server sends. The bridge always masks them in its own messages.",
     allowed: '0 or 1',
-    schema: onOrOff,
+    check: onOrOff,
   },
   pin: {
     variable: 'MCP_BRIDGE_PIN',
@@ -418,9 +548,22 @@ const DEFINITIONS = {
     meaning:
       'What to do when a tool definition changes. `warn` reports the change; `strict` refuses calls until you accept it with `servers approve`.',
     allowed: 'off, warn or strict',
-    schema: oneOf(['off', 'warn', 'strict']),
+    check: oneOf(['off', 'warn', 'strict']),
   },
 } satisfies Record<string, SettingDefinition>;
+
+function partsOf(text: string, separator: string | RegExp): string[] {
+  return text.split(separator).map((part) => part.trim());
+}
+
+function parsePreinstalled(text: string): string[] {
+  const requirements = partsOf(text, COMMAS_BETWEEN_PACKAGES);
+  const wrong = requirements.find((part) => part.length > MAX_PREINSTALLED_CHARS || !PREINSTALLED.test(part));
+  if (wrong !== undefined) {
+    throw new Error(`${JSON.stringify(wrong)} is not a requirement`);
+  }
+  return requirements;
+}
 
 type Definitions = typeof DEFINITIONS;
 type WithDefault = {
@@ -429,8 +572,8 @@ type WithDefault = {
 
 /** All settings, checked. Numbers have the unit in their name, and paths are absolute. */
 export type Settings = Readonly<
-  { [Key in WithDefault]: z.output<Definitions[Key]['schema']> } & {
-    [Key in Exclude<keyof Definitions, WithDefault>]?: z.output<Definitions[Key]['schema']> | undefined;
+  { [Key in WithDefault]: ReturnType<Definitions[Key]['check']> } & {
+    [Key in Exclude<keyof Definitions, WithDefault>]?: ReturnType<Definitions[Key]['check']> | undefined;
   }
 >;
 
@@ -457,13 +600,10 @@ export function loadSettings(env: Environment): Settings {
   for (const [key, definition] of Object.entries<SettingDefinition>(DEFINITIONS)) {
     const text = textOf(env, definition);
     if (text !== undefined) {
-      const checked = definition.schema.safeParse(text);
-      values[key] = checked.data;
-      if (!checked.success) {
-        const why = checked.error.issues.find(({ code }) => code === 'custom');
-        const reason = why === undefined ? '' : ` (${escapeControls(cut(why.message, MAX_REASON_CHARS))})`;
-        const { allowed, variable } = definition;
-        invalid.push({ variable, sentence: `${variable} is ${shown(text)}${reason}; allowed: ${allowed}.` });
+      try {
+        values[key] = definition.check(text);
+      } catch (error) {
+        invalid.push(describeRefusal(definition, text, error));
       }
     }
   }
@@ -477,6 +617,15 @@ interface InvalidSetting {
   readonly variable: string;
   /** Its value, and what is allowed. */
   readonly sentence: string;
+}
+
+/** Throws what is not a refusal. */
+function describeRefusal({ allowed, variable }: SettingDefinition, text: string, error: unknown): InvalidSetting {
+  if (!(error instanceof RefusedText)) {
+    throw error;
+  }
+  const reason = error.message === '' ? '' : ` (${escapeControls(cut(error.message, MAX_REASON_CHARS))})`;
+  return { variable, sentence: `${variable} is ${shown(text)}${reason}; allowed: ${allowed}.` };
 }
 
 function invalidSettings(invalid: readonly InvalidSetting[]): BridgeError {

@@ -5,9 +5,9 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { BridgeError, messageOf } from '../base/errors.ts';
-import { withFileLock } from './file-lock.ts';
-import { ensureDirectory, readBounded, writeAtomically } from './state-files.ts';
+import { messageOf } from '../base/errors.ts';
+import { changeJsonFile } from './change-file.ts';
+import { readBounded } from './state-files.ts';
 
 export type ConsentState = 'approved' | 'changed' | 'new';
 
@@ -30,13 +30,11 @@ type Consents = z.infer<typeof ConsentsSchema>;
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 
 export class FileConsents {
-  readonly #stateDir: string;
   readonly #file: string;
   readonly #report: (problem: string) => void;
 
   /** `report` gets the reason if the file cannot be used; then everything needs consent again. */
   constructor(stateDir: string, report: (problem: string) => void) {
-    this.#stateDir = stateDir;
     this.#file = join(stateDir, 'toolbox.json');
     this.#report = report;
   }
@@ -53,20 +51,11 @@ export class FileConsents {
 
   /** Notes the person's consent to a file as it is. Rejects with `STATE_WRITE_FAILED`. */
   async give({ path, sha256 }: FileContent): Promise<void> {
-    try {
-      await ensureDirectory(this.#stateDir);
-      await withFileLock(`${this.#file}.lock`, async () => {
-        const { approved } = await this.#read();
-        const others = approved.filter((one) => one.path !== path);
-        const all = [...others, { path, sha256, at: new Date().toISOString() }];
-        await writeAtomically(this.#file, [`${JSON.stringify({ version: 1, approved: all }, undefined, 2)}\n`]);
-      });
-    } catch (cause) {
-      throw new BridgeError('STATE_WRITE_FAILED', `${this.#file} could not be written: ${messageOf(cause)}`, {
-        hint: 'Make the state directory writable.',
-        cause,
-      });
-    }
+    await changeJsonFile(this.#file, async () => {
+      const { approved } = await this.#read();
+      const others = approved.filter((one) => one.path !== path);
+      return { version: 1, approved: [...others, { path, sha256, at: new Date().toISOString() }] };
+    });
   }
 
   async #read(): Promise<Consents> {

@@ -2,11 +2,15 @@
 import type { Command as CommandDefinition } from 'commander';
 import type { CellAnswer, Person } from '../base/cell.ts';
 import type { Logger } from '../base/log.ts';
+import type { Measure } from '../base/measure.ts';
 import type { Decision, Effect } from '../calls/contract.ts';
 import type { CatalogServer, CatalogTool } from '../catalog/known.ts';
 import type { ConfiguredServers, OpenServers } from '../directory/configured-servers.ts';
+import type { SizedTool } from '../directory/definition-size.ts';
 import type { Bridge } from '../server/lazy-bridge.ts';
+import type { SessionRoom } from '../session/session-room.ts';
 import type { Settings } from '../settings/settings.ts';
+import type { LoginStore, RemoteDefinition } from '../upstream/pool.ts';
 import type { Settle } from './define.ts';
 import type { Terminal } from './terminal-person.ts';
 
@@ -50,10 +54,45 @@ export interface BridgeOptions {
    * to it, and it finds the last state of `default`.
    */
   readonly client?: (() => string) | undefined;
+  /** Whether all clients share the session `default`, also with bridges to come, so that it lasts as one with a name does. */
+  readonly sharesDefault?: boolean | undefined;
+  /** The tools that the client lists; undefined for a command. */
+  readonly listedTools?: (() => readonly SizedTool[]) | undefined;
   /** Calls of tools that are not marked read-only get a stand-in. */
   readonly isDryRun?: boolean | undefined;
   /** The file of a run: one that was interrupted goes on, and a new one is recorded there. */
   readonly resume?: string | undefined;
+  /** Whose bridge it is; undefined for the user of this machine. */
+  readonly principal?: BridgePrincipal | undefined;
+  /** The profile of `policy.json` that it serves; by default that of the settings. */
+  readonly profile?: string | undefined;
+  /** Pages on which the principal can log in at servers; without them, errors name a command. */
+  readonly loginPages?: LoginInvitations | undefined;
+  /** Shared by the bridges of this process. */
+  readonly room?: SessionRoom | undefined;
+  /** Gets what is measured, besides OpenTelemetry. */
+  readonly measure?: Measure | undefined;
+  /** Called when a call to a server has ended. */
+  readonly onCall?: ((outcome: 'ok' | 'failed') => void) | undefined;
+}
+
+/** Where users log in at servers that are "per user". */
+export interface LoginInvitations {
+  /** The address of a page at which the owner of the definition can log in. */
+  invite(definition: RemoteDefinition, store: LoginStore, scope: string | undefined): string;
+  /** Resolves with whether the user has logged in there, at the latest when the address is no longer valid. */
+  ended(address: string): Promise<boolean>;
+}
+
+/** One of several people that a process serves. Everything that their sessions leave belongs to them. */
+export interface BridgePrincipal {
+  /** In audit records; undefined for the user of this machine. Its bridges share `maxSessions`. */
+  readonly name: string | undefined;
+  /** Absolute path: checkpoints, artifacts, saved functions and consents are there instead of in the state directory. */
+  readonly folder: string;
+  /** Names or patterns of the only servers that exist for it; undefined for all. */
+  readonly servers?: readonly string[] | undefined;
+  readonly maxSessions?: number | undefined;
 }
 
 /** A function that code has kept, according to its source. */
@@ -96,6 +135,8 @@ export interface CommandHost {
   readonly hasColors: boolean;
   /** Whether stdout is a terminal. */
   readonly isShown: boolean;
+  /** Size of the terminal on stdout, if it is one and says so. */
+  readonly screenSize?: () => { readonly columns: number | undefined; readonly rows: number | undefined };
   /** Whether stderr is a terminal. */
   readonly isErrorShown: boolean;
   /** For questions on stderr and answers on stdin; undefined unless both are terminals. */

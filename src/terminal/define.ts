@@ -1,5 +1,7 @@
 /** Helpers for defining commands. docs/reference/commands.md is generated from the definitions. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { parseDurationMs } from '../base/units.ts';
+import { TOKEN_NAME } from '../state/principals.ts';
 
 export { COMMAND_NAME } from '../base/package.ts';
 
@@ -51,6 +53,17 @@ export function jsonOption(): Option {
   return new Option('--json', 'print JSON');
 }
 
+/** Whose part of something a command is about. */
+export function principalOption(what: string): Option {
+  return new Option('--for <principal>', what).argParser((text) => {
+    // An address is what OAuth calls someone.
+    if (!TOKEN_NAME.test(text) && !/^https?:\/\/\P{Cc}{1,1000}$/u.test(text)) {
+      throw new InvalidArgumentError('It must be the name of a token, or a principal as in the audit log.');
+    }
+    return text;
+  });
+}
+
 /** A parser for whole numbers from `min` to `max`; `what` describes them in the error, such as `a whole number of seconds`. */
 export function wholeNumber(what: string, min: number, max: number): (text: string) => number {
   return (text) => {
@@ -60,6 +73,21 @@ export function wholeNumber(what: string, min: number, max: number): (text: stri
     }
     return value;
   };
+}
+
+/** What `pointInTime` reads, for the help of an option. */
+export const POINT_IN_TIME = '30m, 2h, 7d, or a time such as 2026-11-21 or 2026-11-21T17:00Z';
+
+/** A point in time, or a duration before now; in milliseconds since 1970. */
+export function pointInTime(text: string): number {
+  const agoMs = parseDurationMs(text);
+  const timeMs = Number.isNaN(agoMs) ? Date.parse(text) : Date.now() - agoMs;
+  if (Number.isNaN(timeMs) || timeMs < 0) {
+    throw new InvalidArgumentError(
+      'It must be a duration such as 30m, 2h or 7d, or a date or time such as 2026-11-21.',
+    );
+  }
+  return timeMs;
 }
 
 /** Collects the values of an option that may be repeated. */

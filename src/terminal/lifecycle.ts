@@ -58,15 +58,19 @@ export async function runWithServers(
 }
 
 /** Waits for a clean shutdown, but not longer than a client does. Logs failures and never rejects. */
-export async function closeInTime(close: () => Promise<void>, logger: Logger): Promise<void> {
+export async function closeInTime(
+  close: () => Promise<void>,
+  logger: Logger,
+  limitMs: number = SHUTDOWN_LIMIT_MS,
+): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const limit = new Promise<void>((resolve) => {
     timer = setTimeout(() => {
       logger.warning(
-        `shutdown took longer than ${SHUTDOWN_LIMIT_MS} ms; exiting, and leaving the sandboxes to end by themselves`,
+        `shutdown took longer than ${limitMs} ms; exiting, and leaving the sandboxes to end by themselves`,
       );
       resolve();
-    }, SHUTDOWN_LIMIT_MS);
+    }, limitMs);
   });
   const closed = close().catch((error: unknown) => logger.error(`shutdown failed: ${String(error)}`));
   await Promise.race([closed, limit]);

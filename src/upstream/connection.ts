@@ -14,7 +14,9 @@ import type { Failures, NotReady } from './failures.ts';
 import type { Guardian } from './guardian.ts';
 import { type ElicitationOffer, envelopeOf } from './handshake.ts';
 import { remoteFailureIn } from './http/remote-failure.ts';
+import type { InviteLogin } from './oauth/authorization.ts';
 import type { LoginStore } from './oauth/login-store.ts';
+import type { ServerObserver } from './observer.ts';
 import { type Answer, RequestError, type RequestLimits, Requests } from './requests.ts';
 import type { ServerExit } from './server-process.ts';
 import type { UpstreamTool } from './tool-list.ts';
@@ -91,14 +93,19 @@ export interface ConnectOptions {
   readonly signal: CancelSignal;
   /** Logins at remote servers; undefined if there are none. */
   readonly logins: LoginStore | undefined;
+  /** Where a person can log in who cannot use a terminal of this machine. */
+  readonly inviteLogin?: InviteLogin | undefined;
   /** Hashes of definitions whose server exits when it receives `server/discover`. Read and extended. */
   readonly legacyServers: Set<string>;
   /** Called for each `notifications/tools/list_changed`. */
   readonly onToolsChanged: () => void;
+  /** Called when the server asks the person something while no call can ask. */
+  readonly onUnasked: () => void;
   /** Whether secrets of the entry are masked in the messages of the server. */
   readonly masksSecrets: boolean;
   /** Called as a start proceeds. A step is reported twice if the server has to be started in another way. */
   readonly onStep?: ((step: StartStep) => void) | undefined;
+  readonly observer?: ServerObserver | undefined;
   /** The kinds of questions to the person that the bridge announces to the server; read when the server starts. */
   readonly elicitation: () => ElicitationOffer;
 }
@@ -128,14 +135,15 @@ interface Traffic {
 export function createTraffic({
   elicitation: offer,
   onToolsChanged,
-}: Pick<ConnectOptions, 'elicitation' | 'onToolsChanged'>): Traffic {
+  onUnasked,
+}: Pick<ConnectOptions, 'elicitation' | 'onToolsChanged' | 'onUnasked'>): Traffic {
   let transport: ServerTransport | undefined;
   const send = (message: JSONRPCMessage): Promise<void> =>
     transport?.send(message) ?? Promise.reject(new Error('Not connected'));
   const requests = new Requests(send);
   const elicitation = offer();
   // Without an offer, the SDK refuses the questions.
-  const questions = elicitation && new ServerQuestions(requests, send);
+  const questions = elicitation && new ServerQuestions(requests, send, onUnasked);
   return {
     requests,
     elicitation,
@@ -216,6 +224,28 @@ export async function establish(definition: UpstreamDefinition, parts: Parts): P
     admitTools: envelope === undefined ? undefined : transport.admitTools?.bind(transport),
     failureOf,
     close: () => transport.close(),
+  };
+}
+
+/** The connection with its requests watched. */
+export function observeConnection(
+  connection: ServerConnection,
+  observer: ServerObserver | undefined,
+): ServerConnection {
+  if (observer === undefined) {
+    return connection;
+  }
+  const { protocolVersion } = connection.info;
+  return {
+    ...connection,
+    request: (method, params, limits) =>
+      observer.request({ method, params, protocolVersion }, (watched) =>
+        connection.request(method, params, { ...limits, ...watched }),
+      ),
+    requestLine: (method, params, limits) =>
+      observer.request({ method, params, protocolVersion }, (watched) =>
+        connection.requestLine(method, params, { ...limits, ...watched }),
+      ),
   };
 }
 

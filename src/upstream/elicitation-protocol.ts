@@ -8,6 +8,7 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { type CancelSignal, CancelSource } from '../base/cancel.ts';
 import { messageOf } from '../base/errors.ts';
 import { isObject, type JsonObject } from '../base/is-object.ts';
+import { ResultBytes } from '../protocol/result-bytes.ts';
 import type { Deadline } from './deadline.ts';
 import { type Answer, type Elicit, RequestError, type RequestLimits, type Requests } from './requests.ts';
 
@@ -26,11 +27,14 @@ const NEVER: CancelSignal = new CancelSource();
 export class ServerQuestions {
   readonly #requests: Requests;
   readonly #send: (message: JSONRPCMessage) => Promise<void>;
+  readonly #onUnasked: () => void;
   readonly #open = new Map<unknown, CancelSource>();
 
-  constructor(requests: Requests, send: (message: JSONRPCMessage) => Promise<void>) {
+  /** @param onUnasked called for each question that comes while no call can ask the person. */
+  constructor(requests: Requests, send: (message: JSONRPCMessage) => Promise<void>, onUnasked: () => void) {
     this.#requests = requests;
     this.#send = send;
+    this.#onUnasked = onUnasked;
   }
 
   /** Accepts an `elicitation/create` request; the answer is sent when the person has replied. */
@@ -63,6 +67,9 @@ export class ServerQuestions {
    */
   async #ask(id: string | number, params: JsonObject): Promise<JsonObject> {
     const asking = this.#requests.newestAsker();
+    if (asking === undefined) {
+      this.#onUnasked();
+    }
     if (asking === undefined || this.#open.size >= MAX_OPEN || this.#open.has(id)) {
       return { action: 'cancel' };
     }
@@ -81,7 +88,7 @@ export class ServerQuestions {
   }
 }
 
-interface AskedRequest {
+export interface AskedRequest {
   readonly method: string;
   readonly params: JsonObject;
 }
@@ -93,11 +100,11 @@ interface AskedRequest {
 export function requestWithInput(
   connection: Pick<Requests, 'request'>,
   request: AskedRequest,
-  { signal, onProgress, elicit }: Omit<RequestLimits, 'timeoutMs'>,
+  { signal, onProgress, elicit, takesBytes }: Omit<RequestLimits, 'timeoutMs'>,
   deadline: Deadline,
 ): Promise<Answer> {
   const send = (given: JsonObject): Promise<Answer> =>
-    connection.request(request.method, given, { timeoutMs: deadline.leftMs(), signal, onProgress, elicit });
+    connection.request(request.method, given, { timeoutMs: deadline.leftMs(), signal, onProgress, elicit, takesBytes });
   return elicit === undefined ? send(request.params) : sendWithAnswers(request.params, { send, elicit, deadline });
 }
 
@@ -109,19 +116,23 @@ interface Asking {
 
 async function sendWithAnswers(params: JsonObject, { send, elicit, deadline }: Asking): Promise<Answer> {
   let answer = await send(params);
-  for (let round = 1; asksForInput(answer); round += 1) {
+  for (let round = 1; ; round += 1) {
+    const asked = inputAskedIn(answer);
+    if (asked === undefined) {
+      return answer;
+    }
     if (round > MAX_ROUNDS) {
       throw malformed(`it requested input more than ${MAX_ROUNDS} times`);
     }
-    const { inputRequests, requestState } = answer.result;
+    const { inputRequests, requestState } = asked;
     const inputResponses = await collectInput(inputRequests, elicit, deadline);
     answer = await send({ ...params, inputResponses, ...(requestState === undefined ? {} : { requestState }) });
   }
-  return answer;
 }
 
-function asksForInput({ result }: Answer): boolean {
-  return result['resultType'] === 'input_required';
+/** The result, if it asks for input. One that came as bytes is complete. */
+function inputAskedIn({ result }: Answer): JsonObject | undefined {
+  return !(result instanceof ResultBytes) && result['resultType'] === 'input_required' ? result : undefined;
 }
 
 async function collectInput(inputRequests: unknown, elicit: Elicit, deadline: Deadline): Promise<JsonObject> {

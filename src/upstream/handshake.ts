@@ -5,6 +5,7 @@ import { messageOf } from '../base/errors.ts';
 import type { JsonObject } from '../base/is-object.ts';
 import type { Logger } from '../base/log.ts';
 import { VERSION } from '../base/package.ts';
+import type { HandshakeFacts, ServerObserver } from './observer.ts';
 
 const CLIENT_INFO = { name: 'mcp-server-code-execution-mode', version: VERSION };
 /**
@@ -28,6 +29,7 @@ export interface HandshakeOptions {
   readonly signal: CancelSignal;
   readonly logger: Logger;
   readonly elicitation: ElicitationOffer;
+  readonly observer?: ServerObserver | undefined;
 }
 
 /** Which questions the server may ask the person; undefined if no one can be asked. */
@@ -35,7 +37,7 @@ export type ElicitationOffer = { readonly form: JsonObject; readonly url?: JsonO
 
 /** Connects the SDK's client. It offers elicitation at most: no sampling, no roots. Rejects as the SDK does. */
 export async function performHandshake(transport: Transport, options: HandshakeOptions): Promise<Client> {
-  const { mode, probeTimeoutMs, startTimeoutMs, signal, logger, elicitation } = options;
+  const { mode, probeTimeoutMs, startTimeoutMs, signal, logger, elicitation, observer } = options;
   const sdk = await import('@modelcontextprotocol/client');
   const client = new sdk.Client(CLIENT_INFO, {
     capabilities: capabilitiesWith(elicitation),
@@ -47,8 +49,18 @@ export async function performHandshake(transport: Transport, options: HandshakeO
   });
   client.onerror = (error) => logger.debug(`MCP client: ${messageOf(error)}`);
   const prior = mode === 'initialize' ? { prior: { kind: 'legacy' as const } } : {};
-  await unlessAborted(client.connect(transport, { timeout: startTimeoutMs, ...prior }), signal);
-  return client;
+  const connect = async (): Promise<Client> => {
+    await unlessAborted(client.connect(transport, { timeout: startTimeoutMs, ...prior }), signal);
+    return client;
+  };
+  return observer?.handshake(describeHandshake, connect) ?? connect();
+}
+
+function describeHandshake(client: Client): HandshakeFacts {
+  return {
+    method: client.getProtocolEra() === 'modern' ? 'server/discover' : 'initialize',
+    protocolVersion: client.getNegotiatedProtocolVersion(),
+  };
 }
 
 /** The `_meta` that each message on this connection needs; undefined before 2026-07-28. */

@@ -4,17 +4,28 @@
  */
 
 import { isObject, type JsonObject } from '../base/is-object.ts';
-import { MAX_JSON_DEPTH, MAX_RESULT_BYTES, MAX_RESULT_LONG_NUMBERS, MAX_RESULT_VALUES } from '../base/limits.ts';
+import {
+  MAX_JSON_DEPTH,
+  MAX_RESULT_BYTES,
+  MAX_RESULT_LONG_NUMBERS,
+  MAX_RESULT_VALUES,
+  MIN_RESULT_BYTES,
+} from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import { counted } from '../base/units.ts';
-import { isDeeperThan } from '../protocol/codec.ts';
 import { parseExact } from '../protocol/exact-json.ts';
+import { isDeeperThan } from '../protocol/json-depth.ts';
 import { hasMoreValues } from '../protocol/json-extent.ts';
+import { JsonScan } from '../protocol/json-scan.ts';
 import { type DroppedLine, idOfLine, isNoise } from '../protocol/line-reader.ts';
+import type { LongLineReader } from '../protocol/line-splitter.ts';
+import { cut, ResultBytes } from '../protocol/result-bytes.ts';
 import type { ResultMask } from './result-mask.ts';
 
 const PREVIEW_CHARS = 200;
 const OPENING_BRACKET = 0x5b;
+/** The longest id of a response whose result is passed on as bytes. Chosen: those of the bridge have 10 digits. */
+const MAX_ID_BYTES = 64;
 const TOO_MANY = Symbol('too many values');
 /** How much of an ignored line is masked before it is cut for the log: half a secret would not be recognized. */
 const MASKED_BYTES = 4 * 1024;
@@ -47,6 +58,10 @@ export interface LineTaker {
   readonly wantsLines: boolean;
   /** Accepts the line of the response with this id, or returns false. */
   acceptLine(id: MessageId, line: Buffer): boolean;
+  /** Whether any result may be accepted as bytes now. */
+  readonly wantsBytes: boolean;
+  /** Accepts the result of the response with this id, or returns false. `lineBytes` is the length of the response. */
+  acceptBytes(id: MessageId, result: ResultBytes, lineBytes: number): boolean;
 }
 
 export class MessageIntake {
@@ -100,6 +115,56 @@ export class MessageIntake {
     if (this.#isClosed || line.length === 0) {
       return;
     }
+    const reader = line.length < MIN_RESULT_BYTES ? undefined : this.readLongLine();
+    if (reader === undefined) {
+      this.#handleWhole(line);
+    } else {
+      reader.read(line);
+      reader.end([line]);
+    }
+  }
+
+  /** A reader for the next line, if its result may be passed on as bytes. */
+  readLongLine(): LongLineReader | undefined {
+    if (!this.#handlers.lines.wantsBytes) {
+      return undefined;
+    }
+    const scan = new JsonScan();
+    return {
+      read: (piece) => scan.push(piece),
+      end: (pieces) => {
+        if (!this.#isClosed && !this.#isAcceptedAsBytes(pieces, scan)) {
+          this.#handleWhole(Buffer.concat(pieces));
+        }
+      },
+    };
+  }
+
+  /** Whatever is not an ordinary response with a complete result is not accepted, and is parsed as any other message. */
+  #isAcceptedAsBytes(pieces: readonly Buffer[], scan: JsonScan): boolean {
+    const { lines, mask } = this.#handlers;
+    const scanned = scan.end();
+    if (scanned === undefined || mask.mayHoldIn(pieces)) {
+      return false;
+    }
+    const member = (name: string): unknown => {
+      const bytes = Buffer.concat(cut(pieces, scanned.members.get(name) ?? { start: 0, end: 0 }));
+      return bytes.length > MAX_ID_BYTES ? undefined : JSON.parse(bytes.toString('utf8'));
+    };
+    const result = new ResultBytes(pieces, scanned);
+    const resultType = result.textOf('resultType');
+    const id = member('id');
+    const isComplete = resultType === undefined || resultType === '"complete"';
+    if (!isComplete || member('jsonrpc') !== '2.0' || !isMessageId(id)) {
+      return false;
+    }
+    const bytes = pieces.reduce((sum, { length }) => sum + length, 0);
+    scan.finishNumbers();
+    this.#hasMessage = true;
+    return lines.acceptBytes(id, result, bytes) && this.#takePending(id);
+  }
+
+  #handleWhole(line: Buffer): void {
     const { mask } = this.#handlers;
     const mayHoldSecret = mask.mayHold(line);
     if (!mayHoldSecret && this.#isAcceptedUnparsed(line)) {

@@ -7,15 +7,20 @@ import { BridgeError } from '../base/errors.ts';
 import type { JsonObject } from '../base/is-object.ts';
 import type { Logger } from '../base/log.ts';
 import type { UpstreamDefinition } from '../base/server-definition.ts';
+import type { ResultBytes } from '../protocol/result-bytes.ts';
 import type { ServerInfo, StartStep } from './connection.ts';
 import { Guardian } from './guardian.ts';
 import { type ElicitationOffer, PROBE_TIMEOUT_MS } from './handshake.ts';
+import type { InviteLogin } from './oauth/authorization.ts';
 import type { LoginStore } from './oauth/login-store.ts';
+import type { ObserveServer } from './observer.ts';
 import {
+  type AheadStart,
   MAX_LISTING_AGE_MS,
   type ServerListing,
   type ServerState,
   type ToolRequest,
+  type ToolRequestForBytes,
   UpstreamServer,
 } from './server.ts';
 import type { SurfaceAnswer, SurfaceCall } from './surface.ts';
@@ -41,12 +46,16 @@ export interface UpstreamPoolOptions {
   readonly probeTimeoutMs?: number | undefined;
   /** Logins at remote servers. Default: none. */
   readonly logins?: LoginStore | undefined;
+  /** Where the owner of a server can log in; without it, errors name a command. */
+  readonly inviteLogin?: InviteLogin | undefined;
   /** Called when a server reports that its tools changed, at most once a second per server. */
   readonly onToolsChanged?: ((server: string) => void) | undefined;
   /** Whether secrets of an entry are masked in the messages of its server. Default: yes. In the bridge's messages they always are. */
   readonly masksSecrets?: boolean | undefined;
   /** Replaces references in a definition with their values when its server starts. Default: the definition is used unchanged. */
   readonly prepare?: ((definition: UpstreamDefinition) => Promise<UpstreamDefinition>) | undefined;
+  /** Watches what is asked of each server. */
+  readonly observe?: ObserveServer | undefined;
   /** Called as the start of a server proceeds. */
   readonly onStep?: ((server: string, step: StartStep) => void) | undefined;
   /** The level at which a failed start is logged. Default: warning, because the caller may not show the error to a person. */
@@ -74,16 +83,26 @@ export interface UpstreamPool {
    * Resolves with the result as the server sent it, including one with `isError`. Rejects as `describe` does, and with
    * `TOOL_UNKNOWN`, `TOOL_FAILED` (a JSON-RPC error of the server) and `LIMIT_RESULT`.
    */
+  callTool(call: ToolRequestForBytes): Promise<JsonObject | ResultBytes>;
   callTool(call: ToolRequest): Promise<JsonObject>;
   /**
    * Sends one request for resources or prompts. Rejects as `describe` does, and with `CAPABILITY_MISSING`, `TOOL_FAILED` (a
    * JSON-RPC error of the server) and `LIMIT_RESULT`.
    */
   surface(call: SurfaceCall): Promise<SurfaceAnswer>;
+  /**
+   * Starts a server before anyone asks for it, and reads its tools; a request meanwhile waits for this start and no other.
+   * Rejects as `describe` does; the first request then starts the server as if this had not been tried.
+   */
+  startAhead(server: string): Promise<AheadStart>;
   /** What a running server reported about itself; undefined if it is not running. */
   serverInfo(server: string): ServerInfo | undefined;
   /** The state of each configured server, in the order of the configuration. */
   states(): ServerState[];
+  /** Stops a server if it runs, and its calls in flight fail; the next request starts it again. Rejects with `SERVER_UNKNOWN`. */
+  stop(server: string): Promise<void>;
+  /** The next `describe` reads the tools of the server again. Throws `SERVER_UNKNOWN`. */
+  forgetListing(server: string): void;
   /** Stops every server and everything it started; resolves when they are gone, within 3 s. Later calls are refused. */
   close(): Promise<void>;
 }
@@ -128,7 +147,9 @@ class Pool implements UpstreamPool {
     return this.#serverOf(server).describe(options.signal);
   }
 
-  callTool(call: ToolRequest): Promise<JsonObject> {
+  callTool(call: ToolRequestForBytes): Promise<JsonObject | ResultBytes>;
+  callTool(call: ToolRequest): Promise<JsonObject>;
+  callTool(call: ToolRequest): Promise<JsonObject | ResultBytes> {
     const server = this.#servers.get(call.server);
     return server === undefined ? Promise.reject(unknownServer(call.server)) : server.callTool(call);
   }
@@ -137,12 +158,24 @@ class Pool implements UpstreamPool {
     return this.#serverOf(call.server).surface(call);
   }
 
+  async startAhead(server: string): Promise<AheadStart> {
+    return this.#serverOf(server).startAhead();
+  }
+
   serverInfo(server: string): ServerInfo | undefined {
     return this.#servers.get(server)?.info();
   }
 
   states(): ServerState[] {
     return [...this.#servers.values()].map((server) => server.state());
+  }
+
+  async stop(server: string): Promise<void> {
+    await this.#serverOf(server).stop();
+  }
+
+  forgetListing(server: string): void {
+    this.#serverOf(server).forgetListing();
   }
 
   async close(): Promise<void> {
@@ -171,9 +204,11 @@ class Pool implements UpstreamPool {
       startTimeoutMs,
       probeTimeoutMs,
       logins,
+      inviteLogin,
       onToolsChanged,
       masksSecrets,
       maxListingAgeMs,
+      observe,
       onStep,
       prepare,
     } = this.#options;
@@ -186,7 +221,9 @@ class Pool implements UpstreamPool {
       probeTimeoutMs: probeTimeoutMs ?? PROBE_TIMEOUT_MS,
       legacyServers: this.#legacyServers,
       logins,
+      inviteLogin,
       onToolsChanged: () => onToolsChanged?.(definition.name),
+      observer: observe?.(definition),
       onStep: (step) => onStep?.(definition.name, step),
       masksSecrets: masksSecrets ?? true,
       elicitation: () => this.#elicitation,

@@ -8,6 +8,7 @@ import { type CancelSignal, CancelSource } from '../base/cancel.ts';
 import { Countdown } from '../base/countdown.ts';
 import { isObject, type JsonObject } from '../base/is-object.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
+import type { ResultBytes } from '../protocol/result-bytes.ts';
 
 /** The SDK numbers its own requests from 0. Fits a signed 32-bit integer, which is all that some servers can parse. */
 const FIRST_ID = 1 << 30;
@@ -47,6 +48,12 @@ export interface RequestLimits {
   readonly onProgress?: ((progress: RequestProgress) => void) | undefined;
   /** Asks the person what the server wants to know. If set, a result that requests input is accepted as a result. */
   readonly elicit?: Elicit | undefined;
+  /** Whether a large result may come as `ResultBytes`. */
+  readonly takesBytes?: boolean | undefined;
+  /** More fields of `_meta`. */
+  readonly meta?: JsonObject | undefined;
+  /** Called with the id of the request before it is sent. */
+  readonly onSent?: ((id: number) => void) | undefined;
 }
 
 /** One `notifications/progress` of a server. */
@@ -56,8 +63,8 @@ export interface RequestProgress {
   readonly message?: string | undefined;
 }
 
-export interface Answer {
-  readonly result: JsonObject;
+export interface Answer<Result = JsonObject | ResultBytes> {
+  readonly result: Result;
   /** Length of the line that contained it. */
   readonly bytes: number;
 }
@@ -65,14 +72,48 @@ export interface Answer {
 /** The answer to a request, or its unparsed line if that was requested. */
 type Outcome = Answer | Buffer;
 
-interface Waiting {
+/** A request in flight. One object, because one gather makes 1,000 requests at once. */
+class Waiting {
+  readonly limits: RequestLimits;
   readonly wantsLine: boolean;
-  readonly onProgress: RequestLimits['onProgress'];
-  readonly elicit: RequestLimits['elicit'];
   readonly clock: Countdown;
   /** Aborted when the request ends, so that questions about it end too. */
-  ended?: CancelSource;
-  settle(outcome: Outcome | RequestError): void;
+  ended: CancelSource | undefined;
+  readonly #onAbort: () => void;
+  #resolve: (outcome: Outcome) => void = () => undefined;
+  #reject: (error: RequestError) => void = () => undefined;
+
+  constructor(
+    limits: RequestLimits,
+    wantsLine: boolean,
+    giveUp: (kind: 'timeout' | 'cancelled', reason: string) => void,
+  ) {
+    this.limits = limits;
+    this.wantsLine = wantsLine;
+    const { signal, timeoutMs } = limits;
+    this.#onAbort = () => giveUp('cancelled', 'cancelled by the caller');
+    signal?.addEventListener('abort', this.#onAbort, { once: true });
+    this.clock = new Countdown(timeoutMs, () => giveUp('timeout', `no answer within ${timeoutMs} ms`));
+  }
+
+  outcome(): Promise<Outcome> {
+    return new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+  }
+
+  /** Settles the promise of `outcome`. */
+  settle(outcome: Outcome | RequestError): void {
+    this.clock.stop();
+    this.ended?.abort();
+    this.limits.signal?.removeEventListener('abort', this.#onAbort);
+    if (outcome instanceof RequestError) {
+      this.#reject(outcome);
+    } else {
+      this.#resolve(outcome);
+    }
+  }
 }
 
 /** The requests in flight on one connection. */
@@ -80,6 +121,7 @@ export class Requests {
   readonly #send: (message: JSONRPCMessage) => Promise<void>;
   readonly #waiting = new Map<number, Waiting>();
   #lines = 0;
+  #takers = 0;
   #nextId = FIRST_ID;
   #envelope: JsonObject | undefined;
   #isClosed = false;
@@ -104,52 +146,50 @@ export class Requests {
   }
 
   #ask(method: string, params: JsonObject, limits: RequestLimits, wantsLine: boolean): Promise<Outcome> {
-    const { signal, timeoutMs, onProgress, elicit } = limits;
+    const { meta, onProgress, onSent, signal } = limits;
     if (this.#isClosed || signal?.aborted === true) {
       return Promise.reject(new RequestError(this.#isClosed ? 'closed' : 'cancelled', 'it was never sent'));
     }
     const id = this.#nextId;
     this.#nextId += 1;
     this.#lines += wantsLine ? 1 : 0;
-    return new Promise<Outcome>((resolve, reject) => {
-      const settle = (outcome: Outcome | RequestError): void => {
-        const waiting = this.#waiting.get(id);
-        if (!this.#waiting.delete(id)) {
-          return;
-        }
-        this.#lines -= wantsLine ? 1 : 0;
-        clock.stop();
-        waiting?.ended?.abort();
-        signal?.removeEventListener('abort', onAbort);
-        if (outcome instanceof RequestError) {
-          reject(outcome);
-        } else {
-          resolve(outcome);
-        }
-      };
-      const onAbort = (): void => this.#giveUp(id, 'cancelled', 'cancelled by the caller');
-      const clock = new Countdown(timeoutMs, () => this.#giveUp(id, 'timeout', `no answer within ${timeoutMs} ms`));
-      signal?.addEventListener('abort', onAbort, { once: true });
-      this.#waiting.set(id, { wantsLine, onProgress, elicit, clock, settle });
-      const sent = onProgress === undefined ? params : { ...params, _meta: { progressToken: id } };
-      this.#write({ id, method, params: sent }).catch((cause: unknown) => {
-        settle(new RequestError('closed', 'the request could not be written', { cause }));
-      });
+    this.#takers += limits.takesBytes === true ? 1 : 0;
+    const waiting = new Waiting(limits, wantsLine, (kind, reason) => this.#giveUp(id, kind, reason));
+    const outcome = waiting.outcome();
+    this.#waiting.set(id, waiting);
+    onSent?.(id);
+    const progress = onProgress === undefined ? undefined : { progressToken: id };
+    const sent = withMeta(withMeta(params, meta), progress);
+    this.#write({ id, method, params: sent }).catch((cause: unknown) => {
+      this.#settle(id, new RequestError('closed', 'the request could not be written', { cause }));
     });
+    return outcome;
+  }
+
+  /** Ends a request, unless it has ended. */
+  #settle(id: number, outcome: Outcome | RequestError): void {
+    const waiting = this.#waiting.get(id);
+    if (waiting !== undefined) {
+      this.#waiting.delete(id);
+      this.#lines -= waiting.wantsLine ? 1 : 0;
+      this.#takers -= waiting.limits.takesBytes === true ? 1 : 0;
+      waiting.settle(outcome);
+    }
   }
 
   /** Handles a response; returns false if it answers none of these requests. `bytes` is the length of its line. */
   accept(message: JsonObject, bytes: number): boolean {
-    const waiting = this.#waiting.get(Number(message['id']));
+    const id = Number(message['id']);
+    const waiting = this.#waiting.get(id);
     if (waiting === undefined) {
       return false;
     }
     if (waiting.wantsLine) {
-      waiting.settle(Buffer.from(stringifyExact(message)));
+      this.#settle(id, Buffer.from(stringifyExact(message)));
       return true;
     }
-    const outcome = readResponse(message, waiting.elicit !== undefined);
-    waiting.settle(outcome instanceof RequestError ? outcome : { result: outcome, bytes });
+    const outcome = readResponse(message, waiting.limits.elicit !== undefined);
+    this.#settle(id, outcome instanceof RequestError ? outcome : { result: outcome, bytes });
     return true;
   }
 
@@ -158,7 +198,7 @@ export class Requests {
     const { progressToken, progress, total, message } = isObject(params) ? params : {};
     if (isFiniteNumber(progress)) {
       // Some servers return the number 7 as "7"; `accept` handles that too.
-      this.#waiting.get(Number(progressToken))?.onProgress?.({
+      this.#waiting.get(Number(progressToken))?.limits.onProgress?.({
         progress,
         total: isFiniteNumber(total) ? total : undefined,
         message: typeof message === 'string' ? message : undefined,
@@ -168,12 +208,12 @@ export class Requests {
 
   /** The newest request in flight whose caller can ask the person; `ended` aborts when that request ends. */
   newestAsker(): { readonly elicit: Elicit; readonly ended: CancelSignal } | undefined {
-    const waiting = [...this.#waiting.values()].findLast(({ elicit }) => elicit !== undefined);
-    if (waiting?.elicit === undefined) {
+    const waiting = [...this.#waiting.values()].findLast(({ limits }) => limits.elicit !== undefined);
+    if (waiting?.limits.elicit === undefined) {
       return undefined;
     }
     waiting.ended ??= new CancelSource();
-    return { elicit: waiting.elicit, ended: waiting.ended };
+    return { elicit: waiting.limits.elicit, ended: waiting.ended };
   }
 
   /** Pauses the timeouts of all requests in flight until the returned function is called. */
@@ -189,19 +229,32 @@ export class Requests {
 
   /** Handles the unparsed line of a response; returns false if no request with this id asked for a line. */
   acceptLine(id: string | number, line: Buffer): boolean {
-    const waiting = this.#waiting.get(Number(id));
-    if (waiting?.wantsLine !== true) {
+    if (this.#waiting.get(Number(id))?.wantsLine !== true) {
       return false;
     }
-    waiting.settle(line);
+    this.#settle(Number(id), line);
+    return true;
+  }
+
+  /** Whether any request takes a large result as bytes. */
+  get wantsBytes(): boolean {
+    return this.#takers > 0;
+  }
+
+  /** Handles a complete result; returns false if no request with this id takes bytes. */
+  acceptBytes(id: string | number, result: ResultBytes, bytes: number): boolean {
+    if (this.#waiting.get(Number(id))?.limits.takesBytes !== true) {
+      return false;
+    }
+    this.#settle(Number(id), { result, bytes });
     return true;
   }
 
   /** Rejects every request in flight, because the connection is gone. */
   close(): void {
     this.#isClosed = true;
-    [...this.#waiting.values()].forEach(({ settle }) =>
-      settle(new RequestError('closed', 'the connection was closed')),
+    [...this.#waiting.keys()].forEach((id) =>
+      this.#settle(id, new RequestError('closed', 'the connection was closed')),
     );
   }
 
@@ -209,7 +262,7 @@ export class Requests {
     const cancelled = { method: 'notifications/cancelled', params: { requestId: id, reason } };
     // If this cannot be written, the server is already ending and needs no cancellation.
     this.#write(cancelled).catch(() => undefined);
-    this.#waiting.get(id)?.settle(new RequestError(kind, reason));
+    this.#settle(id, new RequestError(kind, reason));
   }
 
   #write({ id, method, params }: { method: string; params: JsonObject; id?: number }): Promise<void> {
@@ -223,6 +276,14 @@ export class Requests {
 function inEnvelope(params: JsonObject, envelope: JsonObject): JsonObject {
   const meta = isObject(params['_meta']) ? params['_meta'] : {};
   return { ...params, _meta: { ...envelope, ...meta } };
+}
+
+function withMeta(params: JsonObject, more: JsonObject | undefined): JsonObject {
+  if (more === undefined) {
+    return params;
+  }
+  const meta = isObject(params['_meta']) ? params['_meta'] : {};
+  return { ...params, _meta: { ...meta, ...more } };
 }
 
 function isFiniteNumber(value: unknown): value is number {

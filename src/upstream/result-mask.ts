@@ -27,13 +27,20 @@ const MAX_ESCAPES = 200_000;
 export interface ResultMask {
   /** Whether the JSON of `line` may contain a secret. False is certain. */
   mayHold(line: Buffer): boolean;
+  /** The same for a line in pieces. */
+  mayHoldIn(pieces: readonly Buffer[]): boolean;
   /** The message with its params, result and error masked; the same object if there is nothing to mask. The caller bounds its depth. */
   maskMessage(message: JsonObject): JsonObject;
   /** Masks the whole of any JSON value. */
   maskValue(value: unknown): unknown;
 }
 
-const NO_MASK: ResultMask = { mayHold: () => false, maskMessage: (message) => message, maskValue: (value) => value };
+const NO_MASK: ResultMask = {
+  mayHold: () => false,
+  mayHoldIn: () => false,
+  maskMessage: (message) => message,
+  maskValue: (value) => value,
+};
 
 /** Masks each of `secrets`: as written, escaped as in JSON, percent-encoded as in an address, and in base64 as in a header. */
 export function createResultMask(secrets: readonly string[]): ResultMask {
@@ -42,7 +49,7 @@ export function createResultMask(secrets: readonly string[]): ResultMask {
   }
   // Longest first: if one secret contains another, no part of it stays visible.
   const finders = secrets.toSorted((a, b) => b.length - a.length).map(createFinder);
-  const mayHold = createSearch([...new Set(finders.flatMap(({ needles }) => needles))]);
+  const search = createSearch([...new Set(finders.flatMap(({ needles }) => needles))]);
   const numbers = new Set(secrets.filter((text) => /^\d+$/.test(text)));
 
   const minChars = Math.min(...secrets.map((text) => text.length));
@@ -69,7 +76,8 @@ export function createResultMask(secrets: readonly string[]): ResultMask {
   };
 
   return {
-    mayHold,
+    mayHold: (line) => search(line, { seen: 0 }),
+    mayHoldIn: (pieces) => hasPiece(pieces, search),
     maskValue: mask,
     maskMessage(message) {
       // The rest belongs to the protocol: masking it would change the meaning of the message.
@@ -132,30 +140,48 @@ export function createChangingMask(secrets: () => readonly string[]): ResultMask
   };
   return {
     mayHold: (line) => current().mayHold(line),
+    mayHoldIn: (pieces) => current().mayHoldIn(pieces),
     maskMessage: (message) => current().maskMessage(message),
     maskValue: (value) => current().maskValue(value),
   };
 }
 
+/** Counts the escapes of a line that is searched in pieces. */
+interface Escapes {
+  seen: number;
+}
+
+type Search = (line: Buffer, escapes: Escapes) => boolean;
+
 /** Returns a search for any of `needles`, or for a letter or digit that is escaped without need. */
-function createSearch(needles: readonly string[]): (line: Buffer) => boolean {
+function createSearch(needles: readonly string[]): Search {
   const any = new RegExp(needles.map(plainForm).join('|'));
   const bytes = needles.map((needle) => Buffer.from(needle));
-  return (line) => {
+  return (line, escapes) => {
     const isFound =
       line.length <= SHORT_LINE_BYTES
         ? any.test(line.toString('latin1'))
         : bytes.some((needle) => needle.length === 0 || line.includes(needle));
-    return isFound || hasNeedlessEscape(line);
+    return isFound || hasNeedlessEscape(line, escapes);
   };
 }
 
-function hasNeedlessEscape(line: Buffer): boolean {
-  let seen = 0;
+/** Whether `search` finds something in any piece, or across the end of one. */
+function hasPiece(pieces: readonly Buffer[], search: Search): boolean {
+  const escapes = { seen: 0 };
+  let end = Buffer.alloc(0);
+  return pieces.some((piece) => {
+    const across = Buffer.concat([end, piece.subarray(0, MAX_NEEDLE_CHARS)]);
+    end = Buffer.from(Buffer.concat([end, piece.subarray(-MAX_NEEDLE_CHARS)]).subarray(-MAX_NEEDLE_CHARS));
+    return search(across, escapes) || search(piece, escapes);
+  });
+}
+
+function hasNeedlessEscape(line: Buffer, escapes: Escapes): boolean {
   for (let at = line.indexOf(ESCAPE); at !== -1; at = line.indexOf(ESCAPE, at + ESCAPE.length)) {
-    seen += 1;
+    escapes.seen += 1;
     const digits = at + ESCAPE.length;
-    if (seen > MAX_ESCAPES || NEEDLESS_ESCAPE.test(line.toString('latin1', digits, digits + 2))) {
+    if (escapes.seen > MAX_ESCAPES || NEEDLESS_ESCAPE.test(line.toString('latin1', digits, digits + 2))) {
       return true;
     }
   }

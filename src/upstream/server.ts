@@ -1,6 +1,6 @@
 /**
  * One configured server throughout its life: not running, starting, ready, failing, retired. Calls start it if necessary;
- * after repeated failures, a start is refused for a while.
+ * after repeated failures, a start is refused for a while. It may be started ahead of its first call.
  */
 
 import { setMaxListeners } from 'node:events';
@@ -8,19 +8,21 @@ import { type CancelSignal, unlessAborted } from '../base/cancel.ts';
 import { BridgeError } from '../base/errors.ts';
 import type { JsonObject } from '../base/is-object.ts';
 import type { UpstreamDefinition } from '../base/server-definition.ts';
+import { objectOfResult, type ResultBytes } from '../protocol/result-bytes.ts';
 import {
   type AdmittedTools,
   type ConnectOptions,
+  observeConnection,
   type ServerConnection,
   type ServerInfo,
   SessionLostError,
 } from './connection.ts';
 import { atMostEvery, Deadline, isAbortError } from './deadline.ts';
-import { requestWithInput } from './elicitation-protocol.ts';
+import { type AskedRequest, requestWithInput } from './elicitation-protocol.ts';
 import { noticesForTools } from './explain-docker.ts';
 import { Failures } from './failures.ts';
 import { openConnection } from './open-connection.ts';
-import { type Elicit, RequestError, type RequestLimits } from './requests.ts';
+import { type Answer, type Elicit, RequestError, type RequestLimits } from './requests.ts';
 import { askSurface, MissingCapabilityError, type SurfaceAnswer, type SurfaceCall } from './surface.ts';
 import { readToolList, type ToolList } from './tool-list.ts';
 
@@ -51,6 +53,12 @@ export interface ServerState {
   readonly lastError: BridgeError | undefined;
 }
 
+/**
+ * How a start ahead of the first request ended: with its tools known, with a request that takes it from there, or stopped again,
+ * because the server asked the person something.
+ */
+export type AheadStart = 'ready' | 'wanted' | 'asks';
+
 /** What a running server reports about itself, and its tools. */
 export interface ServerListing extends ToolList {
   readonly info: ServerInfo;
@@ -71,7 +79,12 @@ export interface ToolRequest {
   readonly elicit?: Elicit | undefined;
 }
 
-export interface ServerOptions extends Omit<ConnectOptions, 'signal'> {
+export interface ToolRequestForBytes extends ToolRequest {
+  /** Whether a large result may come as `ResultBytes`. */
+  readonly takesBytes: boolean | undefined;
+}
+
+export interface ServerOptions extends Omit<ConnectOptions, 'signal' | 'onUnasked'> {
   readonly maxListingAgeMs: number;
   readonly failureLevel: 'debug' | 'warning';
   /** Replaces references in the definition with their values. Rejects with a `BridgeError`. */
@@ -99,6 +112,14 @@ export class UpstreamServer {
   #lastNotices = '';
   #listedAt = 0;
   #requests = 0;
+  /** Whether anyone has asked for the server. Until then, a failed start must not make the first call fail or wait. */
+  #isWanted = false;
+  /** Whether it was started before anyone needed it. */
+  #isAhead = false;
+  /** Whether it asked the person something before anyone needed it, so that it must wait for a call. */
+  #asksFirst = false;
+  /** The end of a connection that was given up because of that. */
+  #ending: Promise<void> | undefined;
   #failed = 0;
   #retryAt = 0;
   #lastError: BridgeError | undefined;
@@ -119,7 +140,8 @@ export class UpstreamServer {
 
   /** Adopts changes that need no new process (timeout, file). Returns false if the definition needs a new one. */
   redefine(definition: UpstreamDefinition): boolean {
-    if (definition.definitionHash !== this.#definition.definitionHash) {
+    const { definitionHash, secretsVersion } = this.#definition;
+    if (definition.definitionHash !== definitionHash || definition.secretsVersion !== secretsVersion) {
       return false;
     }
     this.#definition = definition;
@@ -146,6 +168,8 @@ export class UpstreamServer {
 
   /** The listing; the same object until the server reports a change, the server ends, or the list is old. */
   async describe(signal: CancelSignal | undefined): Promise<ServerListing> {
+    // If it was started ahead, reading what is known about it is no use of it yet.
+    this.#isWanted ||= this.#openConnection() === undefined;
     const isOld = performance.now() - this.#listedAt >= this.#options.maxListingAgeMs;
     try {
       return await unlessAborted((isOld ? undefined : this.#listing) ?? this.#startListing(), signal);
@@ -154,7 +178,31 @@ export class UpstreamServer {
     }
   }
 
-  async callTool(call: ToolRequest): Promise<JsonObject> {
+  /**
+   * Starts the server and reads its tools, unless someone asked for it already: then that request does it. Resolves with `asks` if it was
+   * stopped again because it asked the person something. Rejects as `describe` does, but the failure leaves no trace.
+   */
+  async startAhead(): Promise<AheadStart> {
+    if (this.#isWanted) {
+      return 'wanted';
+    }
+    try {
+      await this.#startListing();
+      this.#isAhead = true;
+    } catch (error) {
+      // If a call waited for this start, the failure is that of the call, and reported as such.
+      if (!this.#isWanted && !this.#asksFirst) {
+        throw error;
+      }
+    }
+    if (this.#isWanted) {
+      return 'wanted';
+    }
+    return this.#asksFirst ? 'asks' : 'ready';
+  }
+
+  async callTool(call: ToolRequest | ToolRequestForBytes): Promise<JsonObject | ResultBytes> {
+    this.#isWanted = true;
     const timeoutMs = Math.min(
       call.timeoutMs ?? DEFAULT_CALL_TIMEOUT_MS,
       this.#definition.timeoutMs ?? Number.POSITIVE_INFINITY,
@@ -162,12 +210,11 @@ export class UpstreamServer {
     const deadline = new Deadline(timeoutMs, call.signal);
     try {
       const request = { method: 'tools/call', params: { name: call.tool, arguments: call.arguments } };
-      const { result } = await this.#withConnection(deadline, async (open) => {
-        if (open.admitTools !== undefined && !this.#informed.has(open)) {
-          this.#admit(open, (await this.describe(call.signal)).tools);
-        }
-        return requestWithInput(open, request, call, deadline);
-      });
+      const { result } = await this.#withConnection(deadline, (open) =>
+        open.admitTools === undefined || this.#informed.has(open)
+          ? requestWithInput(open, request, call, deadline)
+          : this.#admitAndRequest(open, request, call, deadline),
+      );
       this.#failed = 0;
       return result;
     } catch (error) {
@@ -177,8 +224,19 @@ export class UpstreamServer {
     }
   }
 
+  async #admitAndRequest(
+    open: ServerConnection,
+    request: AskedRequest,
+    call: ToolRequest,
+    deadline: Deadline,
+  ): Promise<Answer> {
+    this.#admit(open, (await this.describe(call.signal)).tools);
+    return requestWithInput(open, request, call, deadline);
+  }
+
   /** Requests resources or prompts. Bounded by `LIST_TIMEOUT_MS` and by the entry's `timeout`. */
   async surface(call: SurfaceCall): Promise<SurfaceAnswer> {
+    this.#isWanted = true;
     const timeoutMs = Math.min(
       this.#options.startTimeoutMs + LIST_TIMEOUT_MS,
       this.#definition.timeoutMs ?? Number.POSITIVE_INFINITY,
@@ -186,7 +244,10 @@ export class UpstreamServer {
     const deadline = new Deadline(timeoutMs, call.signal);
     try {
       return await this.#withConnection(deadline, (open) =>
-        askSurface(call, open.info, (method, params) => requestWithInput(open, { method, params }, call, deadline)),
+        askSurface(call, open.info, async (method, params) => {
+          const answer = await requestWithInput(open, { method, params }, call, deadline);
+          return { ...answer, result: objectOfResult(answer.result) };
+        }),
       );
     } catch (error) {
       throw error instanceof MissingCapabilityError
@@ -195,6 +256,23 @@ export class UpstreamServer {
     } finally {
       deadline.clear();
     }
+  }
+
+  /** Stops it, and what is in flight fails. The next request starts it again, even if starts have failed before. */
+  async stop(): Promise<void> {
+    const open = this.#connection ?? (await this.#starting?.catch(() => undefined));
+    this.#connection = undefined;
+    this.#listing = undefined;
+    this.#failed = 0;
+    this.#lastError = undefined;
+    this.#retryAt = 0;
+    this.#ending = open?.close() ?? this.#ending;
+    await this.#ending;
+  }
+
+  /** The next `describe` reads the tools again. */
+  forgetListing(): void {
+    this.#listing = undefined;
   }
 
   /** Closes the server once its requests in flight are answered, or when `close` is called. The caller sends no new ones. */
@@ -212,7 +290,7 @@ export class UpstreamServer {
     this.#closing.abort();
     this.#onIdle?.();
     const open = this.#connection ?? (await this.#starting?.catch(() => undefined));
-    await open?.close();
+    await Promise.all([open?.close(), this.#ending]);
   }
 
   /**
@@ -356,18 +434,16 @@ export class UpstreamServer {
     const { logger } = this.#options;
     try {
       const prepared = await unlessAborted(this.#options.prepare(this.#definition), this.#closing.signal);
+      await this.#ending;
       this.#secrets = prepared.secrets;
       this.#failures = new Failures({ ...this.#definition, secrets: prepared.secrets });
-      const opened = await openConnection(prepared, {
-        ...this.#options,
-        signal: this.#closing.signal,
-        onToolsChanged: () => this.#forgetTools(),
-      });
+      const opened = await this.#open(prepared);
       this.#connection = opened;
       void opened.exited.then((exit) => this.#forget(opened, opened.failureOf(exit)));
       const { pid, protocolVersion } = opened.info;
       const where = pid === undefined ? 'connected' : `started: process ${pid}`;
       logger.info(`Server '${this.#definition.name}' ${where}, MCP ${protocolVersion}`);
+      this.#giveUpIfAsking();
       return opened;
     } catch (error) {
       if (error instanceof BridgeError && !this.#closing.signal.aborted) {
@@ -377,15 +453,45 @@ export class UpstreamServer {
     }
   }
 
+  async #open(prepared: UpstreamDefinition): Promise<ServerConnection> {
+    const { observer } = this.#options;
+    const open = (): Promise<ServerConnection> =>
+      openConnection(prepared, {
+        ...this.#options,
+        signal: this.#closing.signal,
+        onToolsChanged: () => this.#forgetTools(),
+        onUnasked: () => this.#noteQuestion(),
+      });
+    return observeConnection(await (observer?.start(open) ?? open()), observer);
+  }
+
   #forget(closed: ServerConnection, failure: BridgeError): void {
     const isCurrent = this.#connection === closed;
     if (isCurrent) {
       this.#connection = undefined;
-      this.#forgetTools();
+      this.#listing = undefined;
+      if (this.#isWanted) {
+        this.#announceTools();
+      }
     }
     // A connection that was already replaced needs no report.
     if (isCurrent && !this.#closing.signal.aborted) {
       this.#noteFailure(failure, 0);
+    }
+  }
+
+  /** Before the first call, a person is not there to answer, and the server could take that for a refusal. */
+  #noteQuestion(): void {
+    this.#asksFirst ||= !this.#isWanted;
+    this.#giveUpIfAsking();
+  }
+
+  #giveUpIfAsking(): void {
+    const open = this.#connection;
+    if (this.#asksFirst && !this.#isWanted && open !== undefined) {
+      this.#connection = undefined;
+      this.#listing = undefined;
+      this.#ending = open.close();
     }
   }
 
@@ -396,6 +502,11 @@ export class UpstreamServer {
 
   #noteFailure(error: BridgeError, firstRetryMs: number): void {
     const { failureLevel, logger } = this.#options;
+    if (!this.#isWanted) {
+      // Whoever starts it ahead gets the error of the start, and reports it.
+      logger[this.#isAhead ? 'info' : 'debug'](`${error.code}: ${error.message}`);
+      return;
+    }
     logger[failureLevel](`${error.code}: ${error.message}`);
     this.#failed += 1;
     this.#lastError = error;

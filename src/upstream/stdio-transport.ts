@@ -6,7 +6,7 @@
 import type { Writable } from 'node:stream';
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import { BridgeError } from '../base/errors.ts';
-import { MAX_RESULT_BYTES, MAX_UNWRITTEN_BYTES } from '../base/limits.ts';
+import { MAX_RESULT_BYTES, MAX_UNWRITTEN_BYTES, MIN_RESULT_BYTES } from '../base/limits.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import { LineReader } from '../protocol/line-reader.ts';
 import type { ServerTransport } from './connection.ts';
@@ -21,6 +21,8 @@ export interface StdioTransportOptions extends ServerCommand, MessageHandlers {
 /** Answers to requests of the server that wait for the pipe. Chosen, far above what a server of good will asks at once. */
 const MAX_WAITING_ANSWERS = 1_000;
 const WRITTEN = Promise.resolve();
+/** The messages of one turn of the event loop are written together, up to about so much. The same as the buffer of a pipe. */
+const BATCH_CHARS = 16 * 1024;
 
 /** Starts `options.command` when the SDK or the caller calls `start`. */
 export class StdioClientTransport implements ServerTransport {
@@ -33,6 +35,8 @@ export class StdioClientTransport implements ServerTransport {
   readonly #process: ServerProcess;
   readonly #intake: MessageIntake;
   #drained: Promise<void> | undefined;
+  /** Messages to be written at the end of this turn. Empty while the pipe is full. */
+  #batch = '';
   /** Characters that wait for the pipe. Cancelled requests still wait, so their calls no longer count. */
   #unwrittenChars = 0;
   #waitingAnswers = 0;
@@ -42,6 +46,7 @@ export class StdioClientTransport implements ServerTransport {
     const reader = new LineReader(MAX_RESULT_BYTES, {
       onLine: (line) => this.#intake.handleLine(line),
       onOversize: (line) => this.#intake.failDropped(line),
+      longLines: { minBytes: MIN_RESULT_BYTES, begin: () => this.#intake.readLongLine() },
     });
     this.#process = new ServerProcess({ ...options, onOutput: (chunk) => reader.push(chunk) });
     void this.#process.exited.then(() => {
@@ -82,6 +87,7 @@ export class StdioClientTransport implements ServerTransport {
 
   /** Stops the server and everything it started; resolves when they are gone. */
   close(): Promise<void> {
+    this.#writeBatch();
     return this.#process.stop();
   }
 
@@ -101,7 +107,7 @@ export class StdioClientTransport implements ServerTransport {
         this.#waitingAnswers -= isAnswer ? 1 : 0;
       });
     }
-    this.#write(stdin, line);
+    this.#write(line);
     return WRITTEN;
   }
 
@@ -125,23 +131,28 @@ export class StdioClientTransport implements ServerTransport {
       await this.#process.exitedOrSoon();
       throw new Error('Not connected');
     }
-    this.#write(stdin, line);
+    this.#write(line);
   }
 
-  #write(stdin: Writable, line: string): void {
-    this.#cork(stdin);
-    if (!stdin.write(line)) {
-      this.#drained = waitForDrain(stdin).finally(() => {
-        this.#drained = undefined;
-      });
+  #write(line: string): void {
+    if (this.#batch === '') {
+      process.nextTick(() => this.#writeBatch());
+    }
+    // One text, not a `writev`, for which Node encodes each text by itself.
+    this.#batch += line;
+    if (this.#batch.length >= BATCH_CHARS) {
+      this.#writeBatch();
     }
   }
 
-  /** Batches the writes of one turn into one system call; the 1,000 calls of a `gather` come in one turn. */
-  #cork(stdin: Writable): void {
-    if (stdin.writableCorked === 0) {
-      stdin.cork();
-      process.nextTick(() => stdin.uncork());
+  #writeBatch(): void {
+    const batch = this.#batch;
+    const { stdin } = this.#process;
+    this.#batch = '';
+    if (batch !== '' && stdin !== undefined && !stdin.write(batch)) {
+      this.#drained ??= waitForDrain(stdin).finally(() => {
+        this.#drained = undefined;
+      });
     }
   }
 }

@@ -51,7 +51,7 @@ export class MissingCapabilityError extends Error {
   }
 }
 
-type Ask = (method: SurfaceMethod, params: JsonObject) => Promise<Answer>;
+type Ask = (method: SurfaceMethod, params: JsonObject) => Promise<Answer<JsonObject>>;
 
 /** Rejects with `MissingCapabilityError`, and as `ask` does. */
 export async function askSurface(
@@ -69,7 +69,7 @@ export async function askSurface(
 }
 
 /** A server with resources but no templates may not know the method for templates. */
-async function askPage(ask: Ask, method: SurfaceMethod, page: JsonObject): Promise<Answer> {
+async function askPage(ask: Ask, method: SurfaceMethod, page: JsonObject): Promise<Answer<JsonObject>> {
   try {
     return await ask(method, page);
   } catch (error) {
@@ -80,7 +80,7 @@ async function askPage(ask: Ask, method: SurfaceMethod, page: JsonObject): Promi
   }
 }
 
-async function readPages(askNext: (page: JsonObject) => Promise<Answer>, key: string) {
+async function readPages(askNext: (page: JsonObject) => Promise<Answer<JsonObject>>, key: string) {
   const items: JsonObject[] = [];
   const seenCursors = new Set<string>();
   let bytes = 0;

@@ -82,6 +82,19 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     remedy: 'Use one of the sessions named in the hint, or wait until one of their cells ends.',
     hasHint: true,
   },
+  HTTP_BUSY: {
+    cause:
+      'Over HTTP, a client sends more requests per second, or has more open, than its token may, or the server is shutting down.',
+    remedy:
+      'Wait as long as the header `Retry-After` says and send the request again. The operator can raise the limits: `mcp-server-code-execution-mode help http` lists them.',
+    hasHint: true,
+  },
+  HTTP_REFUSED: {
+    cause:
+      'Over HTTP, the token is missing or not valid, the host name or the origin is not allowed, or the request itself is malformed or too large. The message says which.',
+    remedy: 'Correct the configuration of the client, or that of the server.',
+    hasHint: true,
+  },
   CHECK_FAILED: {
     cause: 'The code calls an unknown tool or a server that is not loaded, or an argument is missing or unknown.',
     remedy:
@@ -171,7 +184,7 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   LOGIN_REQUIRED: {
     cause:
       'The remote server answered HTTP 401 or 403: you are not logged in, the login has expired or lacks a scope, or the key in `headers` is invalid.',
-    remedy: 'Run the command in the hint in a terminal, or correct `headers`.',
+    remedy: 'Run the command in the hint in a terminal, open the link in it, or correct `headers`.',
     hasHint: true,
   },
   LOGIN_FAILED: {
@@ -182,9 +195,9 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   },
   SECRET_UNAVAILABLE: {
     cause:
-      "A reference in the server's entry (`${file:…}`, `${cmd:…}`) did not resolve: the file is missing, the keyring is locked, or the command failed or took longer than 30 s.",
+      "A reference in the server's entry (`${file:…}`, `${cmd:…}`, `${secret:…}`) did not resolve: the file is missing, the keyring is locked, the command failed or took longer than 30 s, or no such secret is stored.",
     remedy:
-      'Check the file, or run the command yourself: the message does not repeat its output. The next call tries again.',
+      'Check the file, run the command yourself (the message does not repeat its output), or store the secret with `secrets set NAME`. The next call tries again.',
     hasHint: true,
   },
   SERVER_EXITED: {

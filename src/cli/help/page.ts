@@ -1,6 +1,6 @@
 /**
- * Reads a page of the documentation for `help`: without comments, and with links to other pages replaced by the `help` commands that
- * print them.
+ * Reads a page of the documentation for `help`: without comments and pictures, and with links to other pages replaced by the `help`
+ * commands that print them.
  */
 import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
@@ -19,6 +19,8 @@ export interface Section {
 const FENCES = /^(```[\s\S]*?^```$)/m;
 const HEADING = /^(#+) (.+)$/;
 const COMMENT_LINES = /^<!--[^>]*-->\n\n?/gm;
+/** A terminal shows none, and the package contains none. */
+const PICTURES = /^<picture>\n[\s\S]*?^<\/picture>\n\n?/gm;
 /** Inline code, which is not changed, or a link, possibly alone in parentheses. */
 const CODE_OR_LINK =
   /`[^`]*`|(?<open>\((?=\[[^\]]*\]\([^)]*\)\)))?\[(?<text>(?:`[^`]*`|[^\]])*)\]\((?<target>[^)\s]+)\)/g;
@@ -29,6 +31,7 @@ export function readPage(topic: Topic): string {
   return outsideOfFences(markdown.replaceAll('\r\n', '\n'), (text) =>
     text
       .replaceAll(COMMENT_LINES, '')
+      .replaceAll(PICTURES, '')
       .replaceAll(CODE_OR_LINK, (whole, open?: string, linked?: string, target?: string) =>
         linked === undefined || target === undefined ? whole : rewriteLink({ open, linked, target }, topic),
       ),

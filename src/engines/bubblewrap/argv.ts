@@ -126,7 +126,7 @@ export function launcher({ tools, user }: Pick<BubblewrapRequest, 'tools' | 'use
 }
 
 function limitArguments({ tools, limits, hardLimits, isBuilder, program }: BubblewrapRequest): string[] {
-  const { openFiles, processes } = resourceLimits(limits.pids, hardLimits);
+  const { openFiles, processes } = resourceLimits(limits, hardLimits);
   return [
     tools.choom,
     `--adjust=${OOM_SCORE_ADJUSTMENT}`,

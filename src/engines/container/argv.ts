@@ -223,7 +223,7 @@ function ownerOptions(engine: EngineName, user: string): string {
 
 function limitFlags(request: RunRequest): string[] {
   const { limits, hardLimits } = request;
-  const { openFiles, processes } = resourceLimits(limits.pids, hardLimits);
+  const { openFiles, processes } = resourceLimits(limits, hardLimits);
   return [
     `--memory=${limits.memoryBytes}`,
     // Equal to the memory limit, which means no swap.

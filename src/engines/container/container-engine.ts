@@ -30,6 +30,7 @@ import { buildRunArguments, checkOptions, type SandboxOptions } from './argv.ts'
 import { examineContainerEngine } from './examine.ts';
 import { INSTANCE_LABEL, writeLabels } from './labels.ts';
 import { isRemote } from './machine.ts';
+import { answerTimeoutMs, currentLoadPerCore, SILENCE_MS } from './patience.ts';
 import { createPreparation, type Preparation, type ProgressListener } from './preparation.ts';
 import { pullImage } from './pull.ts';
 import { classifyStartFailure, type StartFailure, startError } from './start-failure.ts';
@@ -69,10 +70,6 @@ export interface Dialect {
 
 /** The filter of programs, which have no supervisor that applies it. */
 const SECCOMP_PROFILE = fileURLToPath(new URL('sandbox-runtime/program-seccomp.json', PACKAGE_ROOT));
-/** If a sandbox prints nothing for this long, the bridge checks whether the engine answers at all. */
-const SILENCE_MS = 1_000;
-/** How long that answer may take. Together with the silence, an engine that hangs is reported within 5 s. */
-const ANSWER_TIMEOUT_MS = 3_800;
 /** If the client dies while its container is being created, the container exists after this long (measured: within 0.2 s). */
 const LATE_CREATION_MS = 1_000;
 /** How long the engine may take to say whether it has an image. */
@@ -100,8 +97,8 @@ class ContainerEngine implements Engine {
   readonly #imageOf = new WeakMap<Sandbox, { readonly image: string; readonly command: string }>();
   readonly #owner = currentOwner();
   readonly #omittedFlags = new Set<string>();
-  /** Sandboxes whose engine did not answer. */
-  readonly #unanswered = new WeakSet<Sandbox>();
+  /** Sandboxes whose engine did not answer within so many milliseconds, counted from the start. */
+  readonly #unanswered = new WeakMap<Sandbox, number>();
   #startedCount = 0;
 
   constructor(dialect: Dialect, options: ContainerEngineOptions) {
@@ -132,9 +129,11 @@ class ContainerEngine implements Engine {
   }
 
   explainStartFailure(sandbox: Sandbox, exit: SandboxExit, stderrTail: string): BridgeError {
-    const failure: StartFailure = this.#unanswered.has(sandbox)
-      ? { kind: 'unreachable', detail: `no answer within ${SILENCE_MS + ANSWER_TIMEOUT_MS} ms` }
-      : classifyStartFailure(exit, stderrTail);
+    const unansweredMs = this.#unanswered.get(sandbox);
+    const failure: StartFailure =
+      unansweredMs === undefined
+        ? classifyStartFailure(exit, stderrTail)
+        : { kind: 'unreachable', detail: `no answer within ${unansweredMs} ms` };
     const program = this.#imageOf.get(sandbox);
     const image = program?.image ?? this.#options.image;
     const { unreachableHint, forbiddenHint } = this.#dialect;
@@ -265,8 +264,12 @@ class ContainerEngine implements Engine {
   #watchSilence(sandbox: Sandbox, child: PipeProcess): void {
     const isSilent = () => !hasEnded(child) && !hasSpoken(child);
     const check = async (): Promise<void> => {
-      if (isSilent() && !(await this.#answers()) && isSilent()) {
-        this.#unanswered.add(sandbox);
+      if (!isSilent()) {
+        return;
+      }
+      const timeoutMs = answerTimeoutMs(this.#options.env, currentLoadPerCore());
+      if (!(await this.#answers(timeoutMs)) && isSilent()) {
+        this.#unanswered.set(sandbox, SILENCE_MS + timeoutMs);
         endTree(child, 'SIGKILL');
       }
     };
@@ -274,10 +277,10 @@ class ContainerEngine implements Engine {
     child.once('exit', () => clearTimeout(timer));
   }
 
-  async #answers(): Promise<boolean> {
+  async #answers(timeoutMs: number): Promise<boolean> {
     const filter = `--filter=label=${INSTANCE_LABEL}=${this.#options.instanceId}`;
     const result = await runEngineCommand(this.#command, ['ps', '--quiet', filter], {
-      timeoutMs: ANSWER_TIMEOUT_MS,
+      timeoutMs,
       endsWithProcess: true,
     });
     return !result.isTimedOut;

@@ -56,6 +56,7 @@ function nodeFlags(folder: string, nodeVersion: string): string[] {
     '--no-warnings',
     '--disallow-code-generation-from-strings',
     '--no-addons',
+    '--expose-gc',
     `--max-old-space-size=${MAX_HEAP_MEBIBYTES}`,
     permissionFlag(nodeVersion),
     // Python and QuickJS run in a second thread.

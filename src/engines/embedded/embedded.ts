@@ -5,6 +5,7 @@
  */
 
 import { existsSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { BridgeError, messageOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
@@ -192,13 +193,18 @@ class EmbeddedEngine implements Engine {
   #limitSilence(child: PipeProcess, start: Start): void {
     const limitMs = this.#options.silenceLimitMs ?? SILENCE_LIMIT_MS;
     const timer = setTimeout(() => {
-      if (!hasEnded(child) && !hasSpoken(child)) {
+      if (!hasEnded(child) && !hasSpoken(child) && !hasReported(child)) {
         start.silentMs = limitMs;
         endTree(child, 'SIGKILL');
       }
     }, limitMs).unref();
     child.once('exit', () => clearTimeout(timer));
   }
+}
+
+/** Whether the child has reported its start. One that is started ahead then says nothing until a session needs it. */
+function hasReported({ stderr }: PipeProcess): boolean {
+  return (stderr as unknown as Socket).bytesRead > 0;
 }
 
 /** Whether the child itself reported why it cannot continue. */

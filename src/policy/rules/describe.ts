@@ -1,6 +1,6 @@
 /** The content of a policy, for people. */
 import { type CompiledRule, compileRules } from './rules.ts';
-import { type Limit, type PackageRule, placed, type ReadPolicy } from './schema.ts';
+import { type Limit, type PackageRule, type ProfileRule, placed, type ReadPolicy } from './schema.ts';
 import { type KnownServer, type Unmatched, unmatchedIn } from './unmatched.ts';
 
 /** One policy; also the JSON output of `policy show`. */
@@ -14,6 +14,8 @@ export interface ShownPolicy {
   readonly rules: readonly { readonly place: string; readonly effect: string; readonly text: string }[];
   readonly limits: readonly { readonly place: string; readonly text: string }[];
   readonly packages: readonly { readonly place: string; readonly effect: string; readonly text: string }[];
+  /** The subsets of servers and tools that it names. */
+  readonly profiles: readonly { readonly place: string; readonly text: string }[];
   /** Patterns that match nothing that is known. */
   readonly unmatched: readonly Unmatched[];
 }
@@ -22,7 +24,7 @@ export interface ShownPolicy {
 export function describePolicy(read: ReadPolicy, about: string, servers: readonly KnownServer[]): ShownPolicy {
   const place = placed(read.place, undefined);
   if ('problem' in read) {
-    return { place, problem: read.problem, about, rules: [], limits: [], packages: [], unmatched: [] };
+    return { place, problem: read.problem, about, rules: [], limits: [], packages: [], profiles: [], unmatched: [] };
   }
   const { policy } = read;
   const rules = compileRules(policy, read.place).map((rule) => {
@@ -36,6 +38,7 @@ export function describePolicy(read: ReadPolicy, about: string, servers: readonl
     rules,
     limits: policy.limits.map(describeLimit),
     packages: (policy.packages ?? []).map(describePackageRule),
+    profiles: Object.entries(policy.profiles ?? {}).map(describeProfile),
     unmatched: unmatchedIn(read, servers),
   };
 }
@@ -47,6 +50,11 @@ function textOf({ server, tool, annotations, conditions, reason }: CompiledRule)
   ];
   const text = parts.length === 0 ? 'every call' : parts.join(', ');
   return reason === undefined ? text : `${text} (${reason})`;
+}
+
+function describeProfile([name, { servers, tools }]: [string, ProfileRule]) {
+  const text = `servers ${servers.join(', ')}${tools === undefined ? '' : `; tools ${tools.join(', ')}`}`;
+  return { place: `profiles.${name}`, text };
 }
 
 function describeLimit({ server, tool, annotations, ...bounds }: Limit, index: number) {

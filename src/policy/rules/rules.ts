@@ -65,6 +65,9 @@ export function deniesServer(rules: readonly CompiledRule[], server: PolicyServe
   return false;
 }
 
+/** In the reason of a decision that a rule made although it may not apply. */
+export const DOUBT = ', because its conditions cannot be checked: ';
+
 /** Decides a call, given the result of `rulesFor` for its tool. */
 export function decide(rules: readonly CompiledRule[], call: PolicyCall, from = 0): Decision {
   for (let index = from; index < rules.length; index += 1) {
@@ -75,7 +78,7 @@ export function decide(rules: readonly CompiledRule[], call: PolicyCall, from = 
     }
     if (rule !== undefined && verdict.is === 'unsure') {
       const { effect, reason } = rule.decision;
-      const doubtful = { effect, reason: `${reason}, because its conditions cannot be checked: ${verdict.why}` };
+      const doubtful = { effect, reason: `${reason}${DOUBT}${verdict.why}` };
       return stricter(decide(rules, call, index + 1), doubtful);
     }
   }

@@ -118,6 +118,16 @@ const common = {
 const LIST = 'must be a list';
 const TWO_DEFAULTS = 'cannot be combined with "preset", which already decides the calls that no rule matches';
 
+/** A part of a path and of an option. */
+export const PROFILE_NAME = /^[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?$/;
+
+/** A subset of servers and tools. Outside of it, nothing exists. */
+const profile = z.strictObject({
+  servers: serverPatterns,
+  /** All tools, resources and prompts of these servers if left out. */
+  tools: toolPatterns.optional(),
+});
+
 /** `STATE_DIR/policy.json`. */
 export const PolicyFileSchema = z
   .strictObject({
@@ -125,6 +135,12 @@ export const PolicyFileSchema = z
     rules: z.array(z.strictObject({ ...ruleKeys, ...withServer }), LIST).default([]),
     limits: z.array(z.strictObject({ ...withServer, ...limitKeys }).refine(isLimit, NO_LIMIT), LIST).default([]),
     packages: z.array(packageRule, LIST).default([]),
+    profiles: z
+      .record(
+        z.string().regex(PROFILE_NAME, 'must be lower-case letters, digits, dots, hyphens and underscores'),
+        profile,
+      )
+      .default({}),
   })
   .refine(hasOneDefault, { path: ['default'], message: TWO_DEFAULTS });
 
@@ -139,8 +155,9 @@ export const EntryPolicySchema = z
 
 type FilePolicy = z.output<typeof PolicyFileSchema>;
 export type PackageRule = FilePolicy['packages'][number];
-/** That of a server's entry has no rules about packages. */
-export type Policy = Omit<FilePolicy, 'packages'> & Partial<Pick<FilePolicy, 'packages'>>;
+export type ProfileRule = FilePolicy['profiles'][string];
+/** That of a server's entry has no rules about packages, and no profiles. */
+export type Policy = Omit<FilePolicy, 'packages' | 'profiles'> & Partial<Pick<FilePolicy, 'packages' | 'profiles'>>;
 export type Rule = Policy['rules'][number];
 export type Limit = Policy['limits'][number];
 export type Condition = z.output<typeof ConditionSchema>;

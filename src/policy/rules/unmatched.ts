@@ -17,7 +17,7 @@ export interface KnownServer {
 }
 
 export interface Unmatched {
-  /** `rules[1]` or `limits[0]`. */
+  /** `rules[1]`, `limits[0]` or `profiles.research`. */
   readonly place: string;
   /** One clause. */
   readonly text: string;
@@ -37,7 +37,11 @@ export function unmatchedIn(read: ReadPolicy, servers: readonly KnownServer[]): 
   const unknownArguments = rules.flatMap((rule, index) => {
     return argumentFaultsOf(rule, servers).map((text) => ({ place: `rules[${index}]`, text }));
   });
-  return [...about('rules', rules), ...unknownArguments, ...about('limits', policy.limits)];
+  const inProfiles = Object.entries(policy.profiles ?? {}).flatMap(([name, profile]) => {
+    const selector = { server: profile.servers, tool: profile.tools, isQualified: true };
+    return faultsOf(selector, servers).map((text) => ({ place: `profiles.${name}`, text }));
+  });
+  return [...about('rules', rules), ...unknownArguments, ...about('limits', policy.limits), ...inProfiles];
 }
 
 function faultsOf(selector: Selector, servers: readonly KnownServer[]): string[] {

@@ -11,7 +11,7 @@ import type { ProxyChoice } from '../http/proxies.ts';
 import type { Authorization, TokenRefusal } from '../http/remote-client.ts';
 import { RemoteFailure } from '../http/remote-failure.ts';
 import { secretsOf } from '../secrets.ts';
-import type { LoginKey, LoginRecord, LoginStore } from './login-store.ts';
+import { type LoginKey, type LoginRecord, type LoginStore, loginKeyOf } from './login-store.ts';
 import { createOAuthFetch } from './oauth-fetch.ts';
 
 /** A token that is refused this soon after it was issued has not expired. Chosen. */
@@ -27,19 +27,28 @@ const TEMPORARY: ReadonlySet<string> = new Set([
 /** The server has forgotten the client. The next login must register again, or the browser would show an error page. */
 const UNKNOWN_CLIENT: ReadonlySet<string> = new Set(['invalid_client', 'unauthorized_client']);
 
+/** Where the owner of the definition can log in, if there is a page for it. */
+export type InviteLogin = (definition: RemoteDefinition, scope: string | undefined) => string | undefined;
+
+interface AuthorizationOptions {
+  readonly proxies: ProxyChoice;
+  readonly inviteLogin: InviteLogin | undefined;
+}
+
 /** The login of `definition` in `store`. It is read again when the server refuses it. */
 export function createAuthorization(
   definition: RemoteDefinition,
   store: LoginStore,
-  proxies: ProxyChoice,
+  options: AuthorizationOptions,
 ): Authorization {
-  return new StoredAuthorization(definition, store, proxies);
+  return new StoredAuthorization(definition, store, options);
 }
 
 class StoredAuthorization implements Authorization {
   readonly #definition: RemoteDefinition;
   readonly #store: LoginStore;
   readonly #proxies: ProxyChoice;
+  readonly #inviteLogin: InviteLogin | undefined;
   readonly #key: LoginKey;
   #current: string | undefined;
   #secrets: readonly string[] = [];
@@ -51,11 +60,12 @@ class StoredAuthorization implements Authorization {
   /** A renewed login that could not be saved, and the token on disk that it replaces and that is now invalid. */
   #unsaved: { readonly record: LoginRecord; readonly spent: string } | undefined;
 
-  constructor(definition: RemoteDefinition, store: LoginStore, proxies: ProxyChoice) {
+  constructor(definition: RemoteDefinition, store: LoginStore, { proxies, inviteLogin }: AuthorizationOptions) {
+    this.#inviteLogin = inviteLogin;
     this.#definition = definition;
     this.#proxies = proxies;
     this.#store = store;
-    this.#key = { name: definition.name, url: definition.url };
+    this.#key = loginKeyOf(definition);
   }
 
   async header(): Promise<string | undefined> {
@@ -79,8 +89,8 @@ class StoredAuthorization implements Authorization {
 
   lacksScope(scope: string | undefined): BridgeError {
     const missing = scope === undefined ? 'a permission' : `the scope '${scope}'`;
-    const option = scope === undefined ? '' : ` --scope ${quoteShellWord(uniteScopes(this.#scope, scope))}`;
-    return this.#loginRequired(`requires ${missing} that the login does not have (HTTP 403)`, { option });
+    const all = scope === undefined ? undefined : uniteScopes(this.#scope, scope);
+    return this.#loginRequired(`requires ${missing} that the login does not have (HTTP 403)`, { scope: all });
   }
 
   async #renew({ used, from }: TokenRefusal): Promise<void> {
@@ -156,10 +166,23 @@ class StoredAuthorization implements Authorization {
     this.#secrets = secretsOf({ secrets: [access ?? '', refresh ?? ''] });
   }
 
-  #loginRequired(reason: string, { option = '', cause }: { option?: string; cause?: unknown } = {}): BridgeError {
-    const { name } = this.#definition;
+  #loginRequired(reason: string, { scope, cause }: { scope?: string | undefined; cause?: unknown } = {}): BridgeError {
+    const { name, owner } = this.#definition;
+    const link = owner === undefined ? undefined : this.#inviteLogin?.(this.#definition, scope);
+    if (link !== undefined) {
+      return new BridgeError('LOGIN_REQUIRED', `server '${name}' ${reason}`, {
+        hint: `Open this link in your browser and log in there, then try again: ${link}`,
+        data: { server: name, login_url: link },
+        cause,
+      });
+    }
+    const option = scope === undefined ? '' : ` --scope ${quoteShellWord(scope)}`;
+    const command = `${COMMAND} servers login ${quoteShellWord(name)}${option}`;
     return new BridgeError('LOGIN_REQUIRED', `server '${name}' ${reason}`, {
-      hint: `Run this in a terminal: ${COMMAND} servers login ${quoteShellWord(name)}${option}`,
+      hint:
+        owner === undefined
+          ? `Run this in a terminal: ${command}`
+          : `Each user logs in there separately. The operator of this bridge can start your login: ${command} --for ${quoteShellWord(owner.name)}`,
       data: { server: name },
       cause,
     });

@@ -10,6 +10,7 @@ import { BridgeError, messageOf } from '../../base/errors.ts';
 import type { JsonObject } from '../../base/is-object.ts';
 import type { Logger } from '../../base/log.ts';
 import { COMMAND } from '../../base/package.ts';
+import type { RemoteDefinition } from '../../base/server-definition.ts';
 import { quoteShellWord } from '../../base/shell-words.ts';
 import { withFileLock } from '../../state/file-lock.ts';
 import { ensureDirectory, readBounded, writeAtomically } from '../../state/state-files.ts';
@@ -39,12 +40,24 @@ export interface LoginRecord {
 export interface LoginKey {
   readonly name: string;
   readonly url: string;
+  /** The folder of the principal that it belongs to; undefined for the login that all share. */
+  readonly folder?: string | undefined;
+}
+
+export function loginKeyOf({
+  name,
+  url,
+  owner,
+}: Pick<RemoteDefinition, 'name' | 'owner'> & { readonly url: string }): LoginKey {
+  return { name, url, folder: owner?.folder };
 }
 
 /** Logins on disk, shared by all bridges of this user. */
 export interface LoginStore {
   /** The current login; undefined if there is none, or if its file cannot be used. */
   load(key: LoginKey): Promise<LoginRecord | undefined>;
+  /** Whether a person must log in: there is no login, or it has expired and cannot be renewed. Does not ask the server. */
+  standing(key: LoginKey): Promise<'none' | 'expired' | 'usable'>;
   /** Writes the login to a file that only the owner can read. Rejects with `STATE_WRITE_FAILED`. */
   save(key: LoginKey, record: LoginRecord): Promise<void>;
   /** Resolves with whether there was a login. */
@@ -54,8 +67,8 @@ export interface LoginStore {
 }
 
 export function createLoginStore(stateDir: string, logger: Logger): LoginStore {
-  const folder = join(stateDir, FOLDER);
-  const fileOf = ({ name, url }: LoginKey): string => join(folder, `${digestOf(`${name}\n${url}`)}.json`);
+  const folderOf = ({ folder = stateDir }: LoginKey): string => join(folder, FOLDER);
+  const fileOf = (key: LoginKey): string => join(folderOf(key), `${digestOf(`${key.name}\n${key.url}`)}.json`);
   const reportedAsSealed = new Set<string>();
   /** Versions before the first release could encrypt the file with a key from the system keyring. */
   const reportSealed = ({ name }: LoginKey): void => {
@@ -67,23 +80,21 @@ export function createLoginStore(stateDir: string, logger: Logger): LoginStore {
     }
   };
 
+  const load = (key: LoginKey): Promise<LoginRecord | undefined> => readLogin(key, fileOf(key), reportSealed);
+
   return {
-    async load(key) {
-      try {
-        const text = (await readBounded(fileOf(key), MAX_FILE_BYTES)).toString('utf8');
-        const kept = JSON.parse(text) as LoginRecord | { readonly sealed: string };
-        if ('sealed' in kept) {
-          reportSealed(key);
-          return undefined;
-        }
-        return isLogin(kept) && kept.url === key.url ? kept : undefined;
-      } catch {
-        // No login yet, or a file that is not a login: logging in fixes both.
-        return undefined;
+    load,
+
+    async standing(key) {
+      const login = await load(key);
+      if (login === undefined) {
+        return 'none';
       }
+      return (await hasExpired(login, fileOf(key))) ? 'expired' : 'usable';
     },
 
     async save(key, login) {
+      const folder = folderOf(key);
       try {
         await ensureDirectory(folder);
         await writeAtomically(fileOf(key), [JSON.stringify(login)]);
@@ -105,6 +116,35 @@ export function createLoginStore(stateDir: string, logger: Logger): LoginStore {
       return withFileLock(`${fileOf(key)}.lock`, work);
     },
   };
+}
+
+/** No login yet, or a file that is not a login, is undefined: logging in fixes both. */
+async function readLogin(
+  key: LoginKey,
+  file: string,
+  reportSealed: (key: LoginKey) => void,
+): Promise<LoginRecord | undefined> {
+  try {
+    const text = (await readBounded(file, MAX_FILE_BYTES)).toString('utf8');
+    const kept = JSON.parse(text) as LoginRecord | { readonly sealed: string };
+    if ('sealed' in kept) {
+      reportSealed(key);
+      return undefined;
+    }
+    return isLogin(kept) && kept.url === key.url ? kept : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether its token has expired and cannot be renewed. The file was written when the token was issued. */
+async function hasExpired({ tokens }: LoginRecord, file: string): Promise<boolean> {
+  const { expires_in: seconds, refresh_token: refresh } = tokens;
+  if (seconds === undefined || refresh !== undefined) {
+    return false;
+  }
+  const writtenMs = (await stat(file).catch(() => undefined))?.mtimeMs ?? 0;
+  return writtenMs + seconds * 1000 <= Date.now();
 }
 
 function digestOf(text: string): string {

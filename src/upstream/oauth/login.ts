@@ -18,7 +18,7 @@ import { type CallbackServer, startCallbackServer } from './callback-server.ts';
 import { type Challenge, readChallenge } from './challenge.ts';
 import { IssuerRule } from './issuer-rule.ts';
 import { LoginProvider } from './login-provider.ts';
-import type { LoginKey, LoginRecord, LoginStore } from './login-store.ts';
+import { type LoginRecord, type LoginStore, loginKeyOf } from './login-store.ts';
 import { createOAuthFetch, type OAuthFetch } from './oauth-fetch.ts';
 
 /** Providers may return whole pages. */
@@ -28,6 +28,8 @@ export interface LoginOptions {
   readonly store: LoginStore;
   /** Shows the address to the person, and may open it in the browser. */
   readonly onAddress: (url: URL) => Promise<void>;
+  /** Waits for the browser instead of a port of this machine. Gets the `state` that the answer must have. */
+  readonly listen?: ((state: string) => Promise<CallbackServer>) | undefined;
   /** Loopback port that the browser is redirected to; any port if undefined. */
   readonly port?: number | undefined;
   /** Scopes to request instead of those of the entry or the server. */
@@ -72,10 +74,11 @@ async function logInWith(
   challenge: Challenge,
 ): Promise<void> {
   const { store, timeoutMs } = options;
-  const key: LoginKey = { name: definition.name, url: definition.url };
+  const key = loginKeyOf(definition);
   const state = randomBytes(32).toString('base64url');
   const before = await store.load(key);
-  const callback = await listen(state, options.port ?? definition.oauth?.callbackPort, before);
+  const callback =
+    (await options.listen?.(state)) ?? (await listen(state, options.port ?? definition.oauth?.callbackPort, before));
   try {
     const provider = new LoginProvider(definition, {
       state,

@@ -71,31 +71,39 @@ function ringBell(words: Int32Array): void {
   Atomics.notify(words, WORD.BELL);
 }
 
+/** A frame that bytes follow, whatever they contain. No other frame has a member `bytes` at its end. */
+const BYTES_FOLLOW = /^\{"type":"(?:answer_bytes|checkpoint_data)",(?:"call":\d+,)?"bytes":(\d+)\}$/;
+/** Longer than any such frame. */
+const HEAD_BYTES = 96;
+
 /**
  * Returns a function that takes the chunks of a stream in order. It returns true for the chunk that completes `start` at the
- * beginning of a line; the line may begin in an earlier chunk.
+ * beginning of a line; the line may begin in an earlier chunk. Bytes that follow a frame are not lines.
  */
 export function createLineWatch(start: Uint8Array): (chunk: Uint8Array) => boolean {
-  let matched = 0; // Bytes of `start` matched in the current line; -1 if it begins differently.
+  const wanted = Buffer.from(start).toString('latin1');
+  let head = ''; // The beginning of the current line.
+  let bytesToSkip = 0;
   return (chunk) => {
     let isSeen = false;
     for (let at = 0; at < chunk.length; ) {
-      if (matched < 0) {
-        const newline = chunk.indexOf(NEWLINE, at);
-        if (newline < 0) {
-          return isSeen;
-        }
-        matched = 0;
-        at = newline + 1;
-      } else if (chunk[at] === start[matched]) {
-        matched += 1;
-        at += 1;
-        if (matched === start.length) {
-          isSeen = true;
-          matched = -1;
-        }
-      } else {
-        matched = -1;
+      if (bytesToSkip > 0) {
+        const skipped = Math.min(bytesToSkip, chunk.length - at);
+        bytesToSkip -= skipped;
+        at += skipped;
+        continue;
+      }
+      const newline = chunk.indexOf(NEWLINE, at);
+      const end = newline < 0 ? chunk.length : newline;
+      const known = head.length;
+      head += Buffer.from(chunk.subarray(at, Math.min(end, at + HEAD_BYTES - known))).toString('latin1');
+      isSeen ||= known < wanted.length && head.startsWith(wanted);
+      at = end + 1;
+      if (newline >= 0) {
+        const bytes = BYTES_FOLLOW.exec(head)?.[1];
+        // With the line feed after them.
+        bytesToSkip = bytes === undefined ? 0 : Number(bytes) + 1;
+        head = '';
       }
     }
     return isSeen;

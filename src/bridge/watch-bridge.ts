@@ -1,0 +1,74 @@
+/** Plugs the local API of `live/` into a bridge that serves clients. */
+import type { AuditTrail } from '../audit/index.ts';
+import type { CellAnswer, CellRequest } from '../base/cell.ts';
+import type { Logger } from '../base/log.ts';
+import { LiveHub, WatchedBridge } from '../live/index.ts';
+import { createSecretMask } from '../secrets/index.ts';
+import type { Sessions } from '../session/sessions.ts';
+import type { Settings } from '../settings/settings.ts';
+import type { BridgeOptions } from '../terminal/command.ts';
+import type { ServersToCall } from './replayed-servers.ts';
+
+/** A bridge that can be watched, with the API of its process. */
+export interface LiveParts {
+  readonly hub: LiveHub;
+  readonly watched: WatchedBridge;
+}
+
+interface WatchOptions extends Pick<BridgeOptions, 'client' | 'principal' | 'profile' | 'room'> {
+  readonly instanceId: string;
+  readonly servers: ServersToCall;
+  readonly sessions: () => Sessions;
+  readonly trail: () => AuditTrail | undefined;
+}
+
+/** The bridges of a process have one logger, and share one API. */
+const hubs = new WeakMap<Logger, LiveHub>();
+/** As in the audit log. */
+const BRIDGE_ID_CHARS = 13;
+
+/** Undefined for a command, which runs its cells in front of its user, and if the setting says so. */
+export function watchBridge(
+  settings: Settings,
+  logger: Logger,
+  { client, instanceId, principal, profile, room, servers, sessions, trail }: WatchOptions,
+): LiveParts | undefined {
+  if (client === undefined || settings.live === 'off') {
+    return undefined;
+  }
+  const transport = room === undefined ? 'stdio' : 'http';
+  const hub = hubs.get(logger) ?? new LiveHub({ settings, logger, transport });
+  hubs.set(logger, hub);
+  const watched = new WatchedBridge({
+    id: instanceId.slice(0, BRIDGE_ID_CHARS),
+    principal: principal?.name,
+    profile,
+    client,
+    mask: createSecretMask(servers.secrets),
+    events: hub.events,
+    sessions,
+    servers,
+    timeoutMs: settings.timeoutSeconds * 1000,
+    onAnswered: (answered) => trail()?.questionAnswered(answered),
+  });
+  hub.join(watched);
+  return { hub, watched };
+}
+
+/** Runs a cell, and shows from now on what the bridge does. */
+export async function runWatched(
+  given: CellRequest,
+  live: LiveParts | undefined,
+  run: (request: CellRequest) => Promise<CellAnswer>,
+): Promise<CellAnswer> {
+  if (live === undefined) {
+    return run(given);
+  }
+  const request = live.watched.watch(given);
+  try {
+    return live.watched.noticed(request, await run(request));
+  } finally {
+    live.watched.left(request);
+    void live.hub.open();
+  }
+}

@@ -1,0 +1,45 @@
+/** `runtime.last_answer()`: the last answer of each session, because an answer is lost if the connection breaks before it arrives. */
+import { z } from 'zod';
+import type { CellAnswer } from '../base/cell.ts';
+import { type OutputMode, renderAnswer } from '../render/render.ts';
+import { checked, type Method } from './method.ts';
+
+/** Sessions whose last answer is kept: each can have a megabyte of output. Chosen: as many as are live by default. */
+const MAX_KEPT = 16;
+
+interface RenderSettings {
+  readonly outputMode: OutputMode;
+  readonly maxOutputChars: number;
+}
+
+export class LastAnswers {
+  readonly #settings: RenderSettings;
+  /** By session, the latest at the end. */
+  readonly #bySession = new Map<string, CellAnswer>();
+
+  constructor({ maxOutputChars, outputMode }: RenderSettings) {
+    this.#settings = { maxOutputChars, outputMode };
+  }
+
+  /** Keeps the answer of a cell that has run, without images and other content, which may be large. */
+  note({ attachments: _attachments, ...answer }: CellAnswer): void {
+    if (answer.cell === undefined) {
+      return;
+    }
+    this.#bySession.delete(answer.session);
+    this.#bySession.set(answer.session, answer);
+    const [oldest] = this.#bySession.keys();
+    if (this.#bySession.size > MAX_KEPT && oldest !== undefined) {
+      this.#bySession.delete(oldest);
+    }
+  }
+
+  get methods(): [string, Method][] {
+    const lastAnswer = checked(z.strictObject({}), async (_, { session }) => {
+      const answer = this.#bySession.get(session);
+      const { maxOutputChars, outputMode } = this.#settings;
+      return answer === undefined ? null : (await renderAnswer(answer, outputMode, maxOutputChars)).content[0].text;
+    });
+    return [['last_answer', lastAnswer]];
+  }
+}
