@@ -239,6 +239,9 @@ async function unittest() {
   const failed = number(/\bfailures=(\d+)/) + number(/\berrors=(\d+)/) + number(/\bunexpected successes=(\d+)/);
   const skipped = number(/\bskipped=(\d+)/);
   const ran = number(/^Ran (\d+) tests?/m);
+  for (const [, title, details] of stderr.matchAll(/^(?:FAIL|ERROR): (.+)\n-+\n([\s\S]*?)\n\n/gm)) {
+    failures.push(`python: ${title}: ${details?.split('\n').at(-1)?.slice(0, MAX_REASON_CHARS) ?? ''}`);
+  }
   return atLeastOneFailure(ran === 0 ? 1 : exitCode, { passed: Math.max(0, ran - failed - skipped), failed, skipped });
 }
 

@@ -149,7 +149,7 @@ class Checkpoints:
     def _save_small(self, output: _HostOutput) -> bool:
         """Writes a session that is small and plain. If it is not, or that fails, sends nothing and returns False."""
         states = _module_states()
-        values = [self._repl.user_values(self._session.api.owns), states]
+        values = [self._repl.user_values(self._session.api.owns), *filter(_is_no_context, states.values())]
         if not state_pickle.is_small_and_plain(values, _MAX_SMALL_ITEMS, _MAX_SMALL_BYTES):
             return False
         small = _SmallOutput()
@@ -614,6 +614,12 @@ def _resident_bytes() -> int:
 def _module_states() -> dict[str, object]:
     modules: dict[str, Any] = {name: sys.modules[name] for name in _MODULE_STATES if name in sys.modules}
     return {f"{_NO_VARIABLE}{name}": getattr(module, _MODULE_STATES[name][0])() for name, module in modules.items()}
+
+
+def _is_no_context(value: object) -> bool:
+    """False for the context of `decimal`. It is small, and pickling it runs only code of Python."""
+    decimal = sys.modules.get("decimal")
+    return decimal is None or type(value) is not decimal.Context
 
 
 def _working_folder() -> str | None:

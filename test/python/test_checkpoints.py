@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import decimal
 import os
 import tempfile
 import types
@@ -62,6 +63,12 @@ class Savings(unittest.TestCase):
         self.assertEqual((report["ok"], report["variables"], report["files"]), (True, 4, 0))
         self.assertEqual([frame["type"] for frame in channel.frames], ["checkpoint_part", "checkpoint_end"])
         self.assertGreater(len(channel.data), 1_000)
+
+    def test_the_context_of_decimal_is_plain_unless_it_is_of_a_subclass(self) -> None:
+        self.assertTrue(self.save({"n": 1})[0]["ok"])
+        self.addCleanup(decimal.setcontext, decimal.getcontext())
+        decimal.setcontext(type("Context", (decimal.Context,), {})())
+        self.assertEqual(self.save({"n": 1})[0]["reason"], "no copy of the process: no processes here")
 
     def test_everything_else_is_written_by_a_copy(self) -> None:
         itself: list[object] = []
