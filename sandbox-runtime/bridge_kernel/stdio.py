@@ -154,23 +154,20 @@ class Capture:
             self._drain()
             return self.store.read(cell, stream)
 
-    def drain(self) -> bool:
-        """Empties both pipes; returns whether one was nearly full, so that its writer may be blocked."""
+    def drain(self) -> None:
+        """Empties both pipes."""
         with self._lock:
-            return self._drain()
+            self._drain()
 
-    def _drain(self) -> bool:
-        busy = False
+    def _drain(self) -> None:
         for stream in self._streams:
             while data := stream.read():
                 self.store.add(self.cell, stream.name, data)
-                busy = busy or len(data) >= PIPE_BYTES // 2
                 text = stream.take_head(data)
                 if text:
                     self._pass_on(stream.name, text)
                 if len(data) < PIPE_BYTES // 2:
                     break
-        return busy
 
     def _pass_on(self, name: str, text: str) -> None:
         if self._in_cell:
