@@ -87,8 +87,10 @@ export const MAX_CHECKPOINTS_BYTES = 1024 * MIB;
 export const MAX_CHECKPOINT_AGE_MS = 30 * 24 * 60 * 60 * 1000;
 /** Named checkpoints of one session. Chosen. */
 export const MAX_NAMED_CHECKPOINTS = 20;
-/** How long the end of the bridge waits for the last checkpoints. Chosen: clients kill a bridge that takes longer. */
+/** How long the end of a bridge waits for the last checkpoint of each session. Chosen: clients kill a bridge that takes longer. */
 export const LAST_CHECKPOINT_MS = 1_500;
+/** The same for `serve --http`, which may have many sessions and is given more time. Chosen. */
+export const LAST_CHECKPOINT_OF_SERVICE_MS = 6_000;
 /** The largest part of it that a sandbox may ask for at once. The kernel asks for 720 KiB. */
 export const MAX_CHECKPOINT_PART_BYTES = MIB;
 /** How long a session must have been quiet before a checkpoint is taken. Chosen: an agent's next cell takes longer. */

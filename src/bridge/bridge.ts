@@ -204,7 +204,7 @@ async function createParts(settings: Settings, logger: Logger, given: PartsOptio
   const parts = { artifacts, engine, lastAnswers, packages, records, savedTools, servers, traced, views };
   const { handleCall, run: runProgramForCall } = answerCalls({ ...parts, calls, settings, logger, trail });
   const checkpoints = new CheckpointStore(join(folder, CHECKPOINTS, options.instanceId), logger, { isOwn: true });
-  const keeperParts = { logger, client, isDryRun, principal, sharesDefault: given.sharesDefault };
+  const keeperParts = { ...given, logger };
   const { sessions, standby } = await createSessions(personal, logger, given, {
     ...parts,
     checkpoints: replay === undefined ? keeperOptions(personal, checkpoints, keeperParts) : undefined,
@@ -430,12 +430,13 @@ function recordAll(all: readonly (SessionRecorder | undefined)[]): SessionRecord
       };
 }
 
-interface KeeperParts extends Pick<BridgeOptions, 'client' | 'isDryRun' | 'principal' | 'sharesDefault'> {
+interface KeeperParts
+  extends Pick<BridgeOptions, 'client' | 'isDryRun' | 'lastCheckpointMs' | 'principal' | 'sharesDefault'> {
   readonly logger: Logger;
 }
 
 function keeperOptions(settings: Settings, store: CheckpointStore, parts: KeeperParts) {
-  const { client, isDryRun, logger, principal, sharesDefault } = parts;
+  const { client, isDryRun, lastCheckpointMs, logger, principal, sharesDefault } = parts;
   const { checkpoint: mode } = settings;
   return mode === 'off'
     ? undefined
@@ -448,6 +449,7 @@ function keeperOptions(settings: Settings, store: CheckpointStore, parts: Keeper
         pace: SAVE_PACE,
         leavesDefault: client !== undefined && sharesDefault !== true,
         defaultLasts: sharesDefault,
+        lastMs: lastCheckpointMs,
         memoryBytes: Math.floor(limitsOf(settings).memoryBytes * COPY_SHARE),
       };
 }

@@ -1,6 +1,7 @@
 /** What serves one principal over HTTP: its own bridge, with its own sessions, servers and folder of state, and the front of it. */
 import type { CellRequest } from '../base/cell.ts';
 import { BridgeError, toBridgeError } from '../base/errors.ts';
+import { LAST_CHECKPOINT_OF_SERVICE_MS } from '../base/limits.ts';
 import type { Measure } from '../base/measure.ts';
 import { VERSION } from '../base/version.ts';
 import type { ObserveCall } from '../server/call-observer.ts';
@@ -49,6 +50,7 @@ export class HttpTenant implements Tenant {
         await shared.createBridge({
           client: () => CLIENT,
           sharesDefault: true,
+          lastCheckpointMs: LAST_CHECKPOINT_OF_SERVICE_MS,
           listedTools: () => this.front.tools.map(({ definition }) => definition),
           room,
           principal: own,

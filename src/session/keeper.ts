@@ -36,6 +36,8 @@ export interface KeeperOptions {
   readonly leavesDefault: boolean;
   /** Whether the session `default` lasts as one with a name does. Then nothing of it is left. */
   readonly defaultLasts?: boolean | undefined;
+  /** How long the end of the bridge waits for the last checkpoint. */
+  readonly lastMs?: number | undefined;
   readonly logger: Logger;
   /** Of all sessions of the process. Without it, only the session itself is considered. */
   readonly pace?: SavePace | undefined;
@@ -354,7 +356,7 @@ export class Keeper {
     if (kernel !== undefined) {
       let timer: NodeJS.Timeout | undefined;
       const late = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, LAST_CHECKPOINT_MS);
+        timer = setTimeout(resolve, this.#options.lastMs ?? LAST_CHECKPOINT_MS);
       });
       await Promise.race([this.saveLast(kernel), late]);
       clearTimeout(timer);

@@ -56,6 +56,8 @@ export interface BridgeOptions {
   readonly client?: (() => string) | undefined;
   /** Whether all clients share the session `default`, also with bridges to come, so that it lasts as one with a name does. */
   readonly sharesDefault?: boolean | undefined;
+  /** How long its end waits for the last checkpoint of each session, if that is not as usual. */
+  readonly lastCheckpointMs?: number | undefined;
   /** The tools that the client lists; undefined for a command. */
   readonly listedTools?: (() => readonly SizedTool[]) | undefined;
   /** Calls of tools that are not marked read-only get a stand-in. */

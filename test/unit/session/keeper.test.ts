@@ -8,6 +8,7 @@ import { CheckpointStore } from '../../../src/session/checkpoint-store.ts';
 import { Keeper, type KeeperOptions } from '../../../src/session/keeper.ts';
 import type { Kernel } from '../../../src/session/kernel.ts';
 import { SavePace } from '../../../src/session/save-pace.ts';
+import { pause } from '../../support/pause.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'bridge-test-keeper-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -174,4 +175,29 @@ it('takes no checkpoint by itself while all sessions together have taken their p
   await keeper.saveLast(savingKernel);
   expect(keeper.saved).toMatchObject({ cell: 2 });
   await keeper.close(undefined);
+});
+
+it('waits at the end of the bridge as long as it may, and no longer', async () => {
+  const root = mkdtempSync(join(folder, 'last-'));
+  const lasting = new CheckpointStore(join(root, 'lasting'), silentLogger, { isOwn: false });
+  let answer = (_report: object): void => {};
+  const saved = new Promise<object>((resolve) => {
+    answer = resolve;
+  });
+  const slowKernel = { ...savingKernel, connection: { checkpoints: { save: () => saved } } } as unknown as Kernel;
+  const open = async (session: string, lastMs: number): Promise<Keeper> => {
+    const keeper = new Keeper(session, { ...optionsIn(root, lasting), lastMs });
+    await keeper.open();
+    keeper.cellEnded(slowKernel, 1, []);
+    return keeper;
+  };
+  const [short, long] = [await open('short', 1), await open('long', 60_000)];
+  await short.close(slowKernel);
+  expect(short.saved).toBeUndefined();
+  const closing = long.close(slowKernel).then(() => long.saved?.cell);
+  expect(await Promise.race([closing, pause(100, 'it must still wait')])).toBeUndefined();
+  answer({ ok: true, variables: 1, files: 0, lost: [] });
+  expect(await closing).toBe(1);
+  // What was given up is still written to its end.
+  await expect.poll(() => short.saved).toBeDefined();
 });
