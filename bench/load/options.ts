@@ -33,7 +33,7 @@ export const LOAD_USAGE = `npm run bench:load -- [options]
   --engine NAME     bubblewrap by default; the figures for memory and processor time are of an engine without a daemon
   --only PART       costs, search or goal; may be repeated
   --rate N          cells per second of each client, on average; 0.2 by default, an agent that thinks for 5 s
-  --seconds N       length of each step; 30 by default
+  --seconds N       length of each step; 30 by default, and longer in the search until 200 cells are due
   --max-clients N   where the search for the highest number of clients ends; 160 by default
   --clients N       clients of the goal case; 100 by default
   --sandboxes N     their live sandboxes (MCP_BRIDGE_MAX_SESSIONS); 40 by default

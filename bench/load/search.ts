@@ -10,6 +10,8 @@ export const GOAL_P95_MS = 50;
 const FIRST_CLIENTS = 5;
 /** Steps between the last number that was good and the first that was not. */
 const HALVINGS = 3;
+/** Cells of a step: with fewer, its p95 is that of one or two of them. */
+const LEAST_CELLS = 200;
 
 type Found = Pick<LoadResults, 'search' | 'memory'>;
 
@@ -27,7 +29,8 @@ export function searchHighest(
       const all = await load.connect(Math.max(clients, begun));
       await begin(all.slice(begun));
       begun = all.length;
-      const plan = { title: `${clients} clients`, clients, rate, seconds };
+      const leastSeconds = isQuick ? 0 : Math.ceil(LEAST_CELLS / (clients * rate));
+      const plan = { title: `${clients} clients`, clients, rate, seconds: Math.max(seconds, leastSeconds) };
       const { step } = await runStep(load, plan, (endMs, tally) =>
         Promise.all(all.slice(0, clients).map((client) => client.sendUntil(endMs, rate, tally))),
       );
