@@ -13,7 +13,7 @@ import { discoveryOptionsOf } from '../settings/discovery-options.ts';
 import type { Settings } from '../settings/settings.ts';
 import { withFileLock } from '../state/file-lock.ts';
 import { makeFolders } from '../state/file-system.ts';
-import { principalFolders } from '../state/principals.ts';
+import { stateFolders } from '../state/principals.ts';
 import { colorChange, renderChange } from '../terminal/file-change.ts';
 import { renderTable } from '../terminal/text-table.ts';
 import { createLoginStore } from '../upstream/oauth/login-store.ts';
@@ -138,11 +138,12 @@ async function forgetLogins({ servers, before }: EditPlan, settings: Settings): 
   const removed = new Set(servers.filter(({ outcome }) => outcome === 'removed').map(({ name }) => name));
   // Nothing is read, so there is nothing to log.
   const logins = createLoginStore(settings.stateDir, silentLogger);
-  const folders = await principalFolders(settings.stateDir);
+  // Profiles have none of their own.
+  const folders = (await stateFolders(settings.stateDir)).filter(({ profile }) => profile === undefined);
   for (const definition of before) {
     // An address that comes from a file or a command is not resolved just for this.
     if (removed.has(definition.name) && definition.url !== undefined && referenceKinds(definition).size === 0) {
-      for (const folder of [undefined, ...folders]) {
+      for (const { path: folder } of folders) {
         const key = { name: definition.name, url: definition.url, folder };
         await logins.exclusively(key, () => logins.remove(key));
       }

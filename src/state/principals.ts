@@ -20,17 +20,49 @@ export function principalFolder(stateDir: string, name: string): string {
 
 /** For a profile that a client chooses, in the folder of what has none. */
 export function profileFolder(folder: string, profile: string): string {
-  return join(folder, HTTP_FOLDER, 'profiles', `of-${profile}`);
+  return join(profilesOf(folder), `of-${profile}`);
 }
 
-/** The folders of all principals that have left something, in the order of their names. */
-export async function principalFolders(stateDir: string): Promise<string[]> {
-  const names = await readdir(principalsOf(stateDir)).catch(() => []);
-  return names.toSorted((a, b) => (a < b ? -1 : 1)).map((name) => join(principalsOf(stateDir), name));
+/** Whose state is in a folder: of the user of the machine, of a principal, of a profile, or of a profile of a principal. */
+export interface StateFolder {
+  readonly path: string;
+  /** Name of the folder of the principal, such as `of-alice`. */
+  readonly principal?: string;
+  readonly profile?: string;
+}
+
+/** All folders in which something of the user, a principal or a profile may be kept; first the state directory itself. */
+export async function stateFolders(stateDir: string): Promise<StateFolder[]> {
+  const principals = await namesIn(principalsOf(stateDir));
+  const folders: StateFolder[] = [
+    { path: stateDir },
+    ...principals.map((principal) => ({ path: join(principalsOf(stateDir), principal), principal })),
+  ];
+  const withProfiles = folders.map(async (folder) => {
+    const profiles = await namesIn(profilesOf(folder.path));
+    return [
+      folder,
+      ...profiles.map((name) => ({
+        ...folder,
+        path: join(profilesOf(folder.path), name),
+        profile: name.slice('of-'.length),
+      })),
+    ];
+  });
+  return (await Promise.all(withProfiles)).flat();
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  const names = await readdir(folder).catch(() => []);
+  return names.toSorted((a, b) => (a < b ? -1 : 1));
 }
 
 function principalsOf(stateDir: string): string {
   return join(stateDir, HTTP_FOLDER, 'principals');
+}
+
+function profilesOf(folder: string): string {
+  return join(folder, HTTP_FOLDER, 'profiles');
 }
 
 function hashOf(name: string): string {

@@ -1,6 +1,6 @@
 /** The contract of things that features store, for commands that list and remove them whatever they are. */
-import { basename } from 'node:path';
-import { principalFolders } from '../state/principals.ts';
+import { relative } from 'node:path';
+import { type StateFolder, stateFolders } from '../state/principals.ts';
 
 export interface StoredThing {
   /** Names it when it is removed. */
@@ -23,26 +23,24 @@ export interface StoredThings {
   remove(id: string): Promise<boolean>;
 }
 
-/** The things of the user and of all principals over HTTP, who have folders of their own. */
+/** The things of the user, of all principals over HTTP and of the profiles that clients choose, which have folders of their own. */
 export function inEveryFolder(
   stateDir: string,
   open: (folder: string) => StoredThings,
 ): StoredThings & { readonly folderOf: (id: string) => Promise<{ folder: string; id: string } | undefined> } {
-  const folders = async () => [
-    { key: '', folder: stateDir },
-    ...(await principalFolders(stateDir)).map((folder) => ({ key: basename(folder), folder })),
-  ];
+  const folders = async () =>
+    (await stateFolders(stateDir)).map((folder) => ({ ...folder, key: relative(stateDir, folder.path) }));
   const find = async (id: string) => {
     const [, key = '', own = ''] = /^([^:]*):(.*)$/s.exec(id) ?? [];
     const found = (await folders()).find((each) => each.key === key);
-    return found && { folder: found.folder, id: own };
+    return found && { folder: found.path, id: own };
   };
   return {
     folderOf: find,
     async list() {
-      const lists = (await folders()).map(async ({ folder, key }) => {
-        const whose = key === '' ? [] : [`of the principal ${key.slice('of-'.length)}`];
-        return (await open(folder).list()).map((thing) => ({
+      const lists = (await folders()).map(async ({ key, ...folder }) => {
+        const whose = ownersOf(folder);
+        return (await open(folder.path).list()).map((thing) => ({
           ...thing,
           id: `${key}:${thing.id}`,
           detail: [thing.detail, ...whose].filter((part) => part !== undefined && part !== '').join(', '),
@@ -55,4 +53,11 @@ export function inEveryFolder(
       return found === undefined ? false : open(found.folder).remove(found.id);
     },
   };
+}
+
+function ownersOf({ principal, profile }: StateFolder): string[] {
+  return [
+    ...(principal === undefined ? [] : [`of the principal ${principal.slice('of-'.length)}`]),
+    ...(profile === undefined ? [] : [`of the profile ${profile}`]),
+  ];
 }

@@ -132,7 +132,7 @@ export const ConfiguredServerSchema = z.strictObject({
   definition_bytes: count.optional().describe('Size of its names, descriptions and input schemas as JSON.'),
   calls: count.describe('Calls in the audit log, without dry runs.'),
   failed: count.describe('Those of them that failed, without the refused ones.'),
-  refused: count.describe('Those of them that a rule or a person refused.'),
+  refused: count.describe('Those of them that a rule, a person or a limit refused.'),
   p50_ms: ms.optional().describe('Half of them took less, accurate to 5 %.'),
   p95_ms: ms.optional().describe('95 % of them took less, accurate to 5 %.'),
   states: z.array(StateSchema).describe('What each bridge says of it.'),
@@ -146,7 +146,7 @@ export const ConfiguredServerSchema = z.strictObject({
         .array(
           z.strictObject({
             tool: text.describe('Name of the tool.'),
-            change: z.enum(['added', 'removed', 'changed']).describe('What happened to it.'),
+            change: z.enum(['added', 'changed']).describe('What happened to it.'),
             is_refused: z.boolean().describe('Whether its calls are refused until it is accepted.'),
             differences: z
               .array(
@@ -260,7 +260,6 @@ export const CellSchema = z.strictObject({
   output: z
     .strictObject({
       stdout: text.describe('What it printed, cut in the middle if that was much.'),
-      stderr: text.optional().describe('What it wrote to stderr; recordings do not have it.'),
       value: text.optional().describe('The last expression.'),
       error: text.optional().describe('The error, without the traceback.'),
     })
@@ -279,13 +278,15 @@ export const CellSchema = z.strictObject({
     .describe('Artifacts that its session saved while it ran and that are still stored.'),
   kept: z
     .strictObject({
-      output: z.boolean().describe('Whether output, arguments and results are kept.'),
+      output: z.boolean().describe('Whether output (without stderr), arguments and results are kept.'),
       why: text.optional().describe('Why they are not, and how to keep them, in one sentence.'),
     })
     .describe('Whether a recording has the cell.'),
   can_run_in: z
     .array(z.strictObject({ bridge, session: text.describe('Name of the session.'), principal, profile }))
-    .describe('Where it can be run again: live sessions, that of the same name first.'),
+    .describe(
+      'Where it can be run again: sessions of running bridges, also hibernated ones, that of the same name first.',
+    ),
   functions: z
     .array(text)
     .describe('Names of the functions that it defines at top level, and that can be saved as a tool.'),
@@ -304,7 +305,7 @@ const saving = {
   saved_tokens: z.int().describe('The difference.'),
 };
 export const SavingsSchema = z.strictObject({
-  asked_since: at.describe('The time that was asked for.'),
+  asked_since: at.describe('The time that was asked for, rounded down to the hour.'),
   since: at.nullable().describe('Time of the first record that counts; null if none does.'),
   ...saving,
   bridge: CostsSchema.describe('The parts of `bridge_tokens`.'),

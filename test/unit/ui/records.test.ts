@@ -8,7 +8,7 @@ import { auditDirectory } from '../../../src/history/files.ts';
 import type { AuditRecord } from '../../../src/history/records.ts';
 import { FunctionStore } from '../../../src/saved-tools/function-store.ts';
 import { CHECKPOINTS, lastingStore } from '../../../src/session/checkpoint-store.ts';
-import { principalFolder } from '../../../src/state/principals.ts';
+import { principalFolder, profileFolder } from '../../../src/state/principals.ts';
 import {
   CellSchema,
   ConfiguredServerSchema,
@@ -264,11 +264,12 @@ describe('what is stored', () => {
   const remove = (ui: StartedUi, kind: UiStoredKind, id: string) =>
     ui.ask('DELETE', `/api/stored/${kind}?id=${encodeURIComponent(id)}`);
 
-  it('artifacts, also of principals', async () => {
+  it('artifacts, also of principals and profiles', async () => {
     const ui = await startUi();
     const alice = principalFolder(ui.stateDir, 'alice');
-    mkdirSync(alice, { recursive: true });
-    for (const folder of [ui.stateDir, alice]) {
+    const reader = profileFolder(alice, 'reader');
+    for (const folder of [ui.stateDir, alice, reader, profileFolder(ui.stateDir, 'reader')]) {
+      mkdirSync(folder, { recursive: true });
       const data = Buffer.from('1;2');
       await createArtifacts(folder).write({ session: 'work', name: 'a b.csv', offset: 0, data, isLast: true });
     }
@@ -276,12 +277,14 @@ describe('what is stored', () => {
     expect(items.toSorted((a, b) => a.id.localeCompare(b.id))).toMatchObject([
       { name: 'a b.csv', bytes: 3, detail: 'saved in session work', mime_type: 'text/csv', removable: true },
       { detail: 'saved in session work, of the principal alice' },
+      { detail: 'saved in session work, of the principal alice, of the profile reader' },
+      { detail: 'saved in session work, of the profile reader' },
     ]);
-    const id = items.find(({ detail }) => detail?.includes('alice'))?.id ?? '';
+    const id = items.find(({ detail }) => detail?.includes('alice, of the profile'))?.id ?? '';
     expect((await ui.ask('GET', `/api/stored/artifacts/content?id=${encodeURIComponent(id)}`)).text).toBe('1;2');
     expect((await remove(ui, 'artifacts', id)).json).toEqual({ ok: true });
     expect((await remove(ui, 'artifacts', id)).status).toBe(404);
-    expect(await list(ui, 'artifacts')).toHaveLength(1);
+    expect(await list(ui, 'artifacts')).toHaveLength(3);
     for (const bad of [':../work/a b.csv', ':work/../work/a b.csv', ':..', ':/', '../..:work/a b.csv', ':work/.', '']) {
       expect([bad, (await remove(ui, 'artifacts', bad)).status]).toEqual([bad, 404]);
     }

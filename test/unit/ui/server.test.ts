@@ -85,7 +85,7 @@ describe('files of the page', () => {
     expect(page).toMatchObject({ status: 200, text: '<p>the page</p>' });
     expect(page.headers['content-security-policy']).toBe(
       "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; " +
-        "frame-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     );
     expect(page.headers).toMatchObject({
       'referrer-policy': 'no-referrer',

@@ -100,7 +100,7 @@ function CallRow({ call, index, span }: CallRowProps): ComponentChildren {
         <span class={`bar ${call.status}`} style={{ left: `${left}%`, width: `${width}%` }} aria-hidden="true" />
       </span>
       <span role="cell" class={`waterfall-time ${call.status === 'ok' ? '' : 'marked'}`} title={state}>
-        {call.status === 'ok' || call.status === 'running' ? took : `${took} ✕`}
+        {call.status === 'error' || call.status === 'refused' ? `${took} ✕` : took}
       </span>
     </div>
   );

@@ -114,6 +114,9 @@ function CellFacts({ cell }: { readonly cell: UiCell }) {
   );
 }
 
+/** What the audit log has in place of a secret. */
+const MASKED = '***';
+
 function RunAgain({ cell: { can_run_in: places, code } }: { readonly cell: UiCell }) {
   const [chosen, choose] = useState(0);
   const place = places[chosen];
@@ -127,6 +130,7 @@ function RunAgain({ cell: { can_run_in: places, code } }: { readonly cell: UiCel
   };
   return (
     <div class="buttons">
+      {code.includes(MASKED) && <span class="dim">Secrets in the code are kept as {MASKED}, and run so.</span>}
       {places.length > 1 && (
         <span class="inline">
           <span aria-hidden="true">in</span>
@@ -166,7 +170,7 @@ function SaveAsTool({ cell: { functions, id } }: { readonly cell: UiCell }) {
   }
   const save = async (name: string): Promise<void> => {
     const saved = await post<{ name: string }>(pathTo(['cells', 'save-as-tool']), { id, name });
-    notify(`Saved as ${saved.name}. Code in every session can call it, and Stored lists it.`);
+    notify(`Saved as ${saved.name}. Sessions that start from now on can call it, and Stored lists it.`);
   };
   return (
     <div class="buttons">
@@ -196,13 +200,12 @@ function Output({ cell: { kept, output, output_bytes: bytes } }: { readonly cell
       </p>
     );
   }
-  const { error, stderr, stdout, value } = output;
-  const isEmpty = [error, stderr, stdout, value].every((text) => text === undefined || text === '');
+  const { error, stdout, value } = output;
+  const isEmpty = [error, stdout, value].every((text) => text === undefined || text === '');
   return (
     <>
       {isEmpty && <p class="dim quiet-box">It printed nothing.</p>}
       {stdout !== '' && <Part title="Printed" text={stdout} />}
-      {stderr !== undefined && stderr !== '' && <Part title="Standard error" text={stderr} />}
       {value !== undefined && value !== '' && <Part title="Value" text={value} />}
       {error !== undefined && error !== '' && <Part title="Error" text={error} isError />}
     </>

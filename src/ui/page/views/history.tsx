@@ -265,6 +265,11 @@ function ItemRow({ item }: { readonly item: UiHistoryItem }) {
 
 const MAX_SUMMARY_CHARS = 160;
 
+/** Background jobs outlive their cells, so their calls belong to none: the id of one has the number 0. */
+function isOfJob(cell: string): boolean {
+  return cell.endsWith('/0');
+}
+
 function What({ item }: { readonly item: UiHistoryItem }) {
   if (item.kind === 'event') {
     return (
@@ -279,11 +284,11 @@ function What({ item }: { readonly item: UiHistoryItem }) {
     );
   }
   if (item.kind === 'call') {
+    const name = <Shown text={`${item.server}.${item.tool}`} />;
     return (
       <>
-        <a href={formatRoute('cells', {}, item.cell)}>
-          <Shown text={`${item.server}.${item.tool}`} />
-        </a>
+        {isOfJob(item.cell) ? name : <a href={formatRoute('cells', {}, item.cell)}>{name}</a>}
+        {isOfJob(item.cell) && <span class="dim under">of a background job</span>}
         {item.rule !== undefined && (
           <span class="dim under">
             <Shown text={item.rule} />

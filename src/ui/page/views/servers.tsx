@@ -59,6 +59,7 @@ interface CardProps {
 function ServerCard({ model, reload, server }: CardProps) {
   const { can_log_in: canLogIn, disabled_reason: disabled, error, file, hint, name, states, transport } = server;
   const login = logins.value[name];
+  const loginLabel = server.logged_in === true ? 'Log in again' : 'Log in';
   return (
     <article class="card server" aria-label={makeVisible(`Server ${name}`)}>
       <header class="card-head">
@@ -68,7 +69,9 @@ function ServerCard({ model, reload, server }: CardProps) {
         <Badge tone="calm">{transport}</Badge>
         {states.length === 0 && <Status status={server.state} />}
         <span class="spring" />
-        {canLogIn && <ActionButton label="Log in" name={`Log in at ${name}`} act={() => logIn(name, reload)} />}
+        {canLogIn && (
+          <ActionButton label={loginLabel} name={`${loginLabel} at ${name}`} act={() => logIn(name, reload)} />
+        )}
       </header>
       {login !== undefined && (
         <p class="note">

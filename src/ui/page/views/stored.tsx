@@ -41,8 +41,8 @@ const KINDS: readonly Kind[] = [
     kind: 'checkpoints',
     title: 'Checkpoints',
     noun: 'checkpoint',
-    empty: 'A session that hibernates is saved here, and its next cell brings its variables back.',
-    loss: 'The next cell of this session starts without its variables.',
+    empty: 'Sessions with a name are saved here soon after each cell, so that later bridges can continue them.',
+    loss: 'A later bridge starts this session without its variables and files. Checkpoints that it has named are removed, too.',
   },
   {
     kind: 'artifacts',
