@@ -58,13 +58,16 @@ try npm run test:clients
 if [[ ${MCP_BRIDGE_CI_FULL:-} == 1 ]]; then
   # The fresh machine runs these on the oldest Node. The workflow runs unit tests on the newest one.
   try node scripts/test.mjs integration -- test/integration/engines/embedded --exclude '**/child/attacks.test.ts'
+  passed_on+=("MCP_BRIDGE_TEST_ENGINES=podman-rootless")
+  try node scripts/test.mjs integration -- test/integration/{base,calls,pins,prestart,secrets,upstream}
+  try node scripts/test.mjs faults -- engines processes
+  try node scripts/test.mjs e2e -- answers pandas shell-tools terminal
 fi
 passed_on+=("MCP_BRIDGE_TEST_ENGINES=podman-rootless")
-try node scripts/test.mjs integration -- --exclude 'test/integration/{engines/embedded,packages}/**'
-# What clients and servers do wrong is the same on all engines; root runs it.
-try node scripts/test.mjs faults -- engines processes
-# The other files of these two layers depend neither on the engine nor on the user; root and the fresh machine run them.
-try node scripts/test.mjs e2e -- answers gallery leaks pandas shell-tools start-failures surface terminal
+# The fresh machine runs what needs no engine.
+try node scripts/test.mjs integration -- --exclude 'test/integration/{base,calls,engines/embedded,packages,pins,prestart,secrets,upstream}/**'
+# What is left out here depends neither on the engine nor on the user, or is the same on all engines; root and the fresh machine run it.
+try node scripts/test.mjs e2e -- gallery leaks start-failures surface
 try node scripts/test.mjs attacks -- files kernel memory mounts
 left=$(diff <(printf '%s\n' "$before") <(list_home) | sed -n 's/^> //p')
 if [[ -n $left ]]; then

@@ -164,9 +164,11 @@ for (const engine of engines) {
       await bridge.client.close();
       await expect.poll(() => [bridge.pid, ...below].filter(isAlive), { timeout: 10_000 }).toEqual([]);
       await expectNoSandboxes(engine, bridge.pid);
-      expect(files()).toEqual([...kept, 'audit', 'checkpoints', 'servers.json']);
-      // A state without variables and files is not left to the next bridge, unless a busy engine holds up the shutdown.
+      // A busy engine can hold up the shutdown. The next bridge then removes the socket.
       const isLate = log.some((text) => text.includes('shutdown took longer'));
+      const left = files().filter((name) => !(isLate && name === '.live'));
+      expect(left).toEqual([...kept, 'audit', 'checkpoints', 'servers.json']);
+      // A state without variables and files is not left to the next bridge.
       expect(isLate ? [] : readdirSync(join(bridge.folder, 'checkpoints'))).toEqual([]);
       expect(readdirSync(temporary)).toEqual([]);
       await bridge.close();

@@ -27,7 +27,8 @@ const engines = [covered.find(({ name }) => name === 'bubblewrap') ?? covered[0]
 const WAIT = { timeout: 20_000 * PATIENCE };
 const ECHO = { servers: ['echo'] };
 const VIEWS = ['now', 'approvals', 'history', 'servers', 'savings', 'stored'];
-const MAX_FRAME_MS = 200 * PATIENCE;
+/** A frame also waits for a core. */
+const MAX_FRAME_MS = 200 * PATIENCE ** 2;
 
 let browser: Browser;
 const open: { close(): Promise<unknown> }[] = [];

@@ -70,12 +70,14 @@ export async function cancelledCell(): Promise<string> {
 
 /** All cells wait for an engine that is not ready. The first one above the limit is refused. */
 export async function tooManySessions(): Promise<string> {
-  const giveUp: ((reason: Error) => void)[] = [];
-  const prepare = () => new Promise<never>((_, reject) => giveUp.push(reject));
-  const harness = await createHarness({ engine: { prepare } as unknown as Engine });
+  let giveUp = (): void => undefined;
+  const ready = new Promise<never>((_, reject) => {
+    giveUp = () => reject(new Error('no engine'));
+  });
+  const harness = await createHarness({ engine: { prepare: () => ready } as unknown as Engine });
   const busy = Array.from({ length: MAX_SESSIONS }, (_, index) => refusal(harness.run('1', { session: `s${index}` })));
   const shown = await refusal(harness.run('1', { session: 'one more' }));
-  giveUp.forEach((reject) => reject(new Error('no engine')));
+  giveUp();
   await Promise.all(busy);
   await harness.close();
   return shown;
