@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from bridge_kernel import heap, importer, memory_reserve, unavailable
+from bridge_kernel import heap, importer, memory_reserve, process_memory, unavailable
 from bridge_kernel.frames import PROTOCOL_VERSION, Frame
 from bridge_kernel.output_store import OutputStore
 
@@ -253,6 +253,9 @@ class Kernel:
         names = self.repl.changed_names(self.api.owns)
         if names is not None:
             result["names"] = names
+        memory = process_memory.resident_bytes()
+        if memory > 0:
+            result["memory_bytes"] = memory
         if self._missed_frames > 0:
             result["missed_frames"] = self._missed_frames
         self.channel.send(result)

@@ -21,7 +21,7 @@ import pickle
 import sys
 import threading
 
-from bridge_kernel import state_files, state_pickle
+from bridge_kernel import process_memory, state_files, state_pickle
 from bridge_kernel.state_pickle import NotDumpedError
 from bridge_kernel.values import as_list
 
@@ -127,7 +127,7 @@ class Checkpoints:
             if self._session.may_fork and self._save_small(output):
                 return
             # Both processes write to their pages, so in the end each has its own.
-            if self._session.may_fork and 2 * _resident_bytes() + _scratch_bytes() < memory:
+            if self._session.may_fork and 2 * process_memory.resident_bytes() + _scratch_bytes() < memory:
                 self._save_in_copy(output)
             elif frame["may_block"] is True or not self._session.may_fork:
                 self._write(output)
@@ -601,14 +601,6 @@ def _reap(pid: int) -> None:
         os.waitpid(pid, 0)
     except ChildProcessError:
         pass  # Code of the user waited for any child.
-
-
-def _resident_bytes() -> int:
-    try:
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return 0
 
 
 def _module_states() -> dict[str, object]:

@@ -52,7 +52,10 @@ SANDBOX_FRAMES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "checkpoint_end": (frozenset({"checkpoint", "ok"}), frozenset({"variables", "files", "lost", "omitted", "reason"})),
     "want_checkpoint": (frozenset({"offset", "size"}), frozenset()),
     "restored": (frozenset({"variables", "files", "lost", "omitted"}), frozenset()),
-    "result": (frozenset({"cell", "outcome"}), frozenset({"value", "error", "exit_code", "names", "missed_frames"})),
+    "result": (
+        frozenset({"cell", "outcome"}),
+        frozenset({"value", "error", "exit_code", "names", "memory_bytes", "missed_frames"}),
+    ),
 }
 
 

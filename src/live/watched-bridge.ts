@@ -377,7 +377,7 @@ export class WatchedBridge {
   }
 
   #showSession(view: SessionView): LiveSession {
-    const { name, engine, names, saved, ageMs, idleMs } = view;
+    const { name, engine, memoryBytes, names, saved, ageMs, idleMs } = view;
     const cell = this.#running.get(name);
     return {
       name,
@@ -390,6 +390,7 @@ export class WatchedBridge {
       servers: [...view.servers],
       ...(ageMs !== undefined && { age_ms: ageMs }),
       ...(idleMs !== undefined && { idle_ms: idleMs }),
+      ...(memoryBytes !== undefined && { memory_bytes: memoryBytes }),
       ...(names !== undefined && { variables: countOf(names) }),
       names: [...(names?.variables ?? [])],
       ...(saved !== undefined && { saved: saved.savedAt }),

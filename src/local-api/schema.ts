@@ -87,6 +87,9 @@ export const SessionSchema = z.strictObject({
   servers: z.array(text).describe('Servers that are loaded in it.'),
   age_ms: ms.optional().describe('Age of the sandbox.'),
   idle_ms: ms.optional().describe('Time since its last cell.'),
+  memory_bytes: count
+    .optional()
+    .describe('What its process used after the last cell, according to the sandbox; left out if that is not known.'),
   variables: count.optional().describe('Top-level variables, functions and imports after the last cell.'),
   names: z.array(text).describe('Names of the first variables, at most 100, according to the sandbox.'),
   saved: at.optional().describe('Time of its newest checkpoint.'),

@@ -323,6 +323,11 @@ export const ResultFrameSchema = z
     error: ExceptionSchema.optional().describe('The exception, if `outcome` is `error`, `interrupted` or `not_run`.'),
     exit_code: z.int().optional().describe('Status of SystemExit, if `outcome` is `exit`.'),
     names: NamesSchema.optional().describe('Top-level names of the session; omitted if unchanged.'),
+    memory_bytes: z
+      .int()
+      .nonnegative()
+      .optional()
+      .describe('What the process of the session uses, for whoever watches; omitted if the platform does not say.'),
     missed_frames: z
       .int()
       .positive()

@@ -42,6 +42,7 @@ export type CellOutcome = Pick<
   'status' | 'stdout' | 'stderr' | 'attachments' | 'value' | 'error' | 'exitCode'
 > & {
   readonly names: ResultFrame['names'];
+  readonly memoryBytes?: number | undefined;
 };
 
 type Cause = 'deadline' | 'cancelled';
@@ -78,6 +79,7 @@ export async function runCell(kernel: KernelConnection, run: CellRun): Promise<C
     stderr: output.stderr.take(),
     attachments: attachments.take(),
     names: 'result' in end ? reportedNames(end.result.names) : undefined,
+    ...('result' in end && { memoryBytes: end.result.memory_bytes }),
   };
 }
 

@@ -100,6 +100,8 @@ export interface SessionView {
   readonly idleMs: number | undefined;
   /** Top-level names after the last cell, according to the sandbox: at most a hundred of each kind. */
   readonly names: CellOutcome['names'];
+  /** What its process used after the last cell, according to the sandbox. */
+  readonly memoryBytes: number | undefined;
   /** Its newest checkpoint. */
   readonly saved: CheckpointFacts | undefined;
 }
@@ -127,6 +129,7 @@ export class Session {
   readonly #sandboxes = new Set<KernelConnection>();
   readonly #closing = new AbortController();
   #names: Names | undefined;
+  #memoryBytes: number | undefined;
   #loss: Loss | undefined;
   #reportedEngine: string | undefined;
   #sentDiscovered = '';
@@ -209,6 +212,7 @@ export class Session {
       ageMs: facts?.ageMs,
       idleMs: facts?.idleMs,
       names: this.#names,
+      memoryBytes: this.#memoryBytes,
       saved,
     };
   }
@@ -323,8 +327,9 @@ export class Session {
     const restored = this.#restored;
     const isPreviousReported = this.#isPreviousReported;
     const notices = [...this.#takeStateNotice(), ...standInNotices(engine)];
-    const { names, ...outcome } = await this.#runRecorded(kernel, run, request);
+    const { memoryBytes, names, ...outcome } = await this.#runRecorded(kernel, run, request);
     this.#names = names ?? this.#names;
+    this.#memoryBytes = memoryBytes;
     const servers = [...this.#loaded].toSorted();
     const saved = await this.#carryOut(kernel);
     if (this.#isResetPending) {
@@ -621,6 +626,7 @@ export class Session {
     this.#kernel = undefined;
     this.#loss = { reason, names: this.#names, cell: this.#cells };
     this.#names = undefined;
+    this.#memoryBytes = undefined;
     this.#keeper?.sandboxEnded();
   }
 
@@ -636,6 +642,7 @@ export class Session {
     const kernel = this.#kernel;
     this.#kernel = undefined;
     this.#names = undefined;
+    this.#memoryBytes = undefined;
     this.#loss = undefined;
     this.#keeper?.sandboxEnded();
     void kernel?.connection.kill(reason);

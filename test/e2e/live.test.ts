@@ -98,6 +98,9 @@ describe.each(engines.map((engine) => ({ engine, name: engine.label })))('on $na
     expect(seen.at(-1)).toMatchObject({ status: 'success' });
     const [session] = await sessions(api);
     expect(session).toMatchObject({ name: 'default', state: 'idle', cells: 2, servers: ['echo'] });
+    // Its memory is that of a Python and less than its limit; WebAssembly does not tell.
+    const memory = session?.memory_bytes ?? 0;
+    expect(memory > 5e6 && memory < info.settings.memory_bytes).toBe(engine.name !== 'embedded');
     const servers = ServerSchema.array().parse(await api.get('/v1/servers'));
     expect(servers).toMatchObject([{ name: 'echo', state: 'ready', calls: expect.any(Number) }]);
     expect(servers[0]?.calls).toBeGreaterThan(0);

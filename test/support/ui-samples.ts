@@ -124,6 +124,7 @@ function sampleOverview(ago: Ago): UiOverview {
         waiting: 1,
         servers: ['shop', 'invoices'],
         age_ms: 41 * MINUTE_MS,
+        memory_bytes: 61_870_080,
         variables: 18,
         names: ['pd', 'orders', 'missing', 'frame', 'order', 'found', 'total_of', 'last_week', 'rates'],
         cell: {
@@ -150,6 +151,7 @@ function sampleOverview(ago: Ago): UiOverview {
         servers: ['files'],
         age_ms: 2 * HOUR_MS,
         idle_ms: 6 * MINUTE_MS,
+        memory_bytes: 118_489_088,
         variables: 41,
         names: ['report', 'paths', 'load', 'np'],
         saved: ago(6 * MINUTE_MS),
@@ -163,6 +165,7 @@ function sampleOverview(ago: Ago): UiOverview {
         cells: 112,
         waiting: 0,
         servers: ['github'],
+        memory_bytes: 33_554_432,
         variables: 9,
         names: ['failures'],
         saved: ago(9 * HOUR_MS),

@@ -147,6 +147,7 @@ const VIEW: SessionView = {
   ageMs: 10,
   idleMs: 5,
   names: { variables: ['a'], functions: [], imports: [], omitted: 0 },
+  memoryBytes: 30_000_000,
   saved: undefined,
 };
 

@@ -33,6 +33,7 @@ const VIEW: SessionView = {
   ageMs: 10,
   idleMs: undefined,
   names: { variables: ['a', 'b'], functions: ['f'], imports: [], omitted: 2 },
+  memoryBytes: 30_000_000,
   saved: undefined,
 };
 const REQUEST: CellRequest = { code: 'use("s3cret")', servers: ['files'], timeoutMs: 30_000, session: 'work' };
@@ -209,7 +210,13 @@ describe('a cell', () => {
     void bridge.gate(callOf(302, { cell: 0, job: 'later' }), () => waiting.promise);
     void bridge.gate(callOf(303, { generation: 0 }), () => waiting.promise);
     const [session] = SessionSchema.array().parse(bridge.sessions());
-    expect(session).toMatchObject({ name: 'work', variables: 5, names: ['a', 'b'], state: 'running' });
+    expect(session).toMatchObject({
+      name: 'work',
+      memory_bytes: 30_000_000,
+      variables: 5,
+      names: ['a', 'b'],
+      state: 'running',
+    });
     const { calls = [], output = '', ...cell } = session?.cell ?? {};
     expect(cell).toMatchObject({ code: 'use("***")', calls_running: 1, calls_ended: 300 });
     expect(cell).toMatchObject({ started: '2026-11-26T00:00:00.000Z', deadline: '2026-11-26T00:00:30.000Z' });

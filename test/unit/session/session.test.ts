@@ -757,9 +757,9 @@ describe('a session that is watched', () => {
     cell.print('hello');
     await settle();
     expect(output).toEqual(['1 stdout hello']);
-    await cell.end({ names: NAMES });
+    await cell.end({ names: NAMES, memory_bytes: 30_000_000 });
     await settle();
-    expect(session.view()).toMatchObject({ state: 'idle', idleMs: 0, names: NAMES });
+    expect(session.view()).toMatchObject({ state: 'idle', idleMs: 0, names: NAMES, memoryBytes: 30_000_000 });
   });
 
   it('can be ended by hand, which ends its cell, and the next answer says so', async () => {

@@ -149,12 +149,16 @@ function SessionActions({ session }: { readonly session: PageSession }) {
 }
 
 function SessionFacts({ bridge, session }: { readonly session: PageSession; readonly bridge: UiBridge }) {
-  const { age_ms: age, cells, engine, generation, idle_ms: idle, saved, servers, variables, waiting } = session;
+  const { age_ms: age, cells, engine, generation, idle_ms: idle, memory_bytes: memory, saved } = session;
+  const { servers, variables, waiting } = session;
   return (
     <dl class="facts">
       <Fact label="Engine">{engine ?? 'none'}</Fact>
       <Fact label="Age">{age === undefined ? '–' : formatAge(age)}</Fact>
-      <Fact label="Memory limit">{formatBytes(bridge.settings.memory_bytes)}</Fact>
+      <Fact label="Memory">
+        {memory === undefined ? 'at most ' : `${formatBytes(memory)} of `}
+        {formatBytes(bridge.settings.memory_bytes)}
+      </Fact>
       <Fact label="Variables">{variables ?? '–'}</Fact>
       <Fact label="Cells">
         {cells}
