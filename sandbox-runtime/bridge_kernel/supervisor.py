@@ -35,6 +35,10 @@ _WORKER_OOM_SCORE = "1000"
 _WATCH_INTERVAL_MS = 100
 # How often the lease of a Pod is checked.
 _LEASE_INTERVAL_MS = 1_000
+# Processes beyond the limit that can be made, so that it is seen that there are too many. Chosen.
+_SPARE_PIDS = 16
+# Counting exactly what more processes than these share takes longer than they need to make others.
+_MAX_SHARING = 64
 # How many ended children are reaped before the host and the limits are looked at again. Chosen.
 _REAPED_AT_ONCE = 256
 # The pipe size that `stdio` requests, and how much is read at once.
@@ -94,7 +98,12 @@ def run(options: bytes) -> None:
         os.close(wake)
         for descriptor in pod.descriptors if pod else ():
             os.close(descriptor)
-        become_worker(libc, None if memory_holds else memory_bytes, pod is not None and pod.has_network)
+        become_worker(
+            libc,
+            None if memory_holds else memory_bytes,
+            None if pids_hold else pids,
+            has_network=pod is not None and pod.has_network,
+        )
         _run_kernel(outputs)
     importer.installed().release()  # Only the worker needs the code pack.
     for _, write_end in outputs:
@@ -180,7 +189,9 @@ class _Leftovers:
         return b"".join(pieces)
 
 
-def become_worker(libc: ctypes.CDLL, data_bytes: int | None, has_network: bool = False) -> None:
+def become_worker(
+    libc: ctypes.CDLL, data_bytes: int | None, pids: int | None = None, *, has_network: bool = False
+) -> None:
     """Drops all rights that user code must not have. A failed step ends the sandbox."""
     try:
         os.setsid()
@@ -198,11 +209,25 @@ def become_worker(libc: ctypes.CDLL, data_bytes: int | None, has_network: bool =
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if data_bytes is not None:
             resource.setrlimit(resource.RLIMIT_DATA, (data_bytes, data_bytes))
+        if pids is not None and _is_counted_alone():
+            # Thousands of processes would leave their parent, which watches the limit, no time to do so.
+            resource.setrlimit(resource.RLIMIT_NPROC, (pids + _SPARE_PIDS, pids + _SPARE_PIDS))
         program = seccomp.build_filter(seccomp.machine_name(), data_bytes is None, shares_files, has_network)
         if program is not None:
             seccomp.apply_filter(libc, program)
     except OSError as error:
         _report_failed(str(error))
+
+
+def _is_counted_alone() -> bool:
+    """Whether RLIMIT_NPROC counts only processes of this sandbox. Since Linux 5.14, it does so in a user namespace."""
+    try:
+        major, minor = (int(word) for word in os.uname().release.split(".")[:2])
+        with open("/proc/self/uid_map") as file:
+            first_id, _, ids = file.read().split()
+    except ValueError:
+        return False  # Several ranges of ids: the namespace may have other sandboxes.
+    return (major, minor) >= (5, 14) and ids == "1" and int(first_id) == os.getuid()
 
 
 def _prctl(libc: ctypes.CDLL, option: int, value: int) -> None:
@@ -277,11 +302,11 @@ def _exceeded(memory_bytes: int | None, pids: int | None) -> str | None:
     if memory_bytes is None:
         return "pids" if pids is not None and _threads() >= pids else None
     used, processes = _use(_resident)
-    if used > memory_bytes:
-        # What forked processes share counted once for each. This count is exact, but takes far longer.
-        used, processes = _use(_proportional)
     if pids is not None and processes >= pids:
         return "pids"
+    if used > memory_bytes and processes <= _MAX_SHARING:
+        # What forked processes share counted once for each. This count is exact, but takes far longer.
+        used, _ = _use(_proportional)
     return "memory" if used > memory_bytes else None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import unittest
+from unittest.mock import patch
 
 from bridge_kernel import supervisor
 
@@ -30,6 +31,30 @@ class WorkerTest(unittest.TestCase):
                 report, exit_code = end_of_worker(Libc(option))
                 self.assertEqual(exit_code, 70)
                 self.assertRegex(report, rf'"cause":"failed",.*"detail":".*prctl\({option}, ')
+
+
+RESIDENT, PROPORTIONAL = supervisor._resident, supervisor._proportional  # noqa: SLF001
+
+
+class ExceededTest(unittest.TestCase):
+    def counts(self, processes: int) -> tuple[str | None, list[object]]:
+        """What is exceeded if the processes share most of 2 GB, and how it was counted."""
+        counted: list[object] = []
+
+        def use(count: object) -> tuple[int, int]:
+            counted.append(count)
+            return (2 << 30 if count is RESIDENT else 1 << 20), processes
+
+        with patch.object(supervisor, "_use", use):
+            return supervisor._exceeded(512 << 20, 512), counted  # noqa: SLF001
+
+    def test_what_a_few_processes_share_is_counted_once(self) -> None:
+        self.assertEqual(self.counts(8), (None, [RESIDENT, PROPORTIONAL]))
+
+    # Exact counting of a fork bomb took seconds, in which it grew to 4,000 processes and stopped the machine.
+    def test_many_processes_are_not_counted_exactly(self) -> None:
+        self.assertEqual(self.counts(100), ("memory", [RESIDENT]))
+        self.assertEqual(self.counts(600), ("pids", [RESIDENT]))
 
 
 def end_of_worker(libc: Libc) -> tuple[str, int]:
