@@ -9,6 +9,9 @@ from bridge_kernel import heap, importer, memory_reserve, process_memory, unavai
 from bridge_kernel.frames import PROTOCOL_VERSION, Frame
 from bridge_kernel.output_store import OutputStore
 
+# A smaller change of the memory is no news.
+_TOLD_CHANGE_BYTES = 1 << 20
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,6 +97,7 @@ class Kernel:
         self._checkpoints: Checkpoints | None = None
         self.cell = 0
         self._missed_frames = 0
+        self._told_memory_bytes = 0
         # Capture starts before any other import, so that whatever imports print ends up in the output of a cell.
         self.capture = platform.capture(self._send_output)
         import_asyncio()
@@ -254,8 +258,8 @@ class Kernel:
         if names is not None:
             result["names"] = names
         memory = process_memory.resident_bytes()
-        if memory > 0:
-            result["memory_bytes"] = memory
+        if abs(memory - self._told_memory_bytes) >= _TOLD_CHANGE_BYTES:
+            result["memory_bytes"] = self._told_memory_bytes = memory
         if self._missed_frames > 0:
             result["missed_frames"] = self._missed_frames
         self.channel.send(result)

@@ -327,7 +327,9 @@ export const ResultFrameSchema = z
       .int()
       .nonnegative()
       .optional()
-      .describe('What the process of the session uses, for whoever watches; omitted if the platform does not say.'),
+      .describe(
+        'What the process of the session uses, for whoever watches; omitted if it has changed by less than 1 MiB, or if the platform does not say.',
+      ),
     missed_frames: z
       .int()
       .positive()

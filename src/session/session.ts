@@ -329,7 +329,7 @@ export class Session {
     const notices = [...this.#takeStateNotice(), ...standInNotices(engine)];
     const { memoryBytes, names, ...outcome } = await this.#runRecorded(kernel, run, request);
     this.#names = names ?? this.#names;
-    this.#memoryBytes = memoryBytes;
+    this.#memoryBytes = memoryBytes ?? this.#memoryBytes;
     const servers = [...this.#loaded].toSorted();
     const saved = await this.#carryOut(kernel);
     if (this.#isResetPending) {
@@ -493,13 +493,14 @@ export class Session {
     this.#onStartProgress?.({ message: 'restoring the session' });
     connection.checkpoints.offer(stored);
     try {
-      const { error, names, status } = await this.#runRestoringCell(kernel, facts.cell);
+      const { error, memoryBytes, names, status } = await this.#runRestoringCell(kernel, facts.cell);
       const report = connection.checkpoints.takeRestored();
       if (status !== 'success' || report === undefined) {
         // The message of an exception is a text from the sandbox; its class is a checked name.
         return error?.exception === undefined ? (error?.message ?? 'it ended early') : `it raised ${error.exception}`;
       }
       this.#names = names;
+      this.#memoryBytes = memoryBytes;
       this.#cells = Math.max(this.#cells, facts.cell);
       facts.servers.forEach((server) => this.#loaded.add(server));
       this.#restored = { facts, report };
