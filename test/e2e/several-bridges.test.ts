@@ -12,7 +12,7 @@ import type { TestEngine } from '../support/engines.ts';
 import { type HttpBridge, type HttpClient, startHttpBridge } from '../support/http-bridge.ts';
 import { PATIENCE } from '../support/patience.ts';
 
-const HAND_OVERS = isQuickRun ? 6 : 12;
+const HAND_OVERS = isQuickRun ? 12 : 50;
 const LIMIT_MS = HAND_OVERS * 20_000 * PATIENCE;
 const COUNT = 'n = globals().get("n", 0) + 1\nruntime.checkpoint()\nprint("n is", n)';
 const WORK = { session: 'work', servers: ['echo'] };
