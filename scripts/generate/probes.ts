@@ -20,7 +20,15 @@ const GROUPS: Readonly<Record<string, string>> = {
 };
 
 /** Columns of the table, if recorded. */
-const ENGINES: readonly string[] = ['podman', 'podman-rootless', 'docker', 'bubblewrap', 'embedded', 'podman-gvisor'];
+const ENGINES: readonly string[] = [
+  'podman',
+  'podman-rootless',
+  'docker',
+  'bubblewrap',
+  'embedded',
+  'podman-gvisor',
+  'kubernetes',
+];
 
 /** For each group and engine, how many of the probes had the expected result. Throws if a group is not described. */
 export function renderProbes(): string {

@@ -10,6 +10,10 @@ const GVISOR_IGNORES = 'gVisor’s kernel accepts the value, and the host’s ke
 const GVISOR_PID_1 =
   'gVisor neither hides the first process nor blocks signals to it: code can end its own session and give a false reason';
 
+const KUBELET_FILES = 'Kubernetes mounts folders without noexec, which gives no rights beyond Python’s';
+const TERMINATION_LOG = 'the kubelet mounts a file of its own, /dev/termination-log, whose size is limited';
+const KUBELET_SIZES = 'Kubernetes 1.20 does not limit their size; the limit of memory does';
+
 const WASM = 'not available in WebAssembly';
 
 export const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -22,6 +26,16 @@ export const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>
     'use: shared memory': WASM,
     'use: executing from memory (memfd), despite noexec': WASM,
     'bombs: memory and files together': 'files do not count as memory of Python; each has its own limit',
+  },
+  kubernetes: {
+    'network: a route': 'a Pod has an address; if no network policy is in force, the sandbox refuses its sockets',
+    'files: executing a file in /tmp': KUBELET_FILES,
+    'files: executing a file in /workspace': KUBELET_FILES,
+    'files: more than 64 MiB in /tmp': KUBELET_SIZES,
+    'files: more than 16 MiB in /dev/shm': KUBELET_SIZES,
+    'files: devices beyond the harmless ones': TERMINATION_LOG,
+    'sight: mounts of host folders': TERMINATION_LOG,
+    'use: sockets between its own processes': 'refused, because no network policy is in force on the test cluster',
   },
   'podman-gvisor': {
     'files: creating a device': GVISOR_DEVICES,
