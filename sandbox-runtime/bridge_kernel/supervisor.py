@@ -41,7 +41,7 @@ _SPARE_PIDS = 16
 _MAX_SHARING = 64
 # How many ended children are reaped before the host and the limits are looked at again. Chosen.
 _REAPED_AT_ONCE = 256
-# The pipe size that `stdio` requests, and how much is read at once.
+# The most that a pipe holds by default (pipe(7)), and how much is read at once.
 _PIPE_BYTES = 1 << 20
 _READ_BYTES = 1 << 16
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { build } from 'esbuild';
-import { PAGE_TARGETS } from './ui-page.mjs';
+import { PAGE_BUILD } from './ui-page.mjs';
 
 const FOLDER = 'src/ui/page/chat';
 /** Hosts fetch it over the same pipe as answers, and keep it. */
@@ -22,17 +22,8 @@ export async function buildCellView(root, file) {
     entryPoints: [`${FOLDER}/main.tsx`, `${FOLDER}/chat.css`],
     outdir: 'dist',
     write: false,
-    bundle: true,
-    format: 'esm',
-    platform: 'browser',
-    target: PAGE_TARGETS,
-    jsx: 'automatic',
-    jsxImportSource: 'preact',
-    minify: true,
+    ...PAGE_BUILD,
     charset: 'utf8',
-    legalComments: 'none',
-    metafile: true,
-    logLevel: 'warning',
   });
   const [script, style] = ['.js', '.css'].map((ending) => {
     const text = outputFiles.find(({ path }) => path.endsWith(ending))?.text.trim() ?? '';

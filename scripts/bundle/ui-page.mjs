@@ -5,7 +5,20 @@ import { resolve } from 'node:path';
 import { build } from 'esbuild';
 
 /** Browsers of the last two years. Older ones do not know `light-dark()` of CSS. */
-export const PAGE_TARGETS = ['chrome123', 'firefox120', 'safari17.5'];
+const PAGE_TARGETS = ['chrome123', 'firefox120', 'safari17.5'];
+/** How esbuild makes what runs in browsers. */
+export const PAGE_BUILD = {
+  bundle: true,
+  format: /** @type {const} */ ('esm'),
+  platform: /** @type {const} */ ('browser'),
+  target: PAGE_TARGETS,
+  jsx: /** @type {const} */ ('automatic'),
+  jsxImportSource: 'preact',
+  minify: true,
+  legalComments: /** @type {const} */ ('none'),
+  metafile: /** @type {const} */ (true),
+  logLevel: /** @type {const} */ ('warning'),
+};
 
 /** It is loaded from this machine, but also parsed with every reload. */
 const MAX_SCRIPT_BYTES = 120 * 1024;
@@ -21,16 +34,7 @@ export async function buildUiPage(root, folder) {
     absWorkingDir: root,
     entryPoints: { app: 'src/ui/page/main.tsx' },
     outdir: folder,
-    bundle: true,
-    format: 'esm',
-    platform: 'browser',
-    target: PAGE_TARGETS,
-    jsx: 'automatic',
-    jsxImportSource: 'preact',
-    minify: true,
-    legalComments: 'none',
-    metafile: true,
-    logLevel: 'warning',
+    ...PAGE_BUILD,
   });
   const script = Object.entries(metafile.outputs).find(([path]) => path.endsWith('/app.js'));
   if (script === undefined || script[1].bytes > MAX_SCRIPT_BYTES) {

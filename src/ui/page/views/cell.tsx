@@ -130,7 +130,9 @@ function RunAgain({ cell: { can_run_in: places, code } }: { readonly cell: UiCel
   };
   return (
     <div class="buttons">
-      {code.includes(MASKED) && <span class="dim">Secrets in the code are kept as {MASKED}, and run so.</span>}
+      {code.includes(MASKED) && (
+        <span class="dim">Secrets in the code were replaced by {MASKED}, and stay so when it runs.</span>
+      )}
       {places.length > 1 && (
         <span class="inline">
           <span aria-hidden="true">in</span>
