@@ -1,5 +1,38 @@
-# For scripts in this folder that run the project as another user: gives that user this machine's access to the npm registry.
+# For scripts in this folder: names what failed, removes folders, and gives another user this machine's access to the npm registry.
 # Source it after `cd` to the root of the project.
+
+# named NAME COMMAND…: runs the command. If it fails, says so in a line that `run` repeats at the very end.
+named() {
+  local name=$1
+  shift
+  "$@" || {
+    local code=$?
+    echo "Failed: $name: exit code $code"
+    return $code
+  }
+}
+
+# named_twice NAME COMMAND…: like `named`, but runs the command again if it fails on a busy machine (MCP_BRIDGE_TEST_PATIENCE > 1), as
+# scripts/test.mjs does with tests. Marks in front of the lines of the first run keep its results from being counted.
+named_twice() {
+  local name=$1 log code=0
+  shift
+  log=$(mktemp)
+  "$@" >"$log" 2>&1 || code=$?
+  if ((code != 0 && ${MCP_BRIDGE_TEST_PATIENCE:-1} > 1)); then
+    sed 's/^/| /' "$log"
+    code=0
+    "$@" >"$log" 2>&1 || code=$?
+    ((code != 0)) || echo "Passed when run again: $name"
+  fi
+  cat "$log"
+  rm "$log"
+  ((code == 0)) || echo "Failed: $name: exit code $code"
+  return $code
+}
+
+# remove FOLDER: a program that is ending may still write there. What cannot be removed stays, and is no failure.
+remove() { rm -rf --one-file-system "$1" || { sleep 3 && rm -rf --one-file-system "$1"; } || true; }
 
 # Variables for `env`, as NAME=VALUE.
 passed_on=()

@@ -20,10 +20,11 @@ CHECKOUT=mcp-server-code-execution-mode
 archive=$BRIDGE_CI_DIR/fresh-machine-node-$NODE_VERSION.tar
 
 say() { printf 'fresh-machine: %s\n' "$*"; }
+fail() { echo "Failed: fresh-machine: $*" && exit 1; }
 
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/fresh-machine.XXXXXX")
 chmod 755 "$work"
-trap 'rm -rf --one-file-system "$work"' EXIT
+trap 'remove "$work"' EXIT
 
 build_archive() {
   say "building $archive"
@@ -84,8 +85,7 @@ as_newcomer() {
 
 for name in python3 podman docker bwrap make cc; do
   if as_newcomer sh -c "command -v $name" >/dev/null; then
-    say "$name is installed but should not be" >&2
-    exit 1
+    fail "$name is installed but should not be"
   fi
 done
 as_newcomer git -c advice.detachedHead=false clone --quiet /project.bundle $CHECKOUT
@@ -95,19 +95,16 @@ if (($# > 0)); then
   exit
 fi
 in_clone npm ci
-in_clone npm run demo
+named_twice 'npm run demo on a fresh machine' in_clone npm run demo
 in_clone sh -c 'node dist/cli.js doctor' | tee "$work/doctor.txt" || true
 if ! grep -Eq '^Sessions run on embedded.*unshare' "$work/doctor.txt"; then
-  say 'doctor does not report that sessions run in the unshare layer' >&2
-  exit 1
+  fail 'doctor does not report that sessions run in the unshare layer'
 fi
 in_clone npm test | tee "$work/tests.txt"
 if grep -q '^Not covered: embedded: ' "$work/tests.txt"; then
-  say 'the tests could not use the embedded engine' >&2
-  exit 1
+  fail 'the tests could not use the embedded engine'
 fi
 left=$(cd "$root$home" && find . -mindepth 1 -maxdepth 1 ! -name .npm ! -name .npmrc ! -name $CHECKOUT ! -name '.bash*' ! -name .profile)
 if [[ -n $left ]]; then
-  say "left behind in the user's home:" $left >&2
-  exit 1
+  fail "left behind in the user's home:" $left
 fi

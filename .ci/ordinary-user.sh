@@ -15,7 +15,7 @@ uid=$(id -u $USER_NAME)
 home=$(getent passwd $USER_NAME | cut -d: -f6)
 
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/ordinary-user.XXXXXX")
-trap 'rm -rf "$work"' EXIT
+trap 'remove "$work"' EXIT
 chown $USER_NAME: "$work"
 git bundle create --quiet "$work/project.bundle" HEAD
 chmod 644 "$work/project.bundle"
@@ -52,9 +52,10 @@ fi
 failed=0
 try() { in_clone "$@" || failed=1; }
 in_clone npm ci
-try npm run demo
-try test/first-run.sh
-try npm run test:clients
+for what in 'npm run demo' test/first-run.sh 'npm run test:clients'; do
+  # shellcheck disable=SC2086
+  named_twice "$what as an ordinary user" in_clone $what || failed=1
+done
 if [[ ${MCP_BRIDGE_CI_FULL:-} == 1 ]]; then
   # The fresh machine runs these on the oldest Node. The workflow runs unit tests on the newest one.
   try node scripts/test.mjs integration -- test/integration/engines/embedded --exclude '**/child/attacks.test.ts'
@@ -71,7 +72,7 @@ try node scripts/test.mjs e2e -- gallery leaks start-failures surface
 try node scripts/test.mjs attacks -- files kernel memory mounts
 left=$(diff <(printf '%s\n' "$before") <(list_home) | sed -n 's/^> //p')
 if [[ -n $left ]]; then
-  printf "ordinary-user: left behind in the user's home: %s\n" "$left" >&2
+  printf "Failed: ordinary-user: left behind in the user's home: %s\n" "$left"
   exit 1
 fi
 exit $failed

@@ -6,7 +6,8 @@
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# Programs that are ending may still write there, such as npm its log.
+trap 'rm -rf "$work" || { sleep 3 && rm -rf "$work"; } || true' EXIT
 
 INSPECTOR=@modelcontextprotocol/inspector@2.12.0
 export npm_config_cache="$work/npm-cache" npm_config_update_notifier=false npm_config_fund=false npm_config_audit=false

@@ -38,7 +38,8 @@ try {
   failed += 1;
   console.error(`clients: failed: the clients could not be installed: ${messageOf(error)}`);
 } finally {
-  rmSync(work, { recursive: true, force: true });
+  // A client that is ending may still write its files.
+  rmSync(work, { recursive: true, force: true, maxRetries: 10, retryDelay: 500 });
 }
 console.log(`clients: ${passed} passed, ${failed} failed`);
 process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
