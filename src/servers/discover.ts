@@ -61,13 +61,14 @@ export function createServerDiscovery(options: DiscoveryOptions): () => Discover
     allowsSelf: options.allowsSelf,
   };
   let cache = new Map<string, CachedFile>();
+  const list = createFolderReader();
   let known: DiscoveredServers = { servers: new Map(), issues: [] };
   let knownKey: string | undefined;
 
   return () => {
     const issues: ConfigIssue[] = [];
     const next = new Map<string, CachedFile>();
-    for (const [file, source] of listServerFiles(options, issues)) {
+    for (const [file, source] of listServerFiles(options, issues, list)) {
       const read = readCached({ file, source }, cache.get(file), context);
       if (read !== undefined) {
         next.set(file, read);
@@ -103,7 +104,7 @@ export interface DefinedServer {
  * other clients, only the definitions that take effect are included.
  */
 export function findDefinedServers(options: DiscoveryOptions): DefinedServer[] {
-  const files = listServerFiles(options, []);
+  const files = listServerFiles(options, [], readdirSync);
   const others = [...discoverServers(options).servers.values()];
   return [...files].flatMap(([file, source]): DefinedServer[] =>
     source === undefined
@@ -131,7 +132,11 @@ function entriesIn(file: string): Readonly<Record<string, unknown>> {
  * The files to read, in order, each with the first source that names it; undefined for files of the bridge, which are those of
  * the state directory and of `MCP_SERVERS_CONFIG`.
  */
-function listServerFiles(options: DiscoveryOptions, issues: ConfigIssue[]): Map<string, ClientSource | undefined> {
+function listServerFiles(
+  options: DiscoveryOptions,
+  issues: ConfigIssue[],
+  list: ListNames,
+): Map<string, ClientSource | undefined> {
   const { sources = ['mcps'] } = options;
   const files = new Map<string, ClientSource | undefined>();
   const add = (file: string, source: ClientSource | undefined): void => {
@@ -145,8 +150,8 @@ function listServerFiles(options: DiscoveryOptions, issues: ConfigIssue[]): Map<
   for (const source of sources) {
     if (source === 'mcps') {
       const ours = [
-        ...listFolder(resolve(options.stateDir), issues),
-        ...listUsualDir(options, issues),
+        ...listFolder(resolve(options.stateDir), issues, list),
+        ...listUsualDir(options, issues, list),
         ...listExtraFile(options, issues),
       ];
       ours.forEach((file) => add(file, undefined));
@@ -164,12 +169,12 @@ function listServerFiles(options: DiscoveryOptions, issues: ConfigIssue[]): Map<
 }
 
 /** The server files of `~/MCPs`. A policy there does not apply, and its servers must not be callable without it. */
-function listUsualDir({ usualDir, stateDir }: DiscoveryOptions, issues: ConfigIssue[]): string[] {
+function listUsualDir({ usualDir, stateDir }: DiscoveryOptions, issues: ConfigIssue[], list: ListNames): string[] {
   if (usualDir === undefined || resolve(usualDir) === resolve(stateDir)) {
     return [];
   }
   const found: ConfigIssue[] = [];
-  const files = listFolder(usualDir, found);
+  const files = listFolder(usualDir, found, list);
   // That it cannot be used may be why the state directory is elsewhere.
   issues.push(...found.filter(({ level }) => level !== 'error'));
   const policy = join(usualDir, POLICY_FILE);
@@ -186,9 +191,9 @@ function listUsualDir({ usualDir, stateDir }: DiscoveryOptions, issues: ConfigIs
   return [];
 }
 
-function listFolder(stateDir: string, issues: ConfigIssue[]): string[] {
+function listFolder(stateDir: string, issues: ConfigIssue[], list: ListNames): string[] {
   try {
-    const all = readdirSync(stateDir);
+    const all = list(stateDir);
     issues.push(...misnamedPolicies(stateDir, all));
     const names = all.filter(isServerFileName);
     // By code unit, so that the order is the same in every locale.
@@ -201,6 +206,38 @@ function listFolder(stateDir: string, issues: ConfigIssue[]): string[] {
     return [];
   }
 }
+
+/** Throws if the folder cannot be listed. */
+type ListNames = (folder: string) => readonly string[];
+
+/**
+ * Lists a folder again only if it has changed, because this takes 40 µs before every cell, and the error that a folder is missing 50 µs.
+ * A change within the resolution of the file system's clock leaves no mark, so a list is kept only if the folder had not changed for a
+ * while when it was made.
+ */
+function createFolderReader(): ListNames {
+  const lists = new Map<string, { readonly stamp: string; readonly names: readonly string[] }>();
+  return (folder) => {
+    const stat = statSync(folder, { throwIfNoEntry: false });
+    if (stat === undefined) {
+      return [];
+    }
+    const stamp = [stat.dev, stat.ino, stat.mode, stat.mtimeMs, stat.ctimeMs].join(' ');
+    const known = lists.get(folder);
+    if (known?.stamp === stamp) {
+      return known.names;
+    }
+    const now = Date.now();
+    const names = readdirSync(folder);
+    if (now - Math.max(stat.mtimeMs, stat.ctimeMs) > COARSEST_CLOCK_MS) {
+      lists.set(folder, { stamp, names });
+    }
+    return names;
+  };
+}
+
+/** FAT counts in steps of two seconds. */
+const COARSEST_CLOCK_MS = 2_000;
 
 /** Files whose name looks like that of the policy. Without a warning, someone would rely on one that is never read. */
 function misnamedPolicies(stateDir: string, names: readonly string[]): ConfigIssue[] {

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { renderIssue } from '../../../src/base/config-issue.ts';
 import { createServerDiscovery, type DiscoveryOptions, discoverServers } from '../../../src/servers/discover.ts';
 
@@ -340,6 +340,28 @@ describe('definitions', () => {
 });
 
 describe('changes', () => {
+  // A folder that has not changed for a while is not listed again until it does.
+  it('finds new files and misses removed ones in a folder that had not changed for a while', () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 60_000 });
+    onTestFinished(() => void vi.useRealTimers());
+    const first = put('a.json', file({ a: server() }));
+    const find = createServerDiscovery({ stateDir, env: {} });
+    const names = () => [...find().servers.keys()];
+    expect([names(), names()]).toEqual([['a'], ['a']]);
+    put('b.json', file({ b: server() }));
+    expect([names(), names()]).toEqual([
+      ['a', 'b'],
+      ['a', 'b'],
+    ]);
+    rmSync(first);
+    expect(names()).toEqual(['b']);
+    rmSync(stateDir, { recursive: true });
+    expect(names()).toEqual([]);
+    mkdirSync(stateDir);
+    put('c.json', file({ c: server() }));
+    expect(names()).toEqual(['c']);
+  });
+
   it('returns the same object until something changes, and sees each change', () => {
     const find = createServerDiscovery({ stateDir, env: {} });
     put('a.json', file({ a: server() }));
