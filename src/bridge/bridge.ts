@@ -86,7 +86,7 @@ export async function createBridge(given: Settings, log: Logger, options: Create
   const settings = { ...given, profile: options.profile ?? given.profile };
   refuseUnknownProfile(settings);
   const telemetry = await telemetryOf(settings, log, options);
-  const logger = withTraceIds(log, telemetry?.tracing);
+  const logger = withTraceIds(log, telemetry?.tracing, settings.logLevel);
   const parts = await createParts(settings, logger, { ...options, telemetry, sharedLog: log });
   const { ahead, artifacts, checkpoints, engine, folder, live, packages, records, savedTools, servers } = parts;
   const { sessions, standby } = parts;

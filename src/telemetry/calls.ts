@@ -8,7 +8,7 @@ import { stringifyExact } from '../protocol/exact-json.ts';
 import { ResultBytes } from '../protocol/result-bytes.ts';
 import { secondsSince, type TelemetryParts } from './cells.ts';
 import { ATTRIBUTES, EXECUTE_TOOL, METHODS, TOOL_ERROR } from './names.ts';
-import { type Fault, faultOf, shortened, type Work } from './tracing.ts';
+import { type CollectAttributes, type Fault, faultOf, shortened, type Work } from './tracing.ts';
 
 /** The outermost gate, so that the span has what approvals and policies took, and refusals are seen. */
 export function createTelemetryGate(parts: TelemetryParts): CallGate {
@@ -27,12 +27,10 @@ export function createTelemetryGate(parts: TelemetryParts): CallGate {
       return outcome;
     }
     const name = isMethod === true ? method : `${method} ${tool}`;
-    const attributes = { ...identity, ...factsOf(call) };
-    const work = tracing.begin(name, { kind: 'client', attributes });
+    const work = tracing.begin(name, { kind: 'client', attributes: () => ({ ...identity, ...factsOf(call) }) });
     const outcome = await tracing.within(work, () => next(call));
     const fault = faultOfOutcome(outcome, work);
-    const content = tracing.showsContent ? contentOf(call, outcome, parts.mask) : {};
-    tracing.end(work, fault, { ...decisionOf(outcome), ...content });
+    tracing.end(work, fault, tracing.showsContent ? withContent(call, outcome, parts.mask) : withDecision(outcome));
     note({ measure }, outcome, { identity, begun, fault });
     return outcome;
   };
@@ -70,6 +68,16 @@ function factsOf({ context, line, server }: ToolCall): Attributes {
     ...(job === undefined ? { [ATTRIBUTES.cell]: context.cell } : { [ATTRIBUTES.job]: job }),
     ...(line !== undefined && { [ATTRIBUTES.line]: line }),
   };
+}
+
+/** Keeps no result, which may be large, until the attributes are collected. */
+function withDecision(outcome: CallOutcome): CollectAttributes {
+  const decision = decisionOf(outcome);
+  return () => decision;
+}
+
+function withContent(call: ToolCall, outcome: CallOutcome, mask: (text: string) => string): CollectAttributes {
+  return () => ({ ...decisionOf(outcome), ...contentOf(call, outcome, mask) });
 }
 
 function decisionOf({ approval, decision, isDryRun }: CallOutcome): Attributes {

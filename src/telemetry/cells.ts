@@ -6,7 +6,7 @@ import type { RecordedCell, SessionRecorder, SessionRun, StartedSandbox } from '
 import type { CellOutcome } from '../session/run-cell.ts';
 import type { TypedMeasure } from './measures.ts';
 import { ATTRIBUTES, SPANS } from './names.ts';
-import { type Fault, faultOf, shortened, type Tracing, type Work } from './tracing.ts';
+import { type CollectAttributes, type Fault, faultOf, shortened, type Tracing, type Work } from './tracing.ts';
 
 /** A cell from its request to its answer. */
 interface CellInWork {
@@ -45,11 +45,11 @@ export class CellTelemetry implements SessionRecorder {
     const { measure, tracing } = this.#parts;
     const codeBytes = Buffer.byteLength(request.code);
     const work = tracing?.begin(SPANS.cell, {
-      attributes: { [ATTRIBUTES.session]: request.session, [ATTRIBUTES.codeBytes]: codeBytes },
+      attributes: () => ({ [ATTRIBUTES.session]: request.session, [ATTRIBUTES.codeBytes]: codeBytes }),
     });
     const cell: CellInWork = { work, begun: performance.now(), isWaiting: true };
     this.#byRequest.set(request, cell);
-    this.#showContent(work, { [ATTRIBUTES.code]: request.code });
+    this.#showContent(work, () => ({ [ATTRIBUTES.code]: request.code }));
     measure('mcp_bridge.size', codeBytes, { [ATTRIBUTES.kind]: 'code' });
     measure('mcp_bridge.cell.waiting', 1);
     try {
@@ -99,11 +99,12 @@ export class CellTelemetry implements SessionRecorder {
     this.#endWait(cell);
     if (cell.work !== undefined) {
       this.#last.set(keyOf(run), { cell: run.cell, work: cell.work });
-      cell.work.span.setAttributes({
+      const waited = secondsSince(cell.begun);
+      cell.work.notes.push(() => ({
         [ATTRIBUTES.cell]: run.cell,
         [ATTRIBUTES.generation]: run.generation,
-        [ATTRIBUTES.waitSeconds]: secondsSince(cell.begun),
-      });
+        [ATTRIBUTES.waitSeconds]: waited,
+      }));
     }
     return undefined;
   }
@@ -111,11 +112,13 @@ export class CellTelemetry implements SessionRecorder {
   cellEnded(run: RecordedCell, { status, stdout, stderr, value = '' }: CellOutcome, durationMs: number): void {
     this.#parts.measure('mcp_bridge.cell.duration', durationMs / 1000, { [ATTRIBUTES.status]: status });
     const work = this.#last.get(keyOf(run))?.work;
-    work?.span.setAttributes({
-      [ATTRIBUTES.status]: status,
-      [ATTRIBUTES.outputBytes]: bytesOf(stdout) + bytesOf(stderr) + Buffer.byteLength(value),
-    });
-    this.#showContent(work, { [ATTRIBUTES.output]: `${stdout.head}${stdout.tail}${value}` });
+    if (work !== undefined) {
+      work.notes.push(() => ({
+        [ATTRIBUTES.status]: status,
+        [ATTRIBUTES.outputBytes]: bytesOf(stdout) + bytesOf(stderr) + Buffer.byteLength(value),
+      }));
+    }
+    this.#showContent(work, () => ({ [ATTRIBUTES.output]: `${stdout.head}${stdout.tail}${value}` }));
   }
 
   async sandboxStarts<Started extends StartedSandbox>(
@@ -125,7 +128,7 @@ export class CellTelemetry implements SessionRecorder {
     const { measure, tracing } = this.#parts;
     const begun = performance.now();
     const work = tracing?.begin(SPANS.sandboxStart, {
-      attributes:
+      attributes: () =>
         run === undefined ? {} : { [ATTRIBUTES.session]: run.session, [ATTRIBUTES.generation]: run.generation },
     });
     try {
@@ -137,7 +140,7 @@ export class CellTelemetry implements SessionRecorder {
         const found = started.isAhead === true ? 'hit' : 'miss';
         measure('mcp_bridge.cache.lookups', 1, { [ATTRIBUTES.cache]: 'sandbox', [ATTRIBUTES.found]: found });
       }
-      this.#end(work, undefined, facts);
+      this.#end(work, undefined, () => facts);
       return started;
     } catch (error) {
       const fault = faultOf(error);
@@ -155,17 +158,18 @@ export class CellTelemetry implements SessionRecorder {
     }
   }
 
-  #end(work: Work | undefined, fault: Fault | undefined, facts = {}): void {
+  #end(work: Work | undefined, fault: Fault | undefined, facts?: CollectAttributes): void {
     if (work !== undefined) {
       this.#parts.tracing?.end(work, fault, facts);
     }
   }
 
-  #showContent(work: Work | undefined, texts: Readonly<Record<string, string>>): void {
+  #showContent(work: Work | undefined, texts: () => Readonly<Record<string, string>>): void {
     const { mask, tracing } = this.#parts;
     if (work !== undefined && tracing?.showsContent === true) {
-      const shown = Object.entries(texts).map(([name, text]) => [name, shortened(mask(text))]);
-      work.span.setAttributes(Object.fromEntries(shown));
+      work.notes.push(() =>
+        Object.fromEntries(Object.entries(texts()).map(([name, text]) => [name, shortened(mask(text))])),
+      );
     }
   }
 }

@@ -10,6 +10,7 @@ import type { SessionRecorder } from '../session/recorder.ts';
 import type { Settings } from '../settings/settings.ts';
 import { createTelemetryGate, createUnmadeMeasure } from './calls.ts';
 import { CellTelemetry, type TelemetryParts } from './cells.ts';
+import { Later } from './later.ts';
 import { measureBoth, type TypedMeasure } from './measures.ts';
 import { ATTRIBUTES } from './names.ts';
 import { createCallObserver } from './requests.ts';
@@ -52,9 +53,10 @@ async function open(env: Environment, showsContent: boolean, logger: Logger): Pr
   }
   try {
     const { startSdk } = await import('./sdk.ts');
-    const sdk = startSdk(env, wanted, logger);
+    const later = new Later();
+    const sdk = startSdk(env, wanted, { later, logger });
     return assemble({
-      tracing: sdk.spans && new Tracing(sdk.spans, { showsContent }),
+      tracing: sdk.spans && new Tracing(sdk.spans, { later, showsContent }),
       measure: sdk.measure ?? noMeasure,
       readState: sdk.readState,
       flush: () => withinLimit(sdk.flush()),

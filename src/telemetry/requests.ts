@@ -25,7 +25,7 @@ export function createCallObserver({ measure, readState, tracing }: Parts): Obse
       });
     const work = tracing?.begin([METHODS.callTool, ...(call.tool === undefined ? [] : [call.tool])].join(' '), {
       kind: 'server',
-      attributes: { ...identity, ...factsOf(call) },
+      attributes: () => ({ ...identity, ...factsOf(call) }),
       remote: readTraceFields(call.meta, readState),
       // One HTTP request can carry several messages, so its context is not the parent.
       links: [readTraceparent(call.http?.headers.get('traceparent'))],
@@ -33,7 +33,7 @@ export function createCallObserver({ measure, readState, tracing }: Parts): Obse
     const end = (fault?: Fault): void => {
       measureEnd(fault);
       if (work !== undefined) {
-        tracing?.end(work, fault, fault?.code === undefined ? {} : { [ATTRIBUTES.rpcCode]: fault.code });
+        tracing?.end(work, fault, () => (fault?.code === undefined ? {} : { [ATTRIBUTES.rpcCode]: fault.code }));
       }
     };
     try {

@@ -4,12 +4,17 @@
  */
 import {
   type Attributes,
+  type Context,
   createTraceState,
   DiagLogLevel,
   diag,
+  INVALID_SPAN_CONTEXT,
+  type Link,
   ROOT_CONTEXT,
+  type SpanContext,
   SpanKind,
   SpanStatusCode,
+  TraceFlags,
   trace,
 } from '@opentelemetry/api';
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-proto';
@@ -27,12 +32,16 @@ import {
   AlwaysOnSampler,
   BatchSpanProcessor,
   ParentBasedSampler,
+  RandomIdGenerator,
   type Sampler,
+  SamplingDecision,
+  type SpanProcessor,
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 import type { Logger } from '../base/log.ts';
 import { VERSION } from '../base/version.ts';
+import type { Later } from './later.ts';
 import type { TypedMeasure } from './measures.ts';
 import { MEASURES, type MeasureName, SCOPE } from './names.ts';
 import type { ReadTraceState } from './trace-fields.ts';
@@ -51,18 +60,24 @@ export interface Sdk {
   flush(): Promise<void>;
 }
 
+interface SdkParts {
+  readonly later: Later;
+  readonly logger: Logger;
+}
+
 /** Does not connect: that happens in the background, and its failures are reported once. */
-export function startSdk(env: Environment, wanted: WantedSignals, logger: Logger): Sdk {
+export function startSdk(env: Environment, wanted: WantedSignals, { later, logger }: SdkParts): Sdk {
   reportOnce(logger);
   const resource = createResource();
-  const tracers = wanted.traces ? createTracers(env, resource, logger) : undefined;
+  const traces = wanted.traces ? createTraces(env, resource, logger) : undefined;
   const meters = wanted.metrics ? createMeters(env, resource) : undefined;
   return {
-    spans: tracers && spanSource(tracers),
-    measure: meters && measureWith(meters),
+    spans: traces,
+    measure: meters && measureWith(meters, later),
     readState: createTraceState,
     async flush() {
-      await Promise.allSettled([tracers?.forceFlush(), meters?.forceFlush()]);
+      later.finish();
+      await Promise.allSettled([traces?.flush(), meters?.forceFlush()]);
     },
   };
 }
@@ -91,7 +106,7 @@ function createResource(): Resource {
     .merge(detectResources({ detectors: [envDetector] }));
 }
 
-function createTracers(env: Environment, resource: Resource, logger: Logger): TracerProvider {
+function createTraces(env: Environment, resource: Resource, logger: Logger): SdkSpans {
   const processor = new BatchSpanProcessor({
     exporter: new OTLPTraceExporter(),
     ...numberOf(env, 'OTEL_BSP_MAX_QUEUE_SIZE', 'maxQueueSize'),
@@ -99,7 +114,7 @@ function createTracers(env: Environment, resource: Resource, logger: Logger): Tr
     ...numberOf(env, 'OTEL_BSP_SCHEDULE_DELAY', 'scheduledDelayMillis'),
     ...numberOf(env, 'OTEL_BSP_EXPORT_TIMEOUT', 'exportTimeoutMillis'),
   });
-  return new TracerProvider({ resource, sampler: samplerOf(env, logger), spanProcessors: [processor] });
+  return createSpanSource({ resource, sampler: samplerOf(env, logger), processor });
 }
 
 function createMeters(env: Environment, resource: Resource): MeterProvider {
@@ -108,25 +123,71 @@ function createMeters(env: Environment, resource: Resource): MeterProvider {
   return new MeterProvider({ resource, readers: [reader] });
 }
 
-export function spanSource(tracers: TracerProvider): SpanSource {
+interface SpanParts {
+  readonly resource?: Resource;
+  readonly sampler: Sampler;
+  readonly processor: SpanProcessor;
+}
+
+interface SdkSpans extends SpanSource {
+  flush(): Promise<void>;
+}
+
+/**
+ * The ids of a span and whether it is sampled are needed when the work begins. The SDK makes it when the work is over, because that takes
+ * far longer; it then gets the same ids, and its sampler decides by the same values.
+ */
+export function createSpanSource({ processor, resource, sampler }: SpanParts): SdkSpans {
+  const random = new RandomIdGenerator();
+  let next: SpanContext = INVALID_SPAN_CONTEXT;
+  const idGenerator = { generateTraceId: () => next.traceId, generateSpanId: () => next.spanId };
+  const tracers = new TracerProvider({
+    ...(resource && { resource }),
+    sampler,
+    idGenerator,
+    spanProcessors: [processor],
+  });
   const tracer = tracers.getTracer(SCOPE, VERSION);
   return {
-    start(name, { kind, attributes, parent, links }) {
-      const context = parent === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, parent);
-      const linked = links.map((link) => ({ context: link }));
-      return tracer.startSpan(name, { kind: KINDS[kind], attributes, links: linked }, context);
+    flush: () => tracers.forceFlush(),
+    open(name, { kind, links, parent }) {
+      const traceId = parent?.traceId ?? random.generateTraceId();
+      const given = [name, KINDS[kind], {}, toLinks(links)] as const;
+      const { decision, traceState = parent?.traceState } = sampler.shouldSample(toContext(parent), traceId, ...given);
+      const isSampled = decision === SamplingDecision.RECORD_AND_SAMPLED;
+      return {
+        traceId,
+        spanId: random.generateSpanId(),
+        traceFlags: isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
+        ...(traceState && { traceState }),
+      };
     },
-    fail(span, message) {
-      span.setStatus({ code: SpanStatusCode.ERROR, ...(message !== undefined && { message }) });
+    record({ attributes, begun, context, ended, failure, kind, links, name, parent }) {
+      next = context;
+      const options = { kind: KINDS[kind], links: toLinks(links), startTime: begun };
+      const span = tracer.startSpan(name, options, toContext(parent)).setAttributes(attributes);
+      if (failure !== undefined) {
+        const { message } = failure;
+        span.setStatus({ code: SpanStatusCode.ERROR, ...(message !== undefined && { message }) });
+      }
+      span.end(ended);
     },
   };
+}
+
+function toContext(parent: SpanContext | undefined): Context {
+  return parent === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, parent);
+}
+
+function toLinks(links: readonly SpanContext[]): Link[] {
+  return links.map((context) => ({ context }));
 }
 
 const KINDS = { internal: SpanKind.INTERNAL, server: SpanKind.SERVER, client: SpanKind.CLIENT };
 
 type AddValue = (value: number, attributes: Attributes | undefined) => void;
 
-function measureWith(meters: MeterProvider): TypedMeasure {
+function measureWith(meters: MeterProvider, later: Later): TypedMeasure {
   const meter = meters.getMeter(SCOPE, VERSION);
   const instruments = new Map<string, AddValue>(
     Object.entries(MEASURES).map(([name, definition]) => {
@@ -141,11 +202,15 @@ function measureWith(meters: MeterProvider): TypedMeasure {
       return [name, (value, attributes) => histogram.record(value, attributes)];
     }),
   );
-  return (name: MeasureName, value, attributes) => instruments.get(name)?.(value, attributes && defined(attributes));
+  return (name: MeasureName, value, attributes) =>
+    later.do(() => instruments.get(name)?.(value, attributes && defined(attributes)));
 }
 
 /** The SDK would send an attribute without a value. */
 function defined(attributes: NonNullable<Parameters<TypedMeasure>[2]>): Attributes {
+  if (!Object.values(attributes).includes(undefined)) {
+    return attributes as Attributes;
+  }
   return Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined));
 }
 

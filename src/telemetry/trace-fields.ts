@@ -24,7 +24,7 @@ const MAX_BAGGAGE_CHARS = 8192;
 const TRACEPARENT = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-[\x21-\x7e]*)?$/;
 const PRINTABLE = /^[\x20-\x7e]*$/;
 const ZEROS = /^0+$/;
-const SAMPLED = 1;
+export const SAMPLED = 1;
 
 export function readTraceFields(meta: unknown, readState: ReadTraceState): RemoteContext {
   const { traceparent, tracestate, baggage } = isObject(meta) ? meta : {};

@@ -3,30 +3,49 @@
  * sandbox arrive on a pipe, so they are brought back to their cell by hand (`cells.ts`).
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Attributes, Span, SpanContext } from '@opentelemetry/api';
+import type { Attributes, SpanContext } from '@opentelemetry/api';
 import { toBridgeError } from '../base/errors.ts';
+import type { Later } from './later.ts';
 import { ATTRIBUTES } from './names.ts';
-import { type RemoteContext, writeTraceFields } from './trace-fields.ts';
+import { type RemoteContext, SAMPLED, writeTraceFields } from './trace-fields.ts';
 
 export type SpanKind = 'internal' | 'server' | 'client';
 
-interface SpanStart {
+/** Called later, so that no answer waits until they are collected. None of the samplers that can be chosen looks at them. */
+export type CollectAttributes = () => Attributes;
+
+/** Where a span is in its trace. */
+interface SpanPlace {
   readonly kind: SpanKind;
-  readonly attributes: Attributes;
   readonly parent: SpanContext | undefined;
   readonly links: readonly SpanContext[];
 }
 
-/** Makes spans: the part of OpenTelemetry's SDK that is needed here. */
-export interface SpanSource {
-  start(name: string, options: SpanStart): Span;
-  /** Marks a span as failed. */
-  fail(span: Span, message: string | undefined): void;
+export interface FinishedSpan extends SpanPlace {
+  readonly name: string;
+  readonly context: SpanContext;
+  /** In ms of `performance.now()`. */
+  readonly begun: number;
+  readonly ended: number;
+  readonly attributes: Attributes;
+  /** Undefined if the work succeeded. */
+  readonly failure: { readonly message: string | undefined } | undefined;
 }
 
-/** A piece of work with its span. */
-export interface Work {
-  readonly span: Span;
+/** Makes spans: the part of OpenTelemetry's SDK that is needed here. */
+export interface SpanSource {
+  /** Chooses the ids of a span, and by its flags whether it will be recorded. */
+  open(name: string, place: SpanPlace): SpanContext;
+  record(span: FinishedSpan): void;
+}
+
+/** A piece of work, of which a span is made when it is over. */
+export interface Work extends SpanPlace {
+  /** Of the span. May be corrected. */
+  name: string;
+  readonly context: SpanContext;
+  readonly begun: number;
+  readonly notes: CollectAttributes[];
   /** Of the client's request; servers get it too. */
   readonly baggage: string | undefined;
   /** What ended late or was started by it links to it instead of being below it. */
@@ -37,7 +56,7 @@ export interface Work {
 
 interface Begin {
   readonly kind?: SpanKind;
-  readonly attributes?: Attributes;
+  readonly attributes?: CollectAttributes;
   /** Undefined for the work that the running code belongs to. */
   readonly remote?: RemoteContext;
   readonly links?: readonly (SpanContext | undefined)[];
@@ -57,21 +76,29 @@ export class Tracing {
   /** Whether spans may have code, arguments, results and texts of errors. */
   readonly showsContent: boolean;
   readonly #source: SpanSource;
+  readonly #later: Later;
   readonly #current = new AsyncLocalStorage<Work>();
 
-  constructor(source: SpanSource, { showsContent }: { readonly showsContent: boolean }) {
+  constructor(source: SpanSource, { later, showsContent }: { readonly later: Later; readonly showsContent: boolean }) {
     this.#source = source;
+    this.#later = later;
     this.showsContent = showsContent;
   }
 
-  begin(name: string, { kind = 'internal', attributes = {}, remote, links = [] }: Begin = {}): Work {
+  begin(name: string, { kind = 'internal', attributes, remote, links = [] }: Begin = {}): Work {
     const above = remote === undefined ? this.#current.getStore() : undefined;
-    const context = above?.span.spanContext();
-    const parent = remote === undefined ? (above?.isOver === false ? context : undefined) : remote.parent;
-    const origin = above?.isOver === true ? context : undefined;
-    const linked = [origin, ...links].filter((link) => link !== undefined);
-    const span = this.#source.start(name, { kind, attributes, parent, links: linked });
-    return { span, baggage: remote === undefined ? above?.baggage : remote.baggage, isOver: false };
+    const parent = remote === undefined ? (above?.isOver === false ? above.context : undefined) : remote.parent;
+    const origin = above?.isOver === true ? above.context : undefined;
+    const place = { kind, parent, links: [origin, ...links].filter((link) => link !== undefined) };
+    return {
+      ...place,
+      name,
+      context: this.#source.open(name, place),
+      begun: performance.now(),
+      notes: attributes === undefined ? [] : [attributes],
+      baggage: remote === undefined ? above?.baggage : remote.baggage,
+      isOver: false,
+    };
   }
 
   /** The work that the running code belongs to, even if it is over. */
@@ -84,29 +111,37 @@ export class Tracing {
     return this.#current.run(work, run);
   }
 
-  end(work: Work, fault?: Fault, attributes: Attributes = {}): void {
+  end(work: Work, fault?: Fault, attributes?: CollectAttributes): void {
     if (work.isOver) {
       return;
     }
     work.isOver = true;
-    const { span } = work;
-    span.setAttributes(attributes);
-    if (fault !== undefined) {
-      span.setAttributes({
-        [ATTRIBUTES.errorType]: fault.type,
-        ...(fault.code !== undefined && { [ATTRIBUTES.errorCode]: fault.code }),
-      });
-      const message = this.showsContent ? fault.text : undefined;
-      this.#source.fail(span, message && shortened(message));
+    if ((work.context.traceFlags & SAMPLED) === 0) {
+      return;
     }
-    span.end();
+    const ended = performance.now();
+    const { showsContent } = this;
+    this.#later.do(() => {
+      const { notes, ...span } = work;
+      const collected = [...notes, ...(attributes === undefined ? [] : [attributes])].map((collect) => collect());
+      this.#source.record({
+        ...span,
+        ended,
+        attributes: Object.assign({}, ...collected, fault && attributesOf(fault)),
+        failure: fault && { message: showsContent && fault.text ? shortened(fault.text) : undefined },
+      });
+    });
   }
 
   /** The fields of `_meta` for a request that belongs to the running code. */
   fieldsForRequest(): Record<string, string> | undefined {
     const work = this.#current.getStore();
-    return work && writeTraceFields(work.span.spanContext(), work.baggage);
+    return work && writeTraceFields(work.context, work.baggage);
   }
+}
+
+function attributesOf({ code, type }: Fault): Attributes {
+  return { [ATTRIBUTES.errorType]: type, ...(code !== undefined && { [ATTRIBUTES.errorCode]: code }) };
 }
 
 /** Of a text in a span. Chosen: collectors refuse large messages. */

@@ -11,7 +11,7 @@ import type {
 import { RequestError } from '../upstream/requests.ts';
 import { secondsSince, type TelemetryParts } from './cells.ts';
 import { ATTRIBUTES, METHODS, SPANS } from './names.ts';
-import { type Fault, faultOf, type SpanKind, type Work } from './tracing.ts';
+import { type CollectAttributes, type Fault, faultOf, type SpanKind, type Work } from './tracing.ts';
 
 type Parts = Omit<TelemetryParts, 'mask'>;
 
@@ -33,7 +33,7 @@ class Observer implements ServerObserver {
   async start<Opened extends { readonly exited: Promise<unknown> }>(open: () => Promise<Opened>): Promise<Opened> {
     const { measure } = this.#parts;
     const begun = performance.now();
-    const opened = await this.#spanned(SPANS.serverStart, { kind: 'internal', attributes: this.#where }, open, {
+    const opened = await this.#spanned(SPANS.serverStart, { kind: 'internal', attributes: () => this.#where }, open, {
       onEnd: (fault) =>
         measure('mcp_bridge.server.start.duration', secondsSince(begun), { [ATTRIBUTES.errorType]: fault?.type }),
     });
@@ -47,15 +47,18 @@ class Observer implements ServerObserver {
     const begun = performance.now();
     const identity = { [ATTRIBUTES.method]: 'initialize' };
     let work: Work | undefined;
-    return this.#spanned('initialize', { kind: 'client', attributes: { ...identity, ...this.#where } }, shake, {
+    const attributes = (): Attributes => ({ ...identity, ...this.#where });
+    return this.#spanned('initialize', { kind: 'client', attributes }, shake, {
       onBegin: (begins) => {
         work = begins;
       },
       onValue: (value) => {
         const { method, protocolVersion } = describe(value);
         identity[ATTRIBUTES.method] = method;
-        work?.span.updateName(method);
-        work?.span.setAttributes({ ...identity, ...versionOf(protocolVersion) });
+        if (work !== undefined) {
+          work.name = method;
+          work.notes.push(() => ({ ...identity, ...versionOf(protocolVersion) }));
+        }
       },
       onEnd: (fault) => this.#measureOperation(identity, begun, fault),
     });
@@ -64,13 +67,13 @@ class Observer implements ServerObserver {
   /** The gates see calls from code, so their spans exist already; lists of tools have their own. */
   async request<Value>(request: ObservedRequest, send: (watched: Watched) => Promise<Value>): Promise<Value> {
     const { method, protocolVersion } = request;
-    const facts = { [ATTRIBUTES.method]: method, ...this.#where, ...versionOf(protocolVersion) };
+    const facts = () => ({ [ATTRIBUTES.method]: method, ...this.#where, ...versionOf(protocolVersion) });
     if (method !== METHODS.listTools) {
       return this.#send(this.#parts.tracing?.current, facts, send);
     }
     const begun = performance.now();
     let work: Work | undefined;
-    return this.#spanned(method, { kind: 'client', attributes: facts }, () => this.#send(work, {}, send), {
+    return this.#spanned(method, { kind: 'client', attributes: facts }, () => this.#send(work, () => ({}), send), {
       onBegin: (begins) => {
         work = begins;
       },
@@ -80,12 +83,13 @@ class Observer implements ServerObserver {
 
   async #send<Value>(
     work: Work | undefined,
-    facts: Attributes,
+    facts: CollectAttributes,
     send: (watched: Watched) => Promise<Value>,
   ): Promise<Value> {
     const { measure, tracing } = this.#parts;
-    const span = work?.isOver === false ? work.span : undefined;
-    const onSent = span && ((id: number) => void span.setAttributes({ ...facts, [ATTRIBUTES.requestId]: String(id) }));
+    const running = work?.isOver === false ? work : undefined;
+    const onSent =
+      running && ((id: number) => running.notes.push(() => ({ ...facts(), [ATTRIBUTES.requestId]: String(id) })));
     try {
       const value = await send({ meta: tracing?.fieldsForRequest(), onSent });
       measure('mcp_bridge.size', bytesOf(value), { [ATTRIBUTES.kind]: 'result' });
@@ -94,7 +98,7 @@ class Observer implements ServerObserver {
       const code = error instanceof RequestError && error.kind === 'rpc' ? error.code : undefined;
       if (code !== undefined && work !== undefined) {
         work.rpcCode = String(code);
-        span?.setAttributes({ [ATTRIBUTES.rpcCode]: String(code) });
+        work.notes.push(() => ({ [ATTRIBUTES.rpcCode]: String(code) }));
       }
       throw error;
     }
@@ -102,7 +106,7 @@ class Observer implements ServerObserver {
 
   async #spanned<Value>(
     name: string,
-    options: { readonly kind: SpanKind; readonly attributes: Attributes },
+    options: { readonly kind: SpanKind; readonly attributes: CollectAttributes },
     run: () => Promise<Value>,
     hooks: {
       readonly onBegin?: (work: Work) => void;

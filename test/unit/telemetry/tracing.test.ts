@@ -1,16 +1,23 @@
 /** Which span new work is below, and what late work does. */
 
-import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
+import { AlwaysOnSampler, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace';
 import { expect, it } from 'vitest';
 import { createLogger } from '../../../src/base/log.ts';
+import { Later } from '../../../src/telemetry/later.ts';
 import { withTraceIds } from '../../../src/telemetry/log.ts';
-import { spanSource } from '../../../src/telemetry/sdk.ts';
+import { createSpanSource } from '../../../src/telemetry/sdk.ts';
 import { Tracing } from '../../../src/telemetry/tracing.ts';
+import { pause } from '../../support/pause.ts';
 
 function setUp(showsContent = false) {
   const exporter = new InMemorySpanExporter();
-  const source = spanSource(new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] }));
-  return { tracing: new Tracing(source, { showsContent }), spans: () => exporter.getFinishedSpans() };
+  const source = createSpanSource({ sampler: new AlwaysOnSampler(), processor: new SimpleSpanProcessor({ exporter }) });
+  const later = new Later();
+  const spans = () => {
+    later.finish();
+    return exporter.getFinishedSpans();
+  };
+  return { tracing: new Tracing(source, { later, showsContent }), spans };
 }
 
 it('work that begins within other work is below it, also later', async () => {
@@ -21,7 +28,7 @@ it('work that begins within other work is below it, also later', async () => {
     tracing.end(tracing.begin('call'));
   });
   tracing.end(cell);
-  expect(spans()[0]?.parentSpanContext?.spanId).toBe(cell.span.spanContext().spanId);
+  expect(spans()[0]?.parentSpanContext?.spanId).toBe(cell.context.spanId);
 });
 
 it('work that begins when it is over has a trace of its own, with a link', async () => {
@@ -51,6 +58,7 @@ it('lines of the log have ids only while the work runs', () => {
   const logger = withTraceIds(
     createLogger('INFO', (line) => lines.push(line.replace(/^\S+ /, ''))),
     tracing,
+    'INFO',
   );
   const cell = tracing.begin('cell');
   logger.info('before');
@@ -59,6 +67,18 @@ it('lines of the log have ids only while the work runs', () => {
     tracing.end(cell);
     logger.warning('after');
   });
-  const { traceId, spanId } = cell.span.spanContext();
+  const { traceId, spanId } = cell.context;
   expect(lines).toEqual(['INFO before\n', `INFO within trace_id=${traceId} span_id=${spanId}\n`, 'WARNING after\n']);
+});
+
+it('keeps the times of the work, although its span is made later', async () => {
+  const { tracing, spans } = setUp();
+  const work = tracing.begin('cell');
+  const begun = Date.now();
+  tracing.end(work);
+  await pause(300, 'the span must not end when it is made');
+  const [span] = spans();
+  const toMs = ([seconds, nanoseconds]: [number, number]): number => seconds * 1000 + nanoseconds / 1e6;
+  expect(toMs(span?.duration ?? [1, 0])).toBeLessThan(250);
+  expect(Math.abs(toMs(span?.startTime ?? [0, 0]) - begun)).toBeLessThan(250);
 });

@@ -1,0 +1,32 @@
+/**
+ * Work of telemetry that no answer has to wait for: attributes, ends of spans and measured values, in their order. It is done many at
+ * a time, because a client that gets its answer may send the next request at once.
+ */
+export class Later {
+  #waiting: (() => void)[] = [];
+  #timer: NodeJS.Timeout | undefined;
+
+  do(work: () => void): void {
+    if (this.#waiting.push(work) >= MOST_AT_ONCE) {
+      this.finish();
+      return;
+    }
+    this.#timer ??= setTimeout(() => this.finish(), DELAY_MS).unref();
+  }
+
+  /** Does at once what waits. */
+  finish(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const work of waiting) {
+      work();
+    }
+  }
+}
+
+/** Chosen: far shorter than the intervals at which the SDK sends. */
+const DELAY_MS = 100;
+/** Takes about 3 ms. */
+const MOST_AT_ONCE = 1_000;
