@@ -12,7 +12,7 @@ import { interleave, median, percentile, timed, timedEach } from '../support/sta
 
 const ROUNDS = 9;
 const LATER_CALLS = 20;
-const THINKING_MS = 1_000;
+const THINKING_MS = 3_000;
 const CALL = 'await mcp_echo.echo(text="x")';
 
 export const firstCall: Measure = {

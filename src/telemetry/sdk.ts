@@ -209,7 +209,7 @@ function measureWith(meters: MeterProvider, later: Later): TypedMeasure {
 /** The SDK would send an attribute without a value. */
 function defined(attributes: NonNullable<Parameters<TypedMeasure>[2]>): Attributes {
   if (!Object.values(attributes).includes(undefined)) {
-    return attributes as Attributes;
+    return attributes;
   }
   return Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined));
 }

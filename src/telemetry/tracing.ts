@@ -11,7 +11,7 @@ import { type RemoteContext, SAMPLED, writeTraceFields } from './trace-fields.ts
 
 export type SpanKind = 'internal' | 'server' | 'client';
 
-/** Called later, so that no answer waits until they are collected. None of the samplers that can be chosen looks at them. */
+/** Called after the answer, which does not wait for them. None of the samplers that can be chosen looks at them. */
 export type CollectAttributes = () => Attributes;
 
 /** Where a span is in its trace. */
