@@ -38,17 +38,38 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
+async function type(line: string, { folder = home, input = '' } = {}) {
+  const env = {
+    ...engine?.env,
+    HOME: folder,
+    PATH: [home, dirname(process.execPath), process.env['PATH']].join(delimiter),
+  };
+  const child = spawn('sh', ['-c', line], { cwd: folder, env, stdio: ['pipe', 'pipe', 'pipe'] });
+  child.stdin.end(input);
+  const exited = once(child, 'close') as Promise<[number | null]>;
+  const [stdout, stderr, [exitCode]] = await Promise.all([text(child.stdout), text(child.stderr), exited]);
+  return { stdout, stderr, exitCode };
+}
+
 describe.each(engine === undefined ? [] : DOCUMENTS)('%s', (document) => {
   it.each(commandsOf(document))('%s', async (line) => {
-    const env = {
-      ...engine?.env,
-      HOME: home,
-      PATH: [home, dirname(process.execPath), process.env['PATH']].join(delimiter),
-    };
-    const child = spawn('sh', ['-c', line], { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'] });
-    const exited = once(child, 'close') as Promise<[number | null]>;
-    const [stdout, stderr, [exitCode]] = await Promise.all([text(child.stdout), text(child.stderr), exited]);
+    const { stdout, stderr, exitCode } = await type(line);
     expect({ exitCode, stderr: exitCode === 0 ? '' : stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect(stdout).not.toBe('');
   });
+});
+
+it('the commands of docs/users.md, with its server file', async () => {
+  const [sample = ''] = readFences('docs/users.md', 'json');
+  const [set = '', login = '', test = ''] = readFences('docs/users.md', 'sh').flatMap((fence) => fence.split('\n'));
+  const { mcpServers } = JSON.parse(sample) as { mcpServers: Record<'github' | 'tracker', object> };
+  Object.assign(mcpServers.github, fixtureServer('echo.mjs'));
+  Object.assign(mcpServers.tracker, { url: 'https://127.0.0.1:1/mcp' });
+  const folder = mkdtempSync(join(home, 'users-'));
+  mkdirSync(join(folder, 'MCPs'));
+  writeFileSync(join(folder, 'MCPs', 'servers.json'), JSON.stringify({ mcpServers }));
+  expect((await type(set, { folder, input: 'the secret of alice\n' })).stdout).toContain('the secret GITHUB of alice');
+  // Nothing listens there; a real login is in the tests of login pages.
+  expect((await type(login, { folder })).stderr).toContain('SERVER_UNREACHABLE');
+  expect((await type(test, { folder })).stdout).toMatch(/^github +ok.*\ntracker +failed/);
 });
