@@ -3,8 +3,14 @@
  * a time, because a client that gets its answer may send the next request at once.
  */
 export class Later {
+  readonly #report: (error: unknown) => void;
   #waiting: (() => void)[] = [];
   #timer: NodeJS.Timeout | undefined;
+
+  /** @param report gets what a piece of work throws; nothing else happens then. */
+  constructor(report: (error: unknown) => void) {
+    this.#report = report;
+  }
 
   do(work: () => void): void {
     if (this.#waiting.push(work) >= MOST_AT_ONCE) {
@@ -21,7 +27,11 @@ export class Later {
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const work of waiting) {
-      work();
+      try {
+        work();
+      } catch (error) {
+        this.#report(error);
+      }
     }
   }
 }

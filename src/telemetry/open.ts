@@ -1,5 +1,6 @@
 /** Opens telemetry once for the process, and gives each bridge its part. */
 import type { CellAnswer, CellRequest } from '../base/cell.ts';
+import { messageOf } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import type { Measure } from '../base/measure.ts';
 import type { CallGate, NoteUnmade } from '../calls/contract.ts';
@@ -53,7 +54,7 @@ async function open(env: Environment, showsContent: boolean, logger: Logger): Pr
   }
   try {
     const { startSdk } = await import('./sdk.ts');
-    const later = new Later();
+    const later = new Later((error) => logger.debug(`OpenTelemetry: ${messageOf(error)}`));
     const sdk = startSdk(env, wanted, { later, logger });
     return assemble({
       tracing: sdk.spans && new Tracing(sdk.spans, { later, showsContent }),

@@ -12,7 +12,7 @@ import { pause } from '../../support/pause.ts';
 function setUp(showsContent = false) {
   const exporter = new InMemorySpanExporter();
   const source = createSpanSource({ sampler: new AlwaysOnSampler(), processor: new SimpleSpanProcessor({ exporter }) });
-  const later = new Later();
+  const later = new Later((error) => expect.unreachable(String(error)));
   const spans = () => {
     later.finish();
     return exporter.getFinishedSpans();
