@@ -85,7 +85,7 @@ export function judgeBounds({ memory_limit_bytes: memoryBytes, pids_limit: pids,
       }
     : {
         level: 'warning' as const,
-        text: `${NO_LIMITS_MEASURED}; the supervisor in the sandbox does instead (see: ${COMMAND} help security without-cgroup-limits)`,
+        text: `${NO_LIMITS_MEASURED}; the supervisor in the sandbox does instead (see: ${COMMAND} help sandboxes without-cgroup-limits)`,
       };
   const filter = seccomp
     ? { level: 'ok' as const, text: 'the system-call filter (seccomp) is active' }
