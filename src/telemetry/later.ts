@@ -38,5 +38,5 @@ export class Later {
 
 /** Chosen: far shorter than the intervals at which the SDK sends. */
 const DELAY_MS = 100;
-/** Takes about 3 ms. */
+/** Chosen: bounds the turn of the event loop and the memory. */
 const MOST_AT_ONCE = 1_000;

@@ -120,15 +120,17 @@ export class Tracing {
       return;
     }
     const ended = performance.now();
-    const { showsContent } = this;
+    if (attributes !== undefined) {
+      work.notes.push(attributes);
+    }
+    const text = this.showsContent ? fault?.text : undefined;
     this.#later.do(() => {
       const { notes, ...span } = work;
-      const collected = [...notes, ...(attributes === undefined ? [] : [attributes])].map((collect) => collect());
       this.#source.record({
         ...span,
         ended,
-        attributes: Object.assign({}, ...collected, fault && attributesOf(fault)),
-        failure: fault && { message: showsContent && fault.text ? shortened(fault.text) : undefined },
+        attributes: Object.assign({}, ...notes.map((collect) => collect()), fault && attributesOf(fault)),
+        failure: fault && { message: text && shortened(text) },
       });
     });
   }
