@@ -172,6 +172,8 @@ class Api:
 
     def _bind(self, name: str, value: object) -> None:
         """Sets a name unless the user has reassigned it. A name that the user deleted is restored."""
+        if self._namespace.get(name) is value and self._bound.get(name) is value:
+            return  # As after most cells.
         if name not in self._namespace or self.owns(name):
             self._namespace[name] = value
             self._bound[name] = value

@@ -42,6 +42,8 @@ _MAX_NAME_CHARS = 64
 # Characters that are encoded at once to count their bytes: memory may be short.
 _COUNTED_CHARS = 1 << 16
 _CO_COROUTINE = 0x80  # inspect.CO_COROUTINE, without importing inspect.
+# No value of a name.
+_MISSING = object()
 
 
 class _CellReturn(BaseException):
@@ -107,7 +109,8 @@ class Repl:
         except _CellReturn as ended:
             return ended.value
         finally:
-            self._note_attributes(tree)
+            if "." in code:  # Without one, no attribute is set.
+                self._note_attributes(tree)
 
     async def _evaluate(self, code: types.CodeType) -> object:
         result = eval(code, self.namespace)
@@ -193,12 +196,15 @@ class Repl:
         `is_ours` says whether a name still holds a value set by the kernel, such as a proxy.
         """
         kinds: dict[str, list[str]] = {"variables": [], "functions": [], "imports": []}
+        own = self._own
         # A copy, because user threads may add names meanwhile.
         for name, value in list(self.namespace.items()):
+            # First, because most names are predefined, and every cell ends with this.
+            if type(name) is str and own.get(name, _MISSING) is value:
+                continue
             if not isinstance(name, str) or len(name) > _MAX_NAME_CHARS:  # pyright: ignore[reportUnnecessaryIsInstance]
                 continue  # Set through globals(); code cannot refer to it.
-            is_own = is_ours(name) or (name in self._own and self._own[name] is value)
-            if is_own or name.startswith("_") or not name.isidentifier():
+            if name.startswith("_") or is_ours(name) or not name.isidentifier():
                 continue
             if isinstance(value, types.ModuleType):
                 kinds["imports"].append(name)

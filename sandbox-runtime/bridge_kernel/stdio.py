@@ -78,6 +78,8 @@ class _Stream:
 
     def take_tail(self) -> tuple[str, int, int]:
         """The kept end of the output, and the bytes and lines dropped before it."""
+        if self.head_left == self.budget and not self.tail and not self.dropped_bytes:
+            return "", 0, 0  # Nothing was written, as in most cells.
         kept = b"".join(self.tail)
         cut = max(0, len(kept) - self.budget)
         # Do not start within a character: continuation bytes begin with the bits 10 (RFC 3629).
