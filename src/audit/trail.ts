@@ -111,11 +111,12 @@ export function openAuditTrail(
 }
 
 /** The answer of a cell, with notices about its record. */
-export async function withAuditNotices(trail: AuditTrail | undefined, answer: CellAnswer): Promise<CellAnswer> {
+export function withAuditNotices(trail: AuditTrail | undefined, answer: CellAnswer): CellAnswer | Promise<CellAnswer> {
   // No client reads the answer of a cancelled cell, so the next one reports what was lost.
-  const isSeen = answer.status !== 'cancelled';
-  const notices = (isSeen ? await trail?.takeNotices(answer.session) : undefined) ?? [];
-  return notices.length === 0 ? answer : { ...answer, notices: [...answer.notices, ...notices] };
+  const notices = answer.status === 'cancelled' ? undefined : trail?.takeNotices(answer.session);
+  const noticed = (sentences: readonly string[] = []): CellAnswer =>
+    sentences.length === 0 ? answer : { ...answer, notices: [...answer.notices, ...sentences] };
+  return notices instanceof Promise ? notices.then(noticed) : noticed(notices);
 }
 
 export class AuditTrail implements SessionRecorder {
@@ -430,9 +431,17 @@ export class AuditTrail implements SessionRecorder {
     };
   }
 
-  /** Problems with the record of a session since its last answer, as sentences for the answer of a cell. */
-  async takeNotices(session: string): Promise<string[]> {
-    const unwritten = this.#isRequired ? await this.#whyNotWritten() : undefined;
+  /**
+   * Problems with the record of a session since its last answer, as sentences for the answer of a cell. A promise only if records are
+   * required, because the answer then waits for them.
+   */
+  takeNotices(session: string): string[] | Promise<string[]> {
+    return this.#isRequired
+      ? this.#whyNotWritten().then((unwritten) => this.#noticesOf(session, unwritten))
+      : this.#noticesOf(session, undefined);
+  }
+
+  #noticesOf(session: string, unwritten: string | undefined): string[] {
     const { failure } = this.#writer;
     const lost = this.#writer.takeLost(session);
     const reason = failure ?? 'they arrived faster than they could be written';

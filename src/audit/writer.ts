@@ -5,6 +5,7 @@
  * session that has used its share of a day goes on in files of its own.
  */
 
+import { fstatSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { messageOf } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
@@ -57,6 +58,8 @@ export interface AuditWriterOptions {
 type MakeRecord = () => AuditRecord;
 
 interface Queued {
+  /** Counts up. */
+  readonly number: number;
   readonly make: MakeRecord;
   readonly bytes: number;
   /** The session that it is about; empty if none. */
@@ -74,6 +77,7 @@ export class AuditWriter {
   readonly #options: AuditWriterOptions;
   readonly #now: () => number;
   #queue: Queued[] = [];
+  #lastNumber = 0;
   #queuedBytes = 0;
   /** Bytes of queued records and of reservations, by session. */
   readonly #bytesOf = new Map<string, number>();
@@ -177,8 +181,9 @@ export class AuditWriter {
     this.#open.clear();
   }
 
-  #push(item: Queued): void {
-    this.#queue.push(item);
+  #push(item: Omit<Queued, 'number'>): void {
+    this.#lastNumber += 1;
+    this.#queue.push({ ...item, number: this.#lastNumber });
     this.#count(item.session, item.bytes);
     const isUrgent = (this.#bytesOf.get(item.session) ?? 0) > MAX_QUEUED_BYTES / 2;
     if (isUrgent && !this.#isHurried && this.#failure === undefined) {
@@ -251,7 +256,7 @@ export class AuditWriter {
     this.#unrecorded.clear();
   }
 
-  /** Schedules a run unless one is due. A run that finds another active does nothing: that one empties the queue before it ends. */
+  /** Schedules a run unless one is due. */
   #runAfter(delayMs: number): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
@@ -259,9 +264,13 @@ export class AuditWriter {
     }, delayMs).unref();
   }
 
+  /** Writes what is queued now. What comes meanwhile waits for the next run, or each cell would have a write of its own. */
   #run(): Promise<void> {
     this.#writing ??= this.#writeAll().finally(() => {
       this.#writing = undefined;
+      if (this.#queue.length > 0 && !this.#isClosed) {
+        this.#runAfter(this.#isHurried ? 0 : FLUSH_DELAY_MS);
+      }
     });
     return this.#writing;
   }
@@ -270,8 +279,9 @@ export class AuditWriter {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#isHurried = false;
+    const last = this.#lastNumber;
     try {
-      while (this.#unwritten.length > 0 || this.#queue.length > 0) {
+      while (this.#unwritten.length > 0 || (this.#queue[0]?.number ?? Number.POSITIVE_INFINITY) <= last) {
         if (this.#unwritten.length === 0) {
           this.#unwritten = await this.#makeBatch();
         }
@@ -351,7 +361,8 @@ export class AuditWriter {
     const maxFileBytes = this.#options.maxFileBytes / (series === '' ? 1 : FILES_OF_SESSION);
     const day = dayOf(this.#now());
     const open = this.#open.get(series);
-    const stats = await open?.handle.stat();
+    // Not in the thread pool: with required records, each cell waits for this twice.
+    const stats = open && fstatSync(open.handle.fd);
     if (open?.file.day === day && stats !== undefined && stats.size < maxFileBytes && stats.nlink > 0) {
       return open;
     }

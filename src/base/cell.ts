@@ -88,7 +88,7 @@ export interface CellRequest {
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((progress: CellProgress) => void) | undefined;
   /** Resolves when the client has room for another answer. The cell waits for this before it runs. */
-  readonly untilRoom?: (() => Promise<void>) | undefined;
+  readonly untilRoom?: (() => Promise<void> | undefined) | undefined;
   /** The person to ask while the cell runs; undefined if the client cannot ask anyone. */
   readonly person?: Person | undefined;
   /** Whether the session begins without state: what it had, saved or not, is dropped before the cell runs. */

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { createCellApprovals } from '../approvals/index.ts';
 import { type Artifacts, artifactMethods, createArtifacts } from '../artifacts/index.ts';
 import { type AuditTrail, openAuditTrail, recordProgram, withAuditNotices } from '../audit/index.ts';
-import type { AbsentPerson, CellAnswer, CellRequest } from '../base/cell.ts';
+import type { AbsentPerson, CellAnswer, CellRequest, Person } from '../base/cell.ts';
 import { renderIssue } from '../base/config-issue.ts';
 import { Countdown } from '../base/countdown.ts';
 import { BridgeError, toBridgeError } from '../base/errors.ts';
@@ -98,7 +98,7 @@ export async function createBridge(given: Settings, log: Logger, options: Create
   return {
     async runCell(request) {
       offerElicitation(servers.pool, request);
-      const answer = await runNoticed(request, parts, askFirst);
+      const answer = await collectAfter(() => runNoticed(request, parts, askFirst));
       if (!hasSwept) {
         hasSwept = true;
         // After the first answer, so that it does not slow down a cold start.
@@ -134,20 +134,23 @@ export async function createBridge(given: Settings, log: Logger, options: Create
   };
 }
 
-/** The answer of a cell, with what the features say about it. */
+/**
+ * The answer of a cell, with what the features say about it. Every cell takes this way, so nothing is awaited that is no promise: each
+ * wait costs promises, for which telemetry pays once more.
+ */
 async function runNoticed(
   asked: CellRequest,
   { dryRun, lastAnswers, live, records, runTraced, standby, views }: Awaited<ReturnType<typeof createParts>>,
-  askFirst: (request: CellRequest) => Promise<void>,
+  askFirst: AskFirst,
 ): Promise<CellAnswer> {
-  const ended = await runWatched(asked, live, async (request) => {
-    await askFirst(request);
-    const answer = await collectAfter(() => runTraced(request));
-    return views?.withView(request, answer) ?? answer;
+  const ended = await runWatched(asked, live, (request) => {
+    const asking = askFirst(request);
+    const answering = asking === undefined ? runTraced(request) : asking.then(() => runTraced(request));
+    return views === undefined ? answering : answering.then((answer) => views.withView(request, answer));
   });
   lastAnswers.note(ended);
-  const answered = dryRun.withNotice(ended);
-  const answer = await records.withNotices(answered);
+  const noticed = records.withNotices(dryRun.withNotice(ended));
+  const answer = noticed instanceof Promise ? await noticed : noticed;
   standby.noteUse();
   return answer;
 }
@@ -245,7 +248,7 @@ async function createSessions(
     handleCall,
     recorder: recordAll([watched?.recorder, views?.recorder, records.trail, records.recording, traced?.recorder]),
     onSandboxEnd: (session) => void artifacts.endSession(session),
-    discoverServers: async () => servers.refresh(),
+    discoverServers: () => servers.refresh(),
     startingServers: () => startingServers(servers.pool),
     savedTools: () => savedTools.list(),
   });
@@ -398,13 +401,16 @@ function openRecords(instanceId: string, settings: Settings, { servers, replay, 
     trail,
     recording,
     /** The answer of a cell, with notices about its records. */
-    async withNotices(answer: CellAnswer): Promise<CellAnswer> {
+    withNotices(answer: CellAnswer): CellAnswer | Promise<CellAnswer> {
       if (of.listedTools !== undefined) {
         trail?.definitionsUsed(answer.session, undefined, of.listedTools);
       }
-      const noticed = await withAuditNotices(trail, answer);
-      const recorded = recording?.withNotice(noticed) ?? noticed;
-      return resume?.withNotice(recorded) ?? recorded;
+      const withOthers = (audited: CellAnswer): CellAnswer => {
+        const recorded = recording?.withNotice(audited) ?? audited;
+        return resume?.withNotice(recorded) ?? recorded;
+      };
+      const audited = withAuditNotices(trail, answer);
+      return audited instanceof Promise ? audited.then(withOthers) : withOthers(audited);
     },
     close: async () => Promise.all([trail?.close(), recording?.close()]),
   };
@@ -514,6 +520,9 @@ function createPackages({ engine, policies, settings, trail, principal }: Packag
   });
 }
 
+/** Undefined if there is nothing to ask before the cell. */
+type AskFirst = (request: CellRequest) => Promise<void> | undefined;
+
 /**
  * Asks what must be known before a cell: about shared functions before the first one of each session, so that the session defines those
  * that are allowed, and about logins.
@@ -522,17 +531,20 @@ function createQuestions(
   savedTools: SavedTools,
   { approvalTimeoutMs: timeoutMs }: Settings,
   askToLogIn: ((request: CellRequest) => Promise<void>) | undefined,
-) {
+): AskFirst {
   const sessions = new Set<string>();
-  return async (request: CellRequest): Promise<void> => {
-    const { code, person, session, signal } = request;
-    if (person !== undefined && !sessions.has(session)) {
-      sessions.add(session);
-      const asker = new CellAsker({ person, code, clock: new Countdown(timeoutMs), timeoutMs });
-      await savedTools.askAboutShared(asker, signal ?? new AbortController().signal);
-      asker.close();
+  const askAboutShared = async (person: Person, { code, signal }: CellRequest): Promise<void> => {
+    const asker = new CellAsker({ person, code, clock: new Countdown(timeoutMs), timeoutMs });
+    await savedTools.askAboutShared(asker, signal ?? new AbortController().signal);
+    asker.close();
+  };
+  return (request) => {
+    const { person, session } = request;
+    if (person === undefined || sessions.has(session)) {
+      return askToLogIn?.(request);
     }
-    await askToLogIn?.(request);
+    sessions.add(session);
+    return askAboutShared(person, request).then(() => askToLogIn?.(request));
   };
 }
 

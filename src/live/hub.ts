@@ -51,12 +51,13 @@ export class LiveHub {
     await (await listening)?.close();
   }
 
-  /** Listens, if it does not yet. Never rejects. */
-  async open(): Promise<void> {
-    if (this.#bridges.size > 0) {
-      this.#listening ??= this.#listen();
-      await this.#listening;
+  /** Listens, if it does not yet. Never rejects; undefined if it listens already. */
+  open(): Promise<unknown> | undefined {
+    if (this.#bridges.size === 0 || this.#listening !== undefined) {
+      return this.#listening;
     }
+    this.#listening = this.#listen();
+    return this.#listening;
   }
 
   async #listen(): Promise<{ close(): Promise<void> } | undefined> {

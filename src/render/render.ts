@@ -35,20 +35,30 @@ export interface RenderedAnswer {
   readonly _meta?: Readonly<Record<string, unknown>>;
 }
 
-/** The tool result for an answer, with at most `maxChars` characters of output, value and error. */
-export async function renderAnswer(
+/**
+ * The tool result for an answer, with at most `maxChars` characters of output, value and error. A promise only for the mode `toon`:
+ * every answer waits for this.
+ */
+export function renderAnswer(
   answer: CellAnswer,
   mode: OutputMode,
   maxChars: number = MAX_SHOWN_CHARS,
-): Promise<RenderedAnswer> {
+): RenderedAnswer | Promise<RenderedAnswer> {
   const payload = buildPayload(answer, maxChars);
-  const text = mode === 'compact' ? renderCompact(payload) : await renderVerbose(payload, mode);
   const isError = answer.status !== 'success';
-  return {
+  const withText = (text: string): RenderedAnswer => ({
     content: [{ type: 'text', text }, ...(answer.attachments ?? []).map(toBlock)],
     structuredContent: mode === 'compact' && !isError ? withoutStatus(payload) : { ...payload },
     isError,
-  };
+  });
+  switch (mode) {
+    case 'compact':
+      return withText(renderCompact(payload));
+    case 'json':
+      return withText(JSON.stringify(payload));
+    case 'toon':
+      return renderAsToon(payload).then(withText);
+  }
 }
 
 /** `status: success` is not worth its tokens. */
@@ -86,10 +96,7 @@ function renderCompact(payload: Payload): string {
   return lines.join('\n');
 }
 
-async function renderVerbose(payload: Payload, mode: 'toon' | 'json'): Promise<string> {
-  if (mode === 'json') {
-    return JSON.stringify(payload);
-  }
+async function renderAsToon(payload: Payload): Promise<string> {
   // Loaded on demand, because few people use this mode.
   const { renderToon } = await import('./toon.ts');
   return renderToon(payload);

@@ -64,7 +64,7 @@ export async function checkRunArguments(given: unknown, rules: ArgumentRules): P
     code: checkCode(named.code),
     timeoutSeconds: checkTimeout(named.timeout ?? rules.defaultTimeoutSeconds, rules.maxTimeoutSeconds),
     session: checkSession(named.session ?? DEFAULT_SESSION),
-    servers: await checkServers(named.servers ?? [], rules),
+    servers: named.servers === undefined ? [] : await checkServers(named.servers ?? [], rules),
   };
 }
 

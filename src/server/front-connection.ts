@@ -141,13 +141,13 @@ class Relay implements Transport {
     });
   }
 
-  async send(message: JSONRPCMessage): Promise<void> {
+  send(message: JSONRPCMessage): Promise<void> {
     if (this.#droppedAnswers > 0 && !('method' in message)) {
       this.#droppedAnswers -= 1;
       this.#resolveIfReplayed();
-      return;
+      return Promise.resolve();
     }
-    await this.#wire.send(message);
+    return this.#wire.send(message);
   }
 
   async close(): Promise<void> {

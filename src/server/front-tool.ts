@@ -41,7 +41,7 @@ export interface RunPythonCall extends RequestContext {
 export interface CellCall {
   readonly kind: 'cell';
   readonly cell: Pick<RunPythonCall, 'given' | 'isFresh' | 'wantsView'>;
-  render(answer: CellAnswer): Promise<RenderedAnswer>;
+  render(answer: CellAnswer): RenderedAnswer | Promise<RenderedAnswer>;
 }
 
 /** A call that the tool answers itself. `answer` may reject only with what `invalidCall` returns. */

@@ -19,7 +19,7 @@ export interface RunPythonOptions {
   readonly maxTimeoutSeconds: number;
   readonly logger: Logger;
   /** See `CellRequest`. */
-  readonly untilRoom?: (() => Promise<void>) | undefined;
+  readonly untilRoom?: (() => Promise<void> | undefined) | undefined;
   readonly observer?: CellObserver | undefined;
 }
 
@@ -75,8 +75,12 @@ export function createRunPython(
     call: (given) => ({
       kind: 'cell',
       cell: { given },
-      render: async (answer) =>
-        withView(answer, await renderAnswer(answer, options.outputMode, options.maxOutputChars)),
+      render(answer) {
+        const rendered = renderAnswer(answer, options.outputMode, options.maxOutputChars);
+        return rendered instanceof Promise
+          ? rendered.then((made) => withView(answer, made))
+          : withView(answer, rendered);
+      },
     }),
   };
 }

@@ -68,7 +68,7 @@ export function createServerFactory(options: FrontOptions): McpServerFactory {
       },
       'tools/call': (request, context) => {
         const { params } = request;
-        const answer = async () => {
+        const answer = () => {
           const tool = findTool(tools, params?.name);
           const { showsViews } = clientOf(server, context);
           return callTool(showsViews ? inView(tool) : tool, params?.arguments ?? {}, context);
@@ -144,7 +144,8 @@ function serveLegacy(server: Server, options: FrontOptions): CallTool {
   // The SDK numbers its requests from 0, and its client of version 1 (1.32.2) never cancels request 0.
   const useUpFirstNumber = callOnce(() => void server.ping().catch(() => undefined));
   return async (tool, given, context) => {
-    const call = await tool.call(given);
+    const read = tool.call(given);
+    const call = read instanceof Promise ? await read : read;
     const progress = createProgressReporter(context);
     const request = {
       signal: context.mcpReq.signal,

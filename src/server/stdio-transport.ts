@@ -61,11 +61,12 @@ export class StdioServerTransport implements PausableTransport {
     }
   }
 
-  /** Resolves when the client has read most of what was sent, or is gone. Cells wait for it before they run. */
-  async untilRoom(): Promise<void> {
-    while (!this.#isClosed && this.#output.writable && this.#output.writableLength > MAX_UNREAD_BYTES) {
-      await this.#untilDrained();
-    }
+  /**
+   * Resolves when the client has read most of what was sent, or is gone; undefined if that is so now. Cells wait for it before they
+   * run.
+   */
+  untilRoom(): Promise<void> | undefined {
+    return this.#isFull ? this.#untilNotFull() : undefined;
   }
 
   /** Resolves when the message was written. Rejects if the connection is closed. */
@@ -142,6 +143,16 @@ export class StdioServerTransport implements PausableTransport {
 
   #report(message: string): void {
     this.onerror?.(new Error(message));
+  }
+
+  get #isFull(): boolean {
+    return !this.#isClosed && this.#output.writable && this.#output.writableLength > MAX_UNREAD_BYTES;
+  }
+
+  async #untilNotFull(): Promise<void> {
+    while (this.#isFull) {
+      await this.#untilDrained();
+    }
   }
 
   /** One promise and one set of listeners for all waiting messages. */

@@ -42,7 +42,7 @@ export interface SessionOptions
   /** How long a question to the person waits for its reply. */
   readonly questionTimeoutMs: number;
   /** Every configured server as of now. Called for each cell, so it must be cheap. */
-  readonly discoverServers: () => Promise<readonly ServerReference[]>;
+  readonly discoverServers: () => readonly ServerReference[];
   /** Names of the servers that are starting now. */
   readonly startingServers: () => readonly string[];
   readonly savedTools: () => Promise<readonly { readonly name: string; readonly source: string }[]>;
@@ -131,8 +131,8 @@ export class Session {
   #names: Names | undefined;
   #memoryBytes: number | undefined;
   #loss: Loss | undefined;
-  #reportedEngine: string | undefined;
-  #sentDiscovered = '';
+  #reportedEngine: EngineReport | undefined;
+  #sentDiscovered: readonly ServerReference[] | undefined;
   #isResetPending = false;
   /** What the running cell has asked for. */
   #wanted: { readonly method: 'checkpoint' | 'restore'; readonly name: string | undefined } | undefined;
@@ -238,8 +238,9 @@ export class Session {
     this.#keeper?.cellBegins();
     this.#ending = undefined;
     this.#waiting += 1;
-    const answer = this.#queue.then(() => this.#runNow(request));
-    this.#queue = answer.catch(() => undefined).then(() => this.#rest());
+    const answer = this.#waiting === 1 ? this.#runNow(request) : this.#queue.then(() => this.#runNow(request));
+    const rest = (): void => this.#rest();
+    this.#queue = answer.then(rest, rest);
     return answer;
   }
 
@@ -311,7 +312,11 @@ export class Session {
   }
 
   async #runNow(request: CellRequest): Promise<CellAnswer> {
-    await request.untilRoom?.();
+    // Nothing is awaited here that is no promise: a trivial cell would wait for each of them.
+    const room = request.untilRoom?.();
+    if (room !== undefined) {
+      await room;
+    }
     this.#throwIfOver(request);
     if (request.isFresh === true) {
       await this.reset();
@@ -321,7 +326,10 @@ export class Session {
     this.#throwIfOver(request);
     this.#cells += 1;
     const run = { session: this.name, generation: this.#generation, cell: this.#cells };
-    await this.#options.recorder?.cellStarted(run, request, [...this.#loaded]);
+    const recorded = this.#options.recorder?.cellStarted(run, request, [...this.#loaded]);
+    if (recorded !== undefined) {
+      await recorded;
+    }
     const engine = this.#takeEngineReport(kernel);
     const loss = this.#loss;
     const restored = this.#restored;
@@ -331,7 +339,7 @@ export class Session {
     this.#names = names ?? this.#names;
     this.#memoryBytes = memoryBytes ?? this.#memoryBytes;
     const servers = [...this.#loaded].toSorted();
-    const saved = await this.#carryOut(kernel);
+    const saved = this.#wanted === undefined ? [] : await this.#carryOut(kernel);
     if (this.#isResetPending) {
       this.#reset();
     }
@@ -356,7 +364,7 @@ export class Session {
     const { logger, recorder } = this.#options;
     logger.debug(`session ${run.session}: cell ${run.cell} begins in ${kernel.connection.sandbox.id}`);
     const outcome = await runCell(kernel.connection, {
-      frame: { cell: run.cell, code: request.code, ...(await this.#serversForFrame()) },
+      frame: { cell: run.cell, code: request.code, ...this.#serversForFrame() },
       timeoutMs: request.timeoutMs,
       signal: request.signal,
       onProgress: request.onProgress,
@@ -511,9 +519,9 @@ export class Session {
   }
 
   /** A cell without code, which calls may use to load packages; its output is dropped. */
-  async #runRestoringCell({ connection }: Kernel, cell: number): Promise<CellOutcome> {
+  #runRestoringCell({ connection }: Kernel, cell: number): Promise<CellOutcome> {
     return runCell(connection, {
-      frame: { cell, code: '', restore: true, ...(await this.#serversForFrame()) },
+      frame: { cell, code: '', restore: true, ...this.#serversForFrame() },
       timeoutMs: RESTORE_TIMEOUT_MS,
       signal: this.#closing.signal,
       questionTimeoutMs: this.#options.questionTimeoutMs,
@@ -525,7 +533,7 @@ export class Session {
   async #startKernel(timeoutMs: number): Promise<Kernel> {
     this.#generation += 1;
     this.#isResetPending = false;
-    this.#sentDiscovered = '';
+    this.#sentDiscovered = undefined;
     const { signal } = this.#closing;
     const {
       capabilitySummary,
@@ -650,25 +658,24 @@ export class Session {
   }
 
   /** The loaded servers, and the configured ones if they changed since the kernel last got them. */
-  async #serversForFrame() {
-    const discovered = [...(await this.#options.discoverServers())];
+  #serversForFrame() {
+    const discovered = this.#options.discoverServers();
     const servers = discovered.filter(({ name }) => this.#loaded.has(name)).map(({ name, alias }) => ({ name, alias }));
-    const text = JSON.stringify(discovered);
-    if (text === this.#sentDiscovered) {
+    if (discovered === this.#sentDiscovered) {
       return { servers };
     }
-    this.#sentDiscovered = text;
-    return { servers, discovered };
+    const isSame = JSON.stringify(discovered) === JSON.stringify(this.#sentDiscovered);
+    this.#sentDiscovered = discovered;
+    return isSame ? { servers } : { servers, discovered: [...discovered] };
   }
 
   /** Undefined if an answer has reported the same engine already. */
   #takeEngineReport({ engine }: Kernel): EngineReport | undefined {
-    const text = JSON.stringify(engine);
-    if (text === this.#reportedEngine) {
-      return undefined;
-    }
-    this.#reportedEngine = text;
-    return engine;
+    const reported = this.#reportedEngine;
+    this.#reportedEngine = engine;
+    // Another sandbox has a report of its own, usually the same.
+    const isSame = engine === reported || JSON.stringify(engine) === JSON.stringify(reported);
+    return isSame ? undefined : engine;
   }
 
   #takeStateNotice(): string[] {

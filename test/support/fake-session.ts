@@ -41,7 +41,7 @@ function sessionOptions(engine: FakeEngine, log: string[]): SessionOptions {
     autoload: false,
     idleTimeoutMs: 600_000,
     questionTimeoutMs: 60_000,
-    discoverServers: async () => [],
+    discoverServers: () => [],
     startingServers: () => [],
     savedTools: async () => [],
   };

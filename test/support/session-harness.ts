@@ -71,7 +71,7 @@ export async function createHarness(options: HarnessOptions): Promise<Harness> {
     autoload: options.autoload ?? false,
     idleTimeoutMs: options.idleTimeoutMs ?? 60_000,
     questionTimeoutMs: options.questionTimeoutMs ?? 60_000,
-    discoverServers: async () => options.servers ?? [{ name: 'fake', alias: 'fake' }],
+    discoverServers: () => options.servers ?? [{ name: 'fake', alias: 'fake' }],
     startingServers: () => [],
     savedTools: async () => [],
   });

@@ -92,14 +92,15 @@ describe('writing', () => {
       void transport.send({ jsonrpc: '2.0', id, result: { text } });
     }
     let hasRoom = false;
-    const room = transport.untilRoom().then(() => {
+    const room = transport.untilRoom()?.then(() => {
       hasRoom = true;
     });
     await nextTurn();
     expect(hasRoom).toBe(false);
     output.resume();
     await room;
-    await transport.untilRoom();
+    expect(hasRoom).toBe(true);
+    expect(transport.untilRoom()).toBeUndefined();
   });
 
   test('has one listener for all waiting messages', async () => {

@@ -443,6 +443,7 @@ describe('runtime.reset()', () => {
     cell.sandbox.send({ type: 'call', call: 2, method: 'reset', params: {}, job: 'job' });
     await settle();
     cell.sandbox.exit(ENDED);
+    await settle();
     await (await begin()).end();
     await (await begin()).end();
     expect(engine.sandboxes).toHaveLength(2);
@@ -455,7 +456,7 @@ describe('the servers of a session', () => {
 
   it('are sent with each cell: the loaded ones always, the configured ones if they have changed', async () => {
     let configured = [github];
-    const { begin } = openSession({ discoverServers: async () => configured });
+    const { begin } = openSession({ discoverServers: () => configured });
     const first = await begin({ servers: ['github'] });
     await first.end();
     await (await begin()).end();
@@ -470,7 +471,7 @@ describe('the servers of a session', () => {
   });
 
   it('are sent again to a new sandbox', async () => {
-    const { begin } = openSession({ discoverServers: async () => [github] });
+    const { begin } = openSession({ discoverServers: () => [github] });
     const first = await begin();
     first.sandbox.exit();
     await first.answer;
