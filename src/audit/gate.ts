@@ -17,7 +17,7 @@ export function createAuditGate(
   trail: Pick<AuditTrail, 'callEnded' | 'keepRoom' | 'definitionsUsed'>,
   toolsOf: (server: CatalogServer) => readonly KnownTool[] | undefined = () => undefined,
 ): CallGate {
-  return async (call, next) => {
+  return (call, next) => {
     const { context, server, tool } = call;
     const startedAt = Date.now();
     const start = performance.now();
@@ -25,37 +25,44 @@ export function createAuditGate(
     const shape = shapeOfArguments(call.arguments, parametersOf(tool.inputSchema).names);
     const argumentsBytes = jsonBytes(call.arguments);
     const room = trail.keepRoom(context.session);
-    const refusal = await room?.then(() => undefined, failed);
-    const outcome = refusal ?? (await next(call));
-    const { errorCode, isRefused, resultBytes, textBytes } = endOf(outcome);
-    const { isDryRun, isResumed } = outcome;
-    if (!isRefused) {
-      trail.definitionsUsed(context.session, server.name, () => toolsOf(server));
+    return room === undefined
+      ? next(call).then((outcome) => record(outcome, false))
+      : room.then(
+          () => next(call).then((outcome) => record(outcome, true)),
+          (error: unknown) => record(failed(error), false),
+        );
+
+    function record(outcome: CallOutcome, hasRoom: boolean): CallOutcome {
+      const { errorCode, isRefused, resultBytes, textBytes } = endOf(outcome);
+      const { isDryRun, isResumed } = outcome;
+      if (!isRefused) {
+        trail.definitionsUsed(context.session, server.name, () => toolsOf(server));
+      }
+      // Written out: with spreads, 1,000 calls at once took a fifth longer (measured).
+      const ended: EndedCall = {
+        session: context.session,
+        generation: context.generation,
+        cell: context.cell,
+        call: context.call,
+        job: context.job,
+        server: server.name,
+        tool: tool.name,
+        shape,
+        decision: outcome.decision,
+        approval: outcome.approval,
+        isDryRun,
+        isResumed,
+        errorCode,
+        isRefused,
+        argumentsBytes,
+        resultBytes,
+        textBytes,
+        startedAt,
+        durationMs: performance.now() - start,
+      };
+      trail.callEnded(ended, hasRoom);
+      return outcome;
     }
-    // Written out: with spreads, 1,000 calls at once took a fifth longer (measured).
-    const ended: EndedCall = {
-      session: context.session,
-      generation: context.generation,
-      cell: context.cell,
-      call: context.call,
-      job: context.job,
-      server: server.name,
-      tool: tool.name,
-      shape,
-      decision: outcome.decision,
-      approval: outcome.approval,
-      isDryRun,
-      isResumed,
-      errorCode,
-      isRefused,
-      argumentsBytes,
-      resultBytes,
-      textBytes,
-      startedAt,
-      durationMs: performance.now() - start,
-    };
-    trail.callEnded(ended, room !== undefined && refusal === undefined);
-    return outcome;
   };
 }
 

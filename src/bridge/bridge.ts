@@ -199,7 +199,7 @@ async function createParts(settings: Settings, logger: Logger, given: PartsOptio
   const shown = { instanceId: options.instanceId, servers, sessions: () => sessions, trail: () => trail };
   const live = watchBridge(settings, given.sharedLog, { ...given, ...shown });
   const views = client === undefined || settings.apps === 'off' ? undefined : new CellViews(mask);
-  const watching = { live: live?.watched, telemetry: traced, uses: byServers.ahead?.gate, views };
+  const watching = { live: live?.watched, telemetry: traced, uses: byServers.ahead?.watch, views };
   const calls = makeCalls(approvals, { ...records, ...watching, dryRun, isDryRun, onCall });
   const artifacts = createArtifacts(folder);
   const lastAnswers = new LastAnswers(settings);

@@ -3,7 +3,7 @@ import { type AuditTrail, createAuditGate, createUnmadeNote } from '../audit/ind
 import type { ConfigIssue } from '../base/config-issue.ts';
 import type { Logger } from '../base/log.ts';
 import type { ServerOwner } from '../base/server-definition.ts';
-import type { Approvals, CallGate } from '../calls/contract.ts';
+import type { Approvals, CallWatch, NoteUnmade } from '../calls/contract.ts';
 import { type CallPipeline, createCallPipeline } from '../calls/tool-calls.ts';
 import { assignServerAliases } from '../catalog/names.ts';
 import type { CellViews } from '../chat-view/index.ts';
@@ -167,7 +167,7 @@ export interface GateParts {
   /** Shows calls to whoever watches. */
   readonly live?: WatchedBridge | undefined;
   /** Notes which servers are used. */
-  readonly uses?: CallGate | undefined;
+  readonly uses?: CallWatch | undefined;
   readonly recording?: Recording | undefined;
   /** Answers calls that an interrupted run has made. */
   readonly resume?: RunAnswers | undefined;
@@ -186,12 +186,8 @@ export function createGatedCalls(
   const pins = createPinGate(known, (server) => definitions().get(server)?.owner?.name);
   const gates = [
     telemetry?.gate,
-    live?.gate,
-    views?.gate,
-    onCall && createCountingGate(onCall),
     trail && createAuditGate(trail, (server) => known.metadata(server)?.tools),
     profile && createProfileGate(profile),
-    uses,
     recording?.gate,
     isDryRun === true ? markDryRun : undefined,
     pins,
@@ -199,10 +195,16 @@ export function createGatedCalls(
     pins,
     resume?.gate,
     dryRun.gate,
-    live?.statisticsGate,
   ].filter((gate) => gate !== undefined);
+  const watches = [live?.callWatch, views?.callWatch, onCall && countingWatch(onCall), uses].filter(isWatch);
+  const sentWatches = [live?.statisticsWatch].filter(isWatch);
   const notes = [telemetry?.noteUnmade, trail && createUnmadeNote(trail)].filter((note) => note !== undefined);
-  return createCallPipeline({ gates, noteUnmade: (...unmade) => notes.forEach((note) => note(...unmade)) });
+  const noteUnmade: NoteUnmade = (...unmade) => notes.forEach((note) => note(...unmade));
+  return createCallPipeline({ gates, watches, sentWatches, noteUnmade });
+}
+
+function isWatch(watch: CallWatch | undefined): watch is CallWatch {
+  return watch !== undefined;
 }
 
 /** Leaves out what is not in the profile. The same object until something changes. */
@@ -225,12 +227,8 @@ function discoverIn(profile: CurrentProfile | undefined, discover: () => Discove
 }
 
 /** Reports the outcome of every call, refused ones too. */
-function createCountingGate(onCall: NonNullable<BridgeOptions['onCall']>): CallGate {
-  return async (call, next) => {
-    const outcome = await next(call);
-    onCall(outcome.ok ? 'ok' : 'failed');
-    return outcome;
-  };
+function countingWatch(onCall: NonNullable<BridgeOptions['onCall']>): CallWatch {
+  return () => (outcome) => onCall(outcome.ok ? 'ok' : 'failed');
 }
 
 function logIssue(issue: ConfigIssue, logger: Logger, concerns: (server: string) => boolean): void {

@@ -17,6 +17,7 @@ import type { Elicit } from '../upstream/requests.ts';
 import {
   type CallGate,
   type CallOutcome,
+  type CallWatch,
   failed,
   type NoteUnmade,
   type SendCall,
@@ -94,6 +95,10 @@ export type CallTool = (wanted: WantedCall, context: CallContext) => Promise<unk
 export interface CallPipelineOptions {
   /** The first gate gets the call first and the outcome last. None by default. */
   readonly gates?: readonly CallGate[];
+  /** Get each call as code made it, and its outcome after all gates. */
+  readonly watches?: readonly CallWatch[];
+  /** Get each call that is sent, and what its server answered. */
+  readonly sentWatches?: readonly CallWatch[];
   /** Called for each call that reaches no gate. */
   readonly noteUnmade?: NoteUnmade | undefined;
 }
@@ -105,29 +110,61 @@ export interface CallPipeline {
   readonly noteUnmade: NoteUnmade;
 }
 
-export function createCallPipeline({ gates = [], noteUnmade }: CallPipelineOptions = {}): CallPipeline {
-  return {
-    async make(call, send) {
-      const outcome = await passGates(gates, 0, call, send);
-      if (!outcome.ok) {
-        throw outcome.error;
+export function createCallPipeline({
+  gates = [],
+  watches = [],
+  sentWatches = [],
+  noteUnmade,
+}: CallPipelineOptions = {}): CallPipeline {
+  // Promises and closures of each call are counted here, because one gather makes 1,000 calls at once.
+  function sendWatched(call: ToolCall, send: SendCall): Promise<CallOutcome> {
+    const note = watchWith(sentWatches, call);
+    return send(call).then(
+      (result) => note(succeeded(result)),
+      (error: unknown) => note(failed(error)),
+    );
+  }
+
+  /** Takes a call through the gates from the given one on, then to its server. */
+  function passGates(first: number, call: ToolCall, send: SendCall): Promise<CallOutcome> {
+    const gate = gates[first];
+    try {
+      if (gate === undefined) {
+        return sendWatched(call, send);
       }
-      return outcome.result;
+      let passedOn: Promise<CallOutcome> | undefined;
+      const outcome = gate(call, (one) => {
+        passedOn = passGates(first + 1, one, send);
+        return passedOn;
+      });
+      return outcome === passedOn ? outcome : outcome.catch(failed);
+    } catch (error) {
+      return Promise.resolve(failed(error));
+    }
+  }
+
+  return {
+    make(call, send) {
+      const note = watchWith(watches, call);
+      return passGates(0, call, send).then((outcome) => {
+        note(outcome);
+        if (!outcome.ok) {
+          throw outcome.error;
+        }
+        return outcome.result;
+      });
     },
     noteUnmade: noteUnmade ?? (() => undefined),
   };
 }
 
-/** Takes a call through the gates from the given one on, then to its server. */
-function passGates(gates: readonly CallGate[], first: number, call: ToolCall, send: SendCall): Promise<CallOutcome> {
-  const gate = gates[first];
-  try {
-    return gate === undefined
-      ? send(call).then(succeeded, failed)
-      : gate(call, (one) => passGates(gates, first + 1, one, send)).catch(failed);
-  } catch (error) {
-    return Promise.resolve(failed(error));
-  }
+/** A function that passes the outcome of a call to all watches, and returns it. */
+function watchWith(watches: readonly CallWatch[], call: ToolCall): (outcome: CallOutcome) => CallOutcome {
+  const ends = watches.map((watch) => watch(call));
+  return (outcome) => {
+    ends.forEach((end) => end?.(outcome));
+    return outcome;
+  };
 }
 
 export function createCallTool({
@@ -137,7 +174,6 @@ export function createCallTool({
   logger,
   calls,
 }: Omit<ToolCallOptions, 'findCallable'>): CallTool {
-  // Promises and closures of each call are counted here, because one gather makes 1,000 calls at once.
   function send(tool: CatalogTool, call: ToolCall): Promise<unknown> {
     const { server, context } = call;
     logCall(logger, context, `${server.name}.${tool.name}`);

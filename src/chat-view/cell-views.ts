@@ -1,11 +1,11 @@
 /**
- * Collects what the view of a cell shows and the answer does not have: how long it took, and its calls. It learns that from a gate and
+ * Collects what the view of a cell shows and the answer does not have: how long it took, and its calls. It learns that from a watch and
  * from the recorder of sessions, and only for cells whose client wants a view.
  */
 import type { CellAnswer, CellRequest } from '../base/cell.ts';
 import { toBridgeError } from '../base/errors.ts';
 import { isObject } from '../base/is-object.ts';
-import type { CallGate, CallOutcome, ToolCall } from '../calls/contract.ts';
+import type { CallOutcome, CallWatch, ToolCall } from '../calls/contract.ts';
 import { ResultBytes } from '../protocol/result-bytes.ts';
 import type { RecordedCell, SessionRecorder } from '../session/recorder.ts';
 import { buildView, MAX_TRACED_CALLS, type TracedCall } from './view-data.ts';
@@ -56,26 +56,26 @@ export class CellViews {
     },
   };
 
-  /** An outer gate, so that it sees refused calls, and how long a person took to allow one. */
-  readonly gate: CallGate = async (call, next) => {
+  /** Sees refused calls, and how long a person took to allow one. */
+  readonly callWatch: CallWatch = (call) => {
     const running = this.#find(call);
     if (running === undefined) {
-      return next(call);
+      return undefined;
     }
     if (running.calls.length >= MAX_TRACED_CALLS) {
       running.moreCalls += 1;
-      return next(call);
+      return undefined;
     }
     const { begunAt, calls } = running;
     const startMs = performance.now() - begunAt;
     const begun = { server: call.server.name, tool: call.tool.name, startMs };
     const index = calls.push({ ...begun, end: undefined }) - 1;
-    const outcome = await next(call);
-    // One that outlasts its cell was cancelled with it.
-    if (running.durationMs === undefined) {
-      calls[index] = { ...begun, end: { atMs: performance.now() - begunAt, ...failureIn(outcome) } };
-    }
-    return outcome;
+    return (outcome) => {
+      // One that outlasts its cell was cancelled with it.
+      if (running.durationMs === undefined) {
+        calls[index] = { ...begun, end: { atMs: performance.now() - begunAt, ...failureIn(outcome) } };
+      }
+    };
   };
 
   /** The answer to a request, with its view if the client wants one and the cell has run. */

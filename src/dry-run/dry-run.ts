@@ -27,12 +27,12 @@ export class DryRun {
   }
 
   /** Answers marked calls that could change something. The innermost gate: what others refuse is not listed. */
-  readonly gate: CallGate = async (call, next) => {
+  readonly gate: CallGate = (call, next) => {
     if (isSent(call)) {
       return next(call);
     }
     this.#note(call);
-    return { ok: true, result: standInFor(call.server.name, call.tool), isDryRun: true };
+    return Promise.resolve({ ok: true, result: standInFor(call.server.name, call.tool), isDryRun: true });
   };
 
   /** The answer of a cell, with a notice that lists the calls that were not sent. */

@@ -1,7 +1,7 @@
 /** Counts the calls that are sent to each server, and how long the last of them took. */
 
 import { isObject } from '../base/is-object.ts';
-import type { CallGate } from '../calls/contract.ts';
+import type { CallWatch } from '../calls/contract.ts';
 import { ResultBytes } from '../protocol/result-bytes.ts';
 
 /** Of each server. Chosen: enough for a 95th percentile. */
@@ -26,15 +26,15 @@ export interface ServerCounts {
 export class ServerStatistics {
   readonly #servers = new Map<string, Counts>();
 
-  /** The innermost gate, so that it sees what is sent, and no wait for a person. */
-  readonly gate: CallGate = async (call, next) => {
+  /** Of calls that are sent, so that it sees no wait for a person. */
+  readonly watch: CallWatch = ({ server }) => {
     const start = performance.now();
-    const outcome = await next(call);
-    const counts = this.#countsOf(call.server.name);
-    counts.durations[counts.calls % KEPT_DURATIONS] = performance.now() - start;
-    counts.calls += 1;
-    counts.failed += outcome.ok && !isFailure(outcome.result) ? 0 : 1;
-    return outcome;
+    return (outcome) => {
+      const counts = this.#countsOf(server.name);
+      counts.durations[counts.calls % KEPT_DURATIONS] = performance.now() - start;
+      counts.calls += 1;
+      counts.failed += outcome.ok && !isFailure(outcome.result) ? 0 : 1;
+    };
   };
 
   of(server: string): ServerCounts {

@@ -1,10 +1,10 @@
 /**
  * What one bridge does now: its sessions, running cells, calls, questions and servers. It learns from the recorder of sessions and from
- * two gates around calls, and turns what happens into events. Over HTTP, a process has one for each principal.
+ * two watches of calls, and turns what happens into events. Over HTTP, a process has one for each principal.
  */
 import type { CellAnswer, CellRequest, EngineReport, Person, Reply } from '../base/cell.ts';
 import { BridgeError, toBridgeError } from '../base/errors.ts';
-import type { CallGate, CallOutcome, ToolCall } from '../calls/contract.ts';
+import type { CallOutcome, CallWatch, ToolCall } from '../calls/contract.ts';
 import type { CatalogServer } from '../catalog/known.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
 import type { LiveApproval, LiveEvent, LiveServer, LiveSession } from '../local-api/schema.ts';
@@ -236,8 +236,8 @@ export class WatchedBridge {
     },
   };
 
-  /** The outermost gate: it shows calls from the moment the code makes them, refused ones too. */
-  readonly gate: CallGate = async (call, next) => {
+  /** Shows calls from the moment the code makes them, refused ones too. */
+  readonly callWatch: CallWatch = (call) => {
     const startedAt = Date.now();
     const start = performance.now();
     const { context, server, tool } = call;
@@ -246,28 +246,28 @@ export class WatchedBridge {
     const started = { call: context.call, server: server.name, tool: tool.name, startedAt };
     cell?.callStarted(started);
     this.#emit(() => ({ type: 'call_started', ...this.#callOf(call) }));
-    const outcome = await next(call);
-    const durationMs = performance.now() - start;
-    const hasFailed = !outcome.ok || isFailure(outcome.result);
-    const errorCode = hasFailed ? codeOf(outcome) : undefined;
-    cell?.callEnded({ ...started, durationMs, errorCode, hasFailed });
-    this.#emit(() => {
-      const { job: _job, ...names } = this.#callOf(call);
-      const status = hasFailed ? 'error' : 'ok';
-      return {
-        type: 'call_ended',
-        ...names,
-        status,
-        ...(errorCode !== undefined && { error_code: errorCode }),
-        duration_ms: durationMs,
-      };
-    });
-    return outcome;
+    return (outcome) => {
+      const durationMs = performance.now() - start;
+      const hasFailed = !outcome.ok || isFailure(outcome.result);
+      const errorCode = hasFailed ? codeOf(outcome) : undefined;
+      cell?.callEnded({ ...started, durationMs, errorCode, hasFailed });
+      this.#emit(() => {
+        const { job: _job, ...names } = this.#callOf(call);
+        const status = hasFailed ? 'error' : 'ok';
+        return {
+          type: 'call_ended',
+          ...names,
+          status,
+          ...(errorCode !== undefined && { error_code: errorCode }),
+          duration_ms: durationMs,
+        };
+      });
+    };
   };
 
-  /** The innermost gate. */
-  get statisticsGate(): CallGate {
-    return this.#statistics.gate;
+  /** For calls that are sent. */
+  get statisticsWatch(): CallWatch {
+    return this.#statistics.watch;
   }
 
   sessions(): LiveSession[] {

@@ -2,7 +2,7 @@
 import { CancelSource } from '../base/cancel.ts';
 import { toBridgeError } from '../base/errors.ts';
 import { limitConcurrency } from '../base/limit-concurrency.ts';
-import type { CallGate } from '../calls/contract.ts';
+import type { CallWatch } from '../calls/contract.ts';
 import type { CatalogServer } from '../catalog/known.ts';
 import { resolveName } from '../catalog/names.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
@@ -10,9 +10,9 @@ import type { ServerDefinition } from '../servers/discover.ts';
 import { MAX_PRESTARTED, type PrestartMode } from '../settings/prestart.ts';
 import { type Finding, renderLine } from '../terminal/finding.ts';
 import { likelySecrets } from '../upstream/secrets.ts';
-import { createUseGate } from './gate.ts';
 import { findUnusableName } from './names.ts';
 import { loginOf, whyNotAhead } from './reasons.ts';
+import { createUseWatch } from './use-watch.ts';
 import { UsedServers, type UsedServersOptions } from './used-servers.ts';
 
 /** Few, because the first cell of the client may need the machine at the same time. Chosen. */
@@ -28,7 +28,7 @@ export interface ServersAheadOptions
 
 export interface ServersAhead {
   /** Notes which servers are used. */
-  readonly gate: CallGate;
+  readonly watch: CallWatch;
   /** Starts the servers, a few at a time. Resolves when that is done. Never rejects because of a server. */
   start(): Promise<void>;
   /** Starts no more. */
@@ -47,7 +47,7 @@ interface Candidate {
 }
 
 class Ahead implements ServersAhead {
-  readonly gate: CallGate;
+  readonly watch: CallWatch;
   readonly #options: ServersAheadOptions;
   readonly #used: UsedServers;
   readonly #closing = new CancelSource();
@@ -63,7 +63,7 @@ class Ahead implements ServersAhead {
         return definition !== undefined && ((await loginOf(definition, logins)) ?? 'none') !== 'none';
       },
     });
-    this.gate = createUseGate((name) => this.#used.note(name));
+    this.watch = createUseWatch((name) => this.#used.note(name));
   }
 
   async start(): Promise<void> {

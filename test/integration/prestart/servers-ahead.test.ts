@@ -49,7 +49,7 @@ function setUp(entries: Entries) {
       pool,
       observed: createObservedResults(),
       logger,
-      calls: createCallPipeline({ gates: [ahead.gate] }),
+      calls: createCallPipeline({ watches: [ahead.watch] }),
     });
     const close = async (): Promise<void> => {
       ahead.stop();

@@ -10,6 +10,7 @@ import { buildView, MAX_TRACED_CALLS, type TracedCell } from '../../../src/chat-
 import { CELL_VIEW_KEY } from '../../../src/server/views.ts';
 import type { CellOutcome } from '../../../src/session/run-cell.ts';
 import { readShownResult } from '../../../src/ui/page/chat/shown-result.ts';
+import { makeWatched } from '../../support/watched-call.ts';
 
 beforeEach(() => void vi.useFakeTimers({ now: 0 }));
 afterEach(() => void vi.useRealTimers());
@@ -47,9 +48,11 @@ async function after(ms: number, outcome: CallOutcome): Promise<CallOutcome> {
 describe('a view', () => {
   it('has the code without secrets, the time, and the calls with how they ended', async () => {
     const view = await viewOf(async (views) => {
-      await views.gate(callOf('read'), () => after(10, succeeded({ content: [] })));
-      await views.gate(callOf('write'), () => after(5, succeeded({ isError: true })));
-      await views.gate(callOf('s3cret'), () => after(1, failed(new BridgeError('CALL_REFUSED', 'no'))));
+      await makeWatched(views.callWatch, callOf('read'), () => after(10, succeeded({ content: [] })));
+      await makeWatched(views.callWatch, callOf('write'), () => after(5, succeeded({ isError: true })));
+      await makeWatched(views.callWatch, callOf('s3cret'), () =>
+        after(1, failed(new BridgeError('CALL_REFUSED', 'no'))),
+      );
     });
     expect(view).toEqual({
       code: 'use("***")',
@@ -67,7 +70,7 @@ describe('a view', () => {
     const { promise, resolve } = createDeferred<CallOutcome>();
     const views = new CellViews(mask);
     void views.recorder.cellStarted(RUN, REQUEST, []);
-    const pending = views.gate(callOf('read'), () => promise);
+    const pending = makeWatched(views.callWatch, callOf('read'), () => promise);
     views.recorder.cellEnded(RUN, OUTCOME, 50);
     resolve(succeeded({}));
     await pending;
@@ -78,7 +81,7 @@ describe('a view', () => {
     const others = [{ cell: 0, job: 'j' }, { cell: 4 }, { generation: 2 }, { session: 'other' }];
     const view = await viewOf(async (views) => {
       for (const other of others) {
-        await views.gate(callOf('read', other), () => after(1, succeeded({})));
+        await makeWatched(views.callWatch, callOf('read', other), () => after(1, succeeded({})));
       }
     });
     expect(view).toMatchObject({ calls: [], calls_left_out: 0 });
@@ -87,7 +90,7 @@ describe('a view', () => {
   it('counts calls beyond the limit', async () => {
     const view = await viewOf(async (views) => {
       for (let made = 0; made < MAX_TRACED_CALLS + 7; made += 1) {
-        await views.gate(callOf('read'), async () => succeeded({}));
+        await makeWatched(views.callWatch, callOf('read'), async () => succeeded({}));
       }
     });
     expect(view?.calls).toHaveLength(MAX_TRACED_CALLS);
@@ -98,7 +101,7 @@ describe('a view', () => {
     const { wantsView: _wants, ...usual } = REQUEST;
     const made: string[] = [];
     const view = await viewOf(
-      (views) => views.gate(callOf('read'), async ({ tool }) => succeeded(made.push(tool.name))),
+      (views) => makeWatched(views.callWatch, callOf('read'), async ({ tool }) => succeeded(made.push(tool.name))),
       usual,
     );
     expect([view, made]).toEqual([undefined, ['read']]);

@@ -16,6 +16,7 @@ import {
 import type { CellOutcome } from '../../../src/session/run-cell.ts';
 import { BY_OPERATOR } from '../../../src/session/run-cell.ts';
 import type { SessionView } from '../../../src/session/session.ts';
+import { makeWatched } from '../../support/watched-call.ts';
 
 beforeEach(() => void vi.useFakeTimers({ now: Date.parse('2026-11-26T00:00:00Z') }));
 afterEach(() => void vi.useRealTimers());
@@ -173,9 +174,9 @@ describe('a cell', () => {
     bridge.recorder.sessionStarted(RUN, ENGINE);
     const request = begin(bridge);
     bridge.recorder.cellOutput?.(RUN, 'stdout', 'hello\n');
-    await bridge.gate(callOf(1), pass({ ok: true, result: {} }));
-    await bridge.gate(callOf(2), pass({ ok: true, result: { isError: true } }));
-    await bridge.gate(callOf(3), pass({ ok: false, error: new BridgeError('POLICY_DENIED', 'no') }));
+    await makeWatched(bridge.callWatch, callOf(1), pass({ ok: true, result: {} }));
+    await makeWatched(bridge.callWatch, callOf(2), pass({ ok: true, result: { isError: true } }));
+    await makeWatched(bridge.callWatch, callOf(3), pass({ ok: false, error: new BridgeError('POLICY_DENIED', 'no') }));
     bridge.recorder.cellEnded(RUN, OK, 12);
     bridge.left(request);
     bridge.recorder.sessionEnded(RUN, 'it met s3cret');
@@ -202,13 +203,13 @@ describe('a cell', () => {
     begin(bridge);
     for (let number = 1; number <= 300; number += 1) {
       bridge.recorder.cellOutput?.(RUN, 'stdout', `${number}${'x'.repeat(999)}\n`);
-      await bridge.gate(callOf(number), pass({ ok: true, result: {} }));
+      await makeWatched(bridge.callWatch, callOf(number), pass({ ok: true, result: {} }));
     }
     const waiting = createDeferred<CallOutcome>();
-    void bridge.gate(callOf(301), () => waiting.promise);
+    void makeWatched(bridge.callWatch, callOf(301), () => waiting.promise);
     // Neither a call of a job nor one of an earlier sandbox belongs to the cell.
-    void bridge.gate(callOf(302, { cell: 0, job: 'later' }), () => waiting.promise);
-    void bridge.gate(callOf(303, { generation: 0 }), () => waiting.promise);
+    void makeWatched(bridge.callWatch, callOf(302, { cell: 0, job: 'later' }), () => waiting.promise);
+    void makeWatched(bridge.callWatch, callOf(303, { generation: 0 }), () => waiting.promise);
     const [session] = SessionSchema.array().parse(bridge.sessions());
     expect(session).toMatchObject({
       name: 'work',
@@ -332,7 +333,7 @@ describe('servers', () => {
     const { bridge, pool } = open();
     for (let number = 1; number <= 300; number += 1) {
       const result = { ok: true, result: { isError: number > 290 } } as const;
-      const made = bridge.statisticsGate(callOf(number), async () => {
+      const made = makeWatched(bridge.statisticsWatch, callOf(number), async () => {
         await vi.advanceTimersByTimeAsync(number);
         return result;
       });

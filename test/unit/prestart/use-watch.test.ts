@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { type CallOutcome, failed, succeeded, type ToolCall } from '../../../src/calls/contract.ts';
-import { createUseGate } from '../../../src/prestart/gate.ts';
+import { createUseWatch } from '../../../src/prestart/use-watch.ts';
 import { JsonScan } from '../../../src/protocol/json-scan.ts';
 import { ResultBytes } from '../../../src/protocol/result-bytes.ts';
 
@@ -26,9 +26,8 @@ test.each<[string, CallOutcome, readonly string[]]>([
   ['answered with a large result', succeeded(bytesOf({ content: [] })), ['x']],
   ['only pretended', { ...succeeded({ content: [] }), isDryRun: true }, []],
   ['answered by an earlier run', { ...succeeded({ content: [] }), isResumed: true }, []],
-])('a call that was %s', async (_, outcome, noted) => {
+])('a call that was %s', (_, outcome, noted) => {
   const names: string[] = [];
-  const gate = createUseGate((name) => names.push(name));
-  expect(await gate(CALL, async () => outcome)).toBe(outcome);
+  createUseWatch((name) => names.push(name))(CALL)?.(outcome);
   expect(names).toEqual(noted);
 });
