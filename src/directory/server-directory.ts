@@ -87,6 +87,9 @@ export function createServerDirectory(
   return new Directory(source, configured, logger, visible);
 }
 
+/** Between updates because of uses. Chosen: code can make thousands of calls meanwhile, and lists are kept for minutes. */
+const USE_INTERVAL_MS = 1_000;
+
 /** Metadata of a server that may not be called. */
 const NOTHING_TO_CALL: ServerMetadata = { tools: [], notices: [] };
 
@@ -101,6 +104,8 @@ class Directory implements ServerDirectory {
   /** Running servers that have announced a change of their tools, each with a symbol of the last announcement. */
   readonly #changed = new Map<string, symbol>();
   readonly #errors = new Map<string, string>();
+  /** When a use last led to an update, in ms of `performance.now()`. */
+  readonly #usedAt = new Map<string, number>();
   #current: ReadonlyMap<string, CallableServer> | undefined;
   /** Undefined if nothing is loading, so that a call need not wait a turn. */
   #loading: Promise<unknown> | undefined;
@@ -249,7 +254,11 @@ class Directory implements ServerDirectory {
   }
 
   noteUse(server: CatalogServer): void {
-    this.#background.start(server.name, server);
+    const now = performance.now();
+    if (now - (this.#usedAt.get(server.name) ?? Number.NEGATIVE_INFINITY) >= USE_INTERVAL_MS) {
+      this.#usedAt.set(server.name, now);
+      this.#background.start(server.name, server);
+    }
   }
 
   noteChange(name: string): void {
