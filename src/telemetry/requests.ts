@@ -28,7 +28,7 @@ export function createCallObserver({ measure, readState, tracing }: Parts): Obse
       attributes: () => ({ ...identity, ...factsOf(call) }),
       remote: readTraceFields(call.meta, readState),
       // One HTTP request can carry several messages, so its context is not the parent.
-      links: [readTraceparent(call.http?.headers.get('traceparent'))],
+      link: readTraceparent(call.http?.headers.get('traceparent')),
     });
     const end = (fault?: Fault): void => {
       measureEnd(fault);

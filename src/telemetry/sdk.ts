@@ -152,25 +152,30 @@ export function createSpanSource({ processor, resource, sampler }: SpanParts): S
     flush: () => tracers.forceFlush(),
     open(name, { kind, links, parent }) {
       const traceId = parent?.traceId ?? random.generateTraceId();
-      const given = [name, KINDS[kind], {}, toLinks(links)] as const;
-      const { decision, traceState = parent?.traceState } = sampler.shouldSample(toContext(parent), traceId, ...given);
-      const isSampled = decision === SamplingDecision.RECORD_AND_SAMPLED;
-      return {
+      const { decision, traceState = parent?.traceState } = sampler.shouldSample(
+        toContext(parent),
         traceId,
-        spanId: random.generateSpanId(),
-        traceFlags: isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
-        ...(traceState && { traceState }),
-      };
+        name,
+        KINDS[kind],
+        {},
+        toLinks(links),
+      );
+      const isSampled = decision === SamplingDecision.RECORD_AND_SAMPLED;
+      const traceFlags = isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE;
+      const spanId = random.generateSpanId();
+      return traceState === undefined ? { traceId, spanId, traceFlags } : { traceId, spanId, traceFlags, traceState };
     },
-    record({ attributes, begun, context, ended, failure, kind, links, name, parent }) {
+    record({ begun, context, kind, links, name, notes, parent }, { at, failure }) {
       next = context;
       const options = { kind: KINDS[kind], links: toLinks(links), startTime: begun };
-      const span = tracer.startSpan(name, options, toContext(parent)).setAttributes(attributes);
+      const span = tracer.startSpan(name, options, toContext(parent));
+      notes.forEach((collect) => span.setAttributes(collect()));
       if (failure !== undefined) {
-        const { message } = failure;
+        const { attributes, message } = failure;
+        span.setAttributes(attributes);
         span.setStatus({ code: SpanStatusCode.ERROR, ...(message !== undefined && { message }) });
       }
-      span.end(ended);
+      span.end(at);
     },
   };
 }
@@ -180,7 +185,7 @@ function toContext(parent: SpanContext | undefined): Context {
 }
 
 function toLinks(links: readonly SpanContext[]): Link[] {
-  return links.map((context) => ({ context }));
+  return links.length === 0 ? [] : links.map((context) => ({ context }));
 }
 
 const KINDS = { internal: SpanKind.INTERNAL, server: SpanKind.SERVER, client: SpanKind.CLIENT };

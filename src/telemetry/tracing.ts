@@ -21,22 +21,19 @@ interface SpanPlace {
   readonly links: readonly SpanContext[];
 }
 
-export interface FinishedSpan extends SpanPlace {
-  readonly name: string;
-  readonly context: SpanContext;
+/** How a piece of work ended. */
+interface SpanEnd {
   /** In ms of `performance.now()`. */
-  readonly begun: number;
-  readonly ended: number;
-  readonly attributes: Attributes;
+  readonly at: number;
   /** Undefined if the work succeeded. */
-  readonly failure: { readonly message: string | undefined } | undefined;
+  readonly failure: { readonly message: string | undefined; readonly attributes: Attributes } | undefined;
 }
 
 /** Makes spans: the part of OpenTelemetry's SDK that is needed here. */
 export interface SpanSource {
   /** Chooses the ids of a span, and by its flags whether it will be recorded. */
   open(name: string, place: SpanPlace): SpanContext;
-  record(span: FinishedSpan): void;
+  record(work: Work, end: SpanEnd): void;
 }
 
 /** A piece of work, of which a span is made when it is over. */
@@ -44,14 +41,16 @@ export interface Work extends SpanPlace {
   /** Of the span. May be corrected. */
   name: string;
   readonly context: SpanContext;
+  /** In ms of `performance.now()`. */
   readonly begun: number;
+  /** Later ones win. */
   readonly notes: CollectAttributes[];
   /** Of the client's request; servers get it too. */
   readonly baggage: string | undefined;
   /** What ended late or was started by it links to it instead of being below it. */
   isOver: boolean;
   /** Code of a JSON-RPC error that its request got. */
-  rpcCode?: string | undefined;
+  rpcCode: string | undefined;
 }
 
 interface Begin {
@@ -59,8 +58,10 @@ interface Begin {
   readonly attributes?: CollectAttributes;
   /** Undefined for the work that the running code belongs to. */
   readonly remote?: RemoteContext;
-  readonly links?: readonly (SpanContext | undefined)[];
+  readonly link?: SpanContext | undefined;
 }
+
+const NO_LINKS: readonly SpanContext[] = [];
 
 /** How a piece of work failed. */
 export interface Fault {
@@ -85,19 +86,23 @@ export class Tracing {
     this.showsContent = showsContent;
   }
 
-  begin(name: string, { kind = 'internal', attributes, remote, links = [] }: Begin = {}): Work {
+  // Written out, and without lists that stay empty, because cells and calls wait for it.
+  begin(name: string, { kind = 'internal', attributes, remote, link }: Begin = {}): Work {
     const above = remote === undefined ? this.#current.getStore() : undefined;
     const parent = remote === undefined ? (above?.isOver === false ? above.context : undefined) : remote.parent;
-    const origin = above?.isOver === true ? above.context : undefined;
-    const place = { kind, parent, links: [origin, ...links].filter((link) => link !== undefined) };
+    const origin = above?.isOver === true ? above.context : link;
+    const links = origin === undefined ? NO_LINKS : [origin];
     return {
-      ...place,
+      kind,
+      parent,
+      links,
       name,
-      context: this.#source.open(name, place),
+      context: this.#source.open(name, { kind, parent, links }),
       begun: performance.now(),
       notes: attributes === undefined ? [] : [attributes],
       baggage: remote === undefined ? above?.baggage : remote.baggage,
       isOver: false,
+      rpcCode: undefined,
     };
   }
 
@@ -119,19 +124,14 @@ export class Tracing {
     if ((work.context.traceFlags & SAMPLED) === 0) {
       return;
     }
-    const ended = performance.now();
+    const at = performance.now();
     if (attributes !== undefined) {
       work.notes.push(attributes);
     }
     const text = this.showsContent ? fault?.text : undefined;
     this.#later.do(() => {
-      const { notes, ...span } = work;
-      this.#source.record({
-        ...span,
-        ended,
-        attributes: Object.assign({}, ...notes.map((collect) => collect()), fault && attributesOf(fault)),
-        failure: fault && { message: text && shortened(text) },
-      });
+      const failure = fault && { message: text && shortened(text), attributes: attributesOf(fault) };
+      this.#source.record(work, { at, failure });
     });
   }
 
