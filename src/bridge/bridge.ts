@@ -113,7 +113,7 @@ export async function createBridge(given: Settings, log: Logger, options: Create
     listSessions: async () => sessions.list(),
     resetSession: (name) => sessions.reset(name),
     describeEngine: async () => (hasSwept ? describeEngine(engine) : undefined),
-    listServers: async () => listServers(servers),
+    listServers: () => listServers(servers),
     preload: preloadClient,
     startSandboxesAhead: () => standby.fill(),
     preinstall: () => packages.preinstall(),

@@ -1,6 +1,7 @@
 /** What the methods that sandboxed code can call have in common: checked parameters, and a way to find their server. */
 import { z } from 'zod';
 import { BridgeError } from '../base/errors.ts';
+import { type MaybePromise, useWhenThere } from '../base/maybe-promise.ts';
 import type { CatalogServer } from '../catalog/known.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
 import type { CallContext } from '../session/dispatch.ts';
@@ -63,17 +64,18 @@ export function checkParams({ schema, plain }: Method, params: Readonly<Record<s
   return parsed.data;
 }
 
-/** Finds the server that a call names. Rejects as `ServerDirectory.findLoaded` does. */
-export type FindCallable = (wanted: string, context: CallContext) => Promise<CatalogServer>;
+/** Finds the server that a call names. Throws or rejects as `ServerDirectory.findLoaded` does. */
+export type FindCallable = (wanted: string, context: CallContext) => MaybePromise<CatalogServer>;
 
 /** Finds loaded servers; with `autoload` every configured one, which its first call loads. */
 export function createFindCallable(directory: ServerDirectory, autoload: boolean): FindCallable {
-  return async (wanted, { loaded, load }) => {
+  return (wanted, { loaded, load }) => {
     if (!autoload) {
       return directory.findLoaded(wanted, loaded);
     }
-    const server = await directory.find(wanted);
-    load?.(server.name);
-    return server;
+    return useWhenThere(directory.find(wanted), (server) => {
+      load?.(server.name);
+      return server;
+    });
   };
 }

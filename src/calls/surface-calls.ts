@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { toBridgeError } from '../base/errors.ts';
 import { isObject } from '../base/is-object.ts';
 import type { Logger } from '../base/log.ts';
+import type { CatalogServer } from '../catalog/known.ts';
 import { makeVisible } from '../catalog/visible.ts';
 import type { CallContext } from '../session/dispatch.ts';
 import type { SurfaceAnswer, SurfaceCall } from '../upstream/pool.ts';
@@ -77,10 +78,13 @@ export function surfaceMethods(options: SurfaceOptions): [string, Method][] {
     params: SurfaceCall['params'],
     context: CallContext,
   ): Promise<SurfaceAnswer> {
-    const server = await findCallable(wanted, context).catch((error: unknown) => {
+    let server: CatalogServer;
+    try {
+      server = await findCallable(wanted, context);
+    } catch (error) {
       calls.noteUnmade({ server: wanted, tool: method, given: params, context }, toBridgeError(error));
       throw error;
-    });
+    }
     const tool = { ...METHOD, name: method, alias: method };
     const answer = await calls.make({ server, tool, arguments: params, context }, ({ context: { signal, asker } }) => {
       const elicit = elicitFor(server.name, asker, logger);

@@ -7,6 +7,7 @@ import type { CancelSignal } from '../base/cancel.ts';
 import { renderError, toBridgeError } from '../base/errors.ts';
 import { isObject } from '../base/is-object.ts';
 import type { Logger } from '../base/log.ts';
+import type { MaybePromise } from '../base/maybe-promise.ts';
 import { describeServer, howToLoad, toolMetadata } from '../catalog/describe.ts';
 import { restoreHidden } from '../catalog/intake.ts';
 import type { CatalogServer, CatalogTool, ServerMetadata } from '../catalog/known.ts';
@@ -206,18 +207,30 @@ export function toolMethods(options: ToolCallOptions): [string, Method][] {
   const { directory, findCallable, calls } = options;
   const call = createCallTool(options);
 
-  async function findAndCall(params: CallToolParams, context: CallContext): Promise<unknown> {
+  // Not an async function, which would wait even for a tool that is known.
+  function findAndCall(params: CallToolParams, context: CallContext): Promise<unknown> {
     const { server: name, tool: wanted, arguments: given, line, progress } = params;
-    let server: CatalogServer;
-    let tool: CatalogTool;
-    try {
-      server = await findCallable(name, context);
-      tool = await directory.findToolToCall(server, wanted, context.signal);
-    } catch (error) {
+    const refuse = (error: unknown): never => {
       calls.noteUnmade({ server: name, tool: wanted, given, context }, toBridgeError(error));
       throw error;
+    };
+    const make = (server: CatalogServer, tool: CatalogTool): Promise<unknown> =>
+      call({ server, tool, arguments: given, line, wantsProgress: progress }, context);
+    const findTool = (server: CatalogServer): MaybePromise<CatalogTool> =>
+      directory.findToolToCall(server, wanted, context.signal);
+    let server: MaybePromise<CatalogServer>;
+    let tool: MaybePromise<CatalogTool>;
+    try {
+      server = findCallable(name, context);
+      tool = server instanceof Promise ? server.then(findTool) : findTool(server);
+    } catch (error) {
+      return refuse(error);
     }
-    return call({ server, tool, arguments: given, line, wantsProgress: progress }, context);
+    return server instanceof Promise || tool instanceof Promise
+      ? Promise.all([server, tool])
+          .catch(refuse)
+          .then((found) => make(...found))
+      : make(server, tool);
   }
 
   const callTool = checked(CallToolParams, findAndCall, plainCallToolParams);

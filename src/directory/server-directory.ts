@@ -5,6 +5,7 @@
 import { type CancelSignal, CancelSource } from '../base/cancel.ts';
 import { type BridgeError, messageOf } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
+import type { MaybePromise } from '../base/maybe-promise.ts';
 import { type Catalog, createCatalog } from '../catalog/catalog.ts';
 import type { CatalogServer, CatalogTool, ServerMetadata } from '../catalog/known.ts';
 import { assignServerAliases, resolveName } from '../catalog/names.ts';
@@ -34,12 +35,12 @@ export interface ServerDirectory {
   servers(): readonly CatalogServer[];
   /** Resolves when the kept metadata of the configured servers is loaded. */
   ready(): Promise<void>;
-  /** Rejects with `SERVER_UNKNOWN`, or with `SERVER_NOT_AVAILABLE` if the server is disabled. */
-  find(wanted: string): Promise<CatalogServer>;
+  /** Throws or rejects with `SERVER_UNKNOWN`, or with `SERVER_NOT_AVAILABLE` if the server is disabled. */
+  find(wanted: string): MaybePromise<CatalogServer>;
   /** `SERVER_NOT_AVAILABLE` for the name or alias of a disabled server. */
   whyDisabled(wanted: string): BridgeError | undefined;
-  /** Like `find`, but rejects with `SERVER_NOT_AVAILABLE` if the server is not in `loaded`. */
-  findLoaded(wanted: string, loaded: ReadonlySet<string>): Promise<CatalogServer>;
+  /** Like `find`, but throws `SERVER_NOT_AVAILABLE` if the server is not in `loaded`. */
+  findLoaded(wanted: string, loaded: ReadonlySet<string>): MaybePromise<CatalogServer>;
   /**
    * Its visible tools. Starts the server only if they are unknown, or if the server has announced a change. Rejects with
    * `POLICY_DENIED` if none of its tools may be called.
@@ -51,7 +52,7 @@ export interface ServerDirectory {
    */
   findTool(server: CatalogServer, wanted: string, signal: CancelSignal): Promise<CatalogTool>;
   /** The tool for a call, hidden or not: the policy refuses the call, which records it. */
-  findToolToCall(server: CatalogServer, wanted: string, signal: CancelSignal): Promise<CatalogTool>;
+  findToolToCall(server: CatalogServer, wanted: string, signal: CancelSignal): MaybePromise<CatalogTool>;
   /** `POLICY_DENIED` for a server that may not be called, or for a known tool that is hidden. Does not ask the server. */
   whyHidden(server: CatalogServer, tool?: string): BridgeError | undefined;
   /** The current metadata of the running server, which is started if need be. Rejects with a `BridgeError`. */
@@ -139,26 +140,27 @@ class Directory implements ServerDirectory {
     await this.#loading;
   }
 
-  find(wanted: string): Promise<CatalogServer> {
+  find(wanted: string): MaybePromise<CatalogServer> {
     return this.#find(wanted, undefined);
   }
 
-  findLoaded(wanted: string, loaded: ReadonlySet<string>): Promise<CatalogServer> {
+  findLoaded(wanted: string, loaded: ReadonlySet<string>): MaybePromise<CatalogServer> {
     return this.#find(wanted, loaded);
   }
 
-  async #find(wanted: string, loaded: ReadonlySet<string> | undefined): Promise<CatalogServer> {
+  #find(wanted: string, loaded: ReadonlySet<string> | undefined): MaybePromise<CatalogServer> {
     const server = resolveName(this.servers(), wanted);
     if (server === undefined) {
-      throw this.whyDisabled(wanted) ?? (await serverNotFound(wanted, this.servers()));
+      return this.#refuseToFind(wanted);
     }
     if (loaded?.has(server.name) === false) {
       throw serverNotLoaded(server);
     }
-    if (this.#loading !== undefined) {
-      await this.#loading;
-    }
-    return server;
+    return this.#loading === undefined ? server : this.#loading.then(() => server);
+  }
+
+  async #refuseToFind(wanted: string): Promise<never> {
+    throw this.whyDisabled(wanted) ?? (await serverNotFound(wanted, this.servers()));
   }
 
   whyDisabled(wanted: string): BridgeError | undefined {
@@ -186,12 +188,17 @@ class Directory implements ServerDirectory {
     return tool;
   }
 
-  async findToolToCall(server: CatalogServer, wanted: string, signal: CancelSignal): Promise<CatalogTool> {
+  findToolToCall(server: CatalogServer, wanted: string, signal: CancelSignal): MaybePromise<CatalogTool> {
     if (this.whyHidden(server) !== undefined) {
       const known = resolveName(this.#catalog.tools(server) ?? [], wanted);
       return known ?? { name: shownName(wanted), alias: '', description: '', inputSchema: {} };
     }
-    const known = resolveName(this.#knownTools(server) ?? (await this.#allTools(server, signal)), wanted);
+    const known = resolveName(this.#knownTools(server) ?? [], wanted);
+    return known ?? this.#findUnknownTool(server, wanted, signal);
+  }
+
+  async #findUnknownTool(server: CatalogServer, wanted: string, signal: CancelSignal): Promise<CatalogTool> {
+    const known = resolveName(await this.#allTools(server, signal), wanted);
     if (known !== undefined) {
       return known;
     }

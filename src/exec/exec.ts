@@ -104,7 +104,7 @@ async function configured(names: readonly string[], bridge: LazyBridge): Promise
   if (names.length === 0) {
     return [];
   }
-  const servers = await (await bridge.get()).listServers();
+  const servers = (await bridge.get()).listServers();
   return names.map((name) => servers.resolve(name)).filter((name) => name !== undefined);
 }
 

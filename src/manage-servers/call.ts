@@ -44,6 +44,6 @@ export async function call(
 
 /** Rejects with `TOOL_UNKNOWN` and similar names. Finds denied tools too, so that the policy can refuse the call with its reason. */
 function findTool({ known }: ConfiguredServers, server: CatalogServer, wanted: string): Promise<CatalogTool> {
-  const found = known.findToolToCall(server, wanted, new CancelSource().signal);
-  return namedAtShell(known, server, wanted, found);
+  const found = async (): Promise<CatalogTool> => known.findToolToCall(server, wanted, new CancelSource().signal);
+  return namedAtShell(known, server, wanted, found());
 }

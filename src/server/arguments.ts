@@ -9,6 +9,7 @@
 import { DEFAULT_SESSION } from '../base/cell.ts';
 import { BridgeError } from '../base/errors.ts';
 import { MAX_CODE_BYTES } from '../base/limits.ts';
+import type { MaybePromise } from '../base/maybe-promise.ts';
 import { howToAddServers } from '../base/no-server.ts';
 import { didYouMean } from '../base/suggest.ts';
 import { cutEnd } from '../render/truncate.ts';
@@ -123,13 +124,13 @@ async function checkServers(given: unknown, rules: ArgumentRules): Promise<reado
   }
   if (typeof given === 'string') {
     const configured = await rules.listServers();
-    return resolveAll(textsIn(readServers(given, configured.names)), configured);
+    return await resolveAll(textsIn(readServers(given, configured.names)), configured);
   }
   if (!Array.isArray(given)) {
     throw notAList(given);
   }
   const names = textsIn(given);
-  return resolveAll(names, await rules.listServers());
+  return await resolveAll(names, await rules.listServers());
 }
 
 function textsIn(servers: readonly unknown[]): readonly string[] {
@@ -144,7 +145,7 @@ function textsIn(servers: readonly unknown[]): readonly string[] {
 }
 
 /** The configured name of each server, once. */
-async function resolveAll(wanted: readonly string[], configured: ServerNames): Promise<readonly string[]> {
+function resolveAll(wanted: readonly string[], configured: ServerNames): MaybePromise<readonly string[]> {
   const found = new Set<string>();
   const exact = new Set(configured.names);
   for (const name of wanted) {
@@ -152,12 +153,15 @@ async function resolveAll(wanted: readonly string[], configured: ServerNames): P
     const bare = name.replace(/^mcp_+/i, '');
     const server = exact.has(name) ? name : (configured.resolve(name) ?? configured.resolve(bare));
     if (server === undefined) {
-      const disabled = configured.whyDisabled(name) ?? configured.whyDisabled(bare);
-      throw disabled ?? (await notConfigured(name, configured));
+      return refuseServer(configured.whyDisabled(name) ?? configured.whyDisabled(bare), name, configured);
     }
     found.add(server);
   }
   return [...found];
+}
+
+async function refuseServer(disabled: BridgeError | undefined, name: string, configured: ServerNames): Promise<never> {
+  throw disabled ?? (await notConfigured(name, configured));
 }
 
 function notAList(given: unknown): BridgeError {

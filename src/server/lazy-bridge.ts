@@ -17,7 +17,7 @@ export interface Bridge {
   /** Drops the state of a session, saved or not, and ends its cell. False if there is no session of this name; creates none. */
   resetSession(name: string): Promise<boolean>;
   /** Reads the configured servers as of now; starts none. */
-  listServers(): Promise<ServerNames>;
+  listServers(): ServerNames;
   /** What runs sessions, which engines were refused and what Python lacks there; undefined before the first cell. Starts nothing. */
   describeEngine(): Promise<string | undefined>;
   /** Loads the modules the first cell will need. Starts no process and opens no connection. */

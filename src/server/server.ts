@@ -84,7 +84,7 @@ export function createServerFactory(options: FrontOptions): McpServerFactory {
       instructions: instructionsOf(tools),
     });
     const callTool = era === 'modern' ? runModern : serveLegacy(server, options);
-    server.fallbackRequestHandler = async (request, context) => {
+    server.fallbackRequestHandler = (request, context) => {
       const handler = Object.hasOwn(handlers, request.method) ? handlers[request.method] : undefined;
       if (handler === undefined) {
         throw new ProtocolError(ProtocolErrorCode.MethodNotFound, `Method not found: ${request.method}`);
@@ -93,7 +93,7 @@ export function createServerFactory(options: FrontOptions): McpServerFactory {
       if (name !== undefined) {
         options.onClient?.(name);
       }
-      return handler(request, context);
+      return Promise.resolve(handler(request, context));
     };
     return server;
   };

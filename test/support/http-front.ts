@@ -131,7 +131,7 @@ function bridgeOf(runCell: (request: CellRequest) => Promise<Partial<CellAnswer>
     listSessions: async () => [],
     resetSession: async () => false,
     describeEngine: async () => undefined,
-    listServers: async () => ({ names: [], fileProblems: [], resolve: () => undefined, whyDisabled: () => undefined }),
+    listServers: () => ({ names: [], fileProblems: [], resolve: () => undefined, whyDisabled: () => undefined }),
     preload: async () => undefined,
     preinstall: async () => undefined,
     startSandboxesAhead: async () => undefined,

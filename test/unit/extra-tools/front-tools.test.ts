@@ -31,7 +31,9 @@ async function open(names: readonly FrontToolName[] = FRONT_TOOLS, parts: Partia
   const bridge = new LazyBridge(async () => ({
     runCell: notUsed,
     runProgram: notUsed,
-    listServers: notUsed,
+    listServers: () => {
+      throw new Error('not used');
+    },
     listSessions: async () => [],
     async resetSession(name) {
       resets.push(name);

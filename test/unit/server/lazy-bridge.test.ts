@@ -5,7 +5,9 @@ function countingBridge(failures = 0) {
   const counts = { created: 0, closed: 0 };
   const bridge: Bridge = {
     runCell: () => Promise.reject(new Error('not used')),
-    listServers: () => Promise.reject(new Error('not used')),
+    listServers: () => {
+      throw new Error('not used');
+    },
     runProgram: () => Promise.reject(new Error('not used')),
     listSessions: async () => [],
     resetSession: async () => false,

@@ -16,7 +16,7 @@ function front(runCell: Bridge['runCell'], servers = SERVERS): RunPythonOptions 
   const logged: string[] = [];
   const bridge: Bridge = {
     runCell,
-    listServers: async () => servers,
+    listServers: () => servers,
     runProgram: () => Promise.reject(new Error('not used')),
     listSessions: async () => [],
     resetSession: async () => false,
