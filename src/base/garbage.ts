@@ -42,20 +42,18 @@ export function collectIfDue(): void {
 }
 
 /**
- * Runs `work`, and collects once nothing has run for a while: V8 never does, because an idle process allocates nothing. After
- * its first cell, a bridge kept 112 MB instead of 97 (measured).
+ * Something runs, until the returned function is called. Collects once nothing has run for a while: V8 never does, because an idle
+ * process allocates nothing. After its first cell, a bridge kept 112 MB instead of 97 (measured).
  */
-export async function collectAfter<Result>(work: () => Promise<Result>): Promise<Result> {
+export function collectWhenIdle(): () => void {
   busy += 1;
   clearTimeout(idleTimer);
-  try {
-    return await work();
-  } finally {
+  return () => {
     busy -= 1;
     if (busy === 0) {
       idleTimer = setTimeout(collectNow, IDLE_MS).unref();
     }
-  }
+  };
 }
 
 function collectNow(): void {

@@ -8,7 +8,7 @@ import type { AbsentPerson, CellAnswer, CellRequest, Person } from '../base/cell
 import { renderIssue } from '../base/config-issue.ts';
 import { Countdown } from '../base/countdown.ts';
 import { BridgeError, toBridgeError } from '../base/errors.ts';
-import { collectAfter } from '../base/garbage.ts';
+import { collectWhenIdle } from '../base/garbage.ts';
 import { COPY_SHARE, MAX_CHECKPOINT_AGE_MS } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import { PACKAGE_ROOT } from '../base/package.ts';
@@ -70,7 +70,7 @@ import { preloadClient } from '../upstream/handshake.ts';
 import { createConfiguredServers, createGatedCalls, type GateParts } from './build-servers.ts';
 import { createLoginQuestions } from './login-questions.ts';
 import { createReplayedServers, type ServersToCall } from './replayed-servers.ts';
-import { type LiveParts, runWatched, watchBridge } from './watch-bridge.ts';
+import { type LiveParts, watchBridge } from './watch-bridge.ts';
 
 /** A process may have many bridges, which share its cores. */
 const SAVE_PACE = new SavePace();
@@ -94,17 +94,20 @@ export async function createBridge(given: Settings, log: Logger, options: Create
   live?.watched.runWith((request) => runNoticed(request, parts, askFirst));
   let hasSwept = false;
   let hasRunProgram = false;
+  /** After the first answer, so that it does not slow down a cold start. */
+  const sweepOnce = (answer: CellAnswer): CellAnswer => {
+    if (!hasSwept) {
+      hasSwept = true;
+      void sweep(engine, folder, logger);
+    }
+    return answer;
+  };
 
   return {
-    async runCell(request) {
+    runCell(request) {
       offerElicitation(servers.pool, request);
-      const answer = await collectAfter(() => runNoticed(request, parts, askFirst));
-      if (!hasSwept) {
-        hasSwept = true;
-        // After the first answer, so that it does not slow down a cold start.
-        void sweep(engine, folder, logger);
-      }
-      return answer;
+      const answer = runNoticed(request, parts, askFirst);
+      return hasSwept ? answer : answer.then(sweepOnce);
     },
     async runProgram(request, context) {
       hasRunProgram = true;
@@ -135,24 +138,35 @@ export async function createBridge(given: Settings, log: Logger, options: Create
 }
 
 /**
- * The answer of a cell, with what the features say about it. Every cell takes this way, so nothing is awaited that is no promise: each
- * wait costs promises, for which telemetry pays once more.
+ * The answer of a cell, with what the features say about it. Every cell takes this way, so it is one function, and nothing is awaited
+ * that is no promise.
  */
 async function runNoticed(
   asked: CellRequest,
   { dryRun, lastAnswers, live, records, runTraced, standby, views }: Awaited<ReturnType<typeof createParts>>,
   askFirst: AskFirst,
 ): Promise<CellAnswer> {
-  const ended = await runWatched(asked, live, (request) => {
+  const end = collectWhenIdle();
+  const request = live?.watched.watch(asked) ?? asked;
+  try {
     const asking = askFirst(request);
-    const answering = asking === undefined ? runTraced(request) : asking.then(() => runTraced(request));
-    return views === undefined ? answering : answering.then((answer) => views.withView(request, answer));
-  });
-  lastAnswers.note(ended);
-  const noticed = records.withNotices(dryRun.withNotice(ended));
-  const answer = noticed instanceof Promise ? await noticed : noticed;
-  standby.noteUse();
-  return answer;
+    if (asking !== undefined) {
+      await asking;
+    }
+    const ran = await runTraced(request);
+    const shown = views?.withView(request, ran) ?? ran;
+    const ended = live?.watched.noticed(request, shown) ?? shown;
+    lastAnswers.note(ended);
+    const noticed = records.withNotices(dryRun.withNotice(ended));
+    const answer = noticed instanceof Promise ? await noticed : noticed;
+    standby.noteUse();
+    return answer;
+  } finally {
+    live?.watched.left(request);
+    // From now on, it can be seen what the bridge does.
+    void live?.hub.open();
+    end();
+  }
 }
 
 /** Throws `CONFIG_INVALID`. Later changes of the file leave nothing of a profile that is gone. */
@@ -563,16 +577,16 @@ function cellRunner(sessions: Sessions, trail: AuditTrail | undefined, traced: B
   };
 }
 
-async function runInSession(
-  request: CellRequest,
-  sessions: Sessions,
-  trail: AuditTrail | undefined,
-): Promise<CellAnswer> {
-  try {
-    return await sessions.get(request.session).run(request);
-  } catch (error) {
+/** Throws or rejects if the cell does not run. */
+function runInSession(request: CellRequest, sessions: Sessions, trail: AuditTrail | undefined): Promise<CellAnswer> {
+  const refuse = (error: unknown): never => {
     trail?.cellRefused(request, toBridgeError(error));
     throw error;
+  };
+  try {
+    return sessions.get(request.session).run(request).catch(refuse);
+  } catch (error) {
+    return refuse(error);
   }
 }
 

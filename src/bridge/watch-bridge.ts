@@ -1,6 +1,5 @@
 /** Plugs the local API of `live/` into a bridge that serves clients. */
 import type { AuditTrail } from '../audit/index.ts';
-import type { CellAnswer, CellRequest } from '../base/cell.ts';
 import type { Logger } from '../base/log.ts';
 import { LiveHub, WatchedBridge } from '../live/index.ts';
 import { createSecretMask } from '../secrets/index.ts';
@@ -53,22 +52,4 @@ export function watchBridge(
   });
   hub.join(watched);
   return { hub, watched };
-}
-
-/** Runs a cell, and shows from now on what the bridge does. */
-export async function runWatched(
-  given: CellRequest,
-  live: LiveParts | undefined,
-  run: (request: CellRequest) => Promise<CellAnswer>,
-): Promise<CellAnswer> {
-  if (live === undefined) {
-    return run(given);
-  }
-  const request = live.watched.watch(given);
-  try {
-    return live.watched.noticed(request, await run(request));
-  } finally {
-    live.watched.left(request);
-    void live.hub.open();
-  }
 }

@@ -359,11 +359,11 @@ export class Session {
     };
   }
 
-  async #runRecorded(kernel: Kernel, run: RecordedCell, request: CellRequest): Promise<CellOutcome> {
+  #runRecorded(kernel: Kernel, run: RecordedCell, request: CellRequest): Promise<CellOutcome> {
     const start = performance.now();
     const { logger, recorder } = this.#options;
     logger.debug(`session ${run.session}: cell ${run.cell} begins in ${kernel.connection.sandbox.id}`);
-    const outcome = await runCell(kernel.connection, {
+    const ended = runCell(kernel.connection, {
       frame: { cell: run.cell, code: request.code, ...this.#serversForFrame() },
       timeoutMs: request.timeoutMs,
       signal: request.signal,
@@ -374,12 +374,14 @@ export class Session {
       startingServers: () => this.#startingServers(),
       whatRemains: () => this.#whatRemains(),
     });
-    const durationMs = performance.now() - start;
-    logger.debug(
-      `session ${run.session}: cell ${run.cell} ended after ${Math.round(durationMs)} ms: ${outcome.status}`,
-    );
-    recorder?.cellEnded(run, outcome, durationMs);
-    return outcome;
+    return ended.then((outcome) => {
+      const durationMs = performance.now() - start;
+      logger.debug(
+        `session ${run.session}: cell ${run.cell} ended after ${Math.round(durationMs)} ms: ${outcome.status}`,
+      );
+      recorder?.cellEnded(run, outcome, durationMs);
+      return outcome;
+    });
   }
 
   /** What the code of a cell asks of its session is done when the cell has ended. */

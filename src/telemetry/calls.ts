@@ -12,27 +12,27 @@ import { type CollectAttributes, type Fault, faultOf, shortened, type Work } fro
 
 /** The outermost gate, so that the span has what approvals and policies took, and refusals are seen. */
 export function createTelemetryGate(parts: TelemetryParts): CallGate {
-  const { measure, tracing } = parts;
-  return async (call, next) => {
+  const { mask, tracing } = parts;
+  return (call, next) => {
     const begun = performance.now();
-    const { isMethod, name: tool } = call.tool;
-    const method = isMethod === true ? tool : METHODS.callTool;
-    const identity = {
-      [ATTRIBUTES.method]: method,
-      ...(isMethod !== true && { [ATTRIBUTES.operation]: EXECUTE_TOOL, [ATTRIBUTES.tool]: tool }),
-    };
     if (tracing === undefined) {
-      const outcome = await next(call);
-      note(parts, outcome, { identity, begun, fault: faultOfOutcome(outcome, undefined) });
-      return outcome;
+      return next(call).then((outcome) => {
+        note(parts, call, outcome, { begun, fault: faultOfOutcome(outcome, undefined) });
+        return outcome;
+      });
     }
-    const name = isMethod === true ? method : `${method} ${tool}`;
-    const work = tracing.begin(name, { kind: 'client', attributes: () => ({ ...identity, ...factsOf(call) }) });
-    const outcome = await tracing.within(work, () => next(call));
-    const fault = faultOfOutcome(outcome, work);
-    tracing.end(work, fault, tracing.showsContent ? withContent(call, outcome, parts.mask) : withDecision(outcome));
-    note({ measure }, outcome, { identity, begun, fault });
-    return outcome;
+    const { isMethod, name: tool } = call.tool;
+    const work = tracing.begin(isMethod === true ? tool : `${METHODS.callTool} ${tool}`, {
+      kind: 'client',
+      attributes: () => ({ ...identityOf(call), ...factsOf(call) }),
+    });
+    const made = tracing.within(work, () => next(call));
+    return made.then((outcome) => {
+      const fault = faultOfOutcome(outcome, work);
+      tracing.end(work, fault, tracing.showsContent ? withContent(call, outcome, mask) : withDecision(outcome));
+      note(parts, call, outcome, { begun, fault });
+      return outcome;
+    });
   };
 }
 
@@ -43,21 +43,27 @@ export function createUnmadeMeasure({ measure }: Pick<TelemetryParts, 'measure'>
 }
 
 interface EndedCall {
-  readonly identity: Attributes;
   readonly begun: number;
   readonly fault: Fault | undefined;
 }
 
-function note(
-  { measure }: Pick<TelemetryParts, 'measure'>,
-  outcome: CallOutcome,
-  { identity, begun, fault }: EndedCall,
-) {
-  const attributes = { ...identity, [ATTRIBUTES.errorType]: fault?.type } as Parameters<typeof measure>[2];
-  measure('mcp.client.operation.duration', secondsSince(begun), attributes);
-  if (!outcome.ok && isRefusal(toBridgeError(outcome.error))) {
-    measure('mcp_bridge.refused', 1, { [ATTRIBUTES.kind]: 'call', [ATTRIBUTES.errorType]: fault?.code });
-  }
+/** Keeps no result, which may be large, until the values are measured. */
+function note({ defer, measure }: TelemetryParts, call: ToolCall, outcome: CallOutcome, { begun, fault }: EndedCall) {
+  const seconds = secondsSince(begun);
+  const isRefused = !outcome.ok && isRefusal(toBridgeError(outcome.error));
+  defer(() => {
+    const attributes = { ...identityOf(call), [ATTRIBUTES.errorType]: fault?.type };
+    measure('mcp.client.operation.duration', seconds, attributes);
+    if (isRefused) {
+      measure('mcp_bridge.refused', 1, { [ATTRIBUTES.kind]: 'call', [ATTRIBUTES.errorType]: fault?.code });
+    }
+  });
+}
+
+function identityOf({ tool: { isMethod, name } }: ToolCall): Record<string, string> {
+  return isMethod === true
+    ? { [ATTRIBUTES.method]: name }
+    : { [ATTRIBUTES.method]: METHODS.callTool, [ATTRIBUTES.operation]: EXECUTE_TOOL, [ATTRIBUTES.tool]: name };
 }
 
 function factsOf({ context, line, server }: ToolCall): Attributes {

@@ -26,6 +26,8 @@ export interface TelemetryParts {
   /** Undefined if only values are measured. */
   readonly tracing: Tracing | undefined;
   readonly measure: TypedMeasure;
+  /** Does what no answer has to wait for: at once, or after it. */
+  readonly defer: (work: () => void) => void;
   /** Masks secrets in the texts of spans. */
   readonly mask: (text: string) => string;
 }
@@ -42,23 +44,25 @@ export class CellTelemetry implements SessionRecorder {
 
   /** Runs a cell with what it waits for. `run` gets the same request to the recorder. */
   async runCell(request: CellRequest, run: () => Promise<CellAnswer>): Promise<CellAnswer> {
-    const { measure, tracing } = this.#parts;
-    const codeBytes = Buffer.byteLength(request.code);
+    const { defer, measure, tracing } = this.#parts;
+    const { code, session } = request;
     const work = tracing?.begin(SPANS.cell, {
-      attributes: () => ({ [ATTRIBUTES.session]: request.session, [ATTRIBUTES.codeBytes]: codeBytes }),
+      attributes: () => ({ [ATTRIBUTES.session]: session, [ATTRIBUTES.codeBytes]: Buffer.byteLength(code) }),
     });
     const cell: CellInWork = { work, begun: performance.now(), isWaiting: true };
     this.#byRequest.set(request, cell);
-    this.#showContent(work, () => ({ [ATTRIBUTES.code]: request.code }));
-    measure('mcp_bridge.size', codeBytes, { [ATTRIBUTES.kind]: 'code' });
-    measure('mcp_bridge.cell.waiting', 1);
+    this.#showContent(work, () => ({ [ATTRIBUTES.code]: code }));
+    defer(() => {
+      measure('mcp_bridge.size', Buffer.byteLength(code), { [ATTRIBUTES.kind]: 'code' });
+      measure('mcp_bridge.cell.waiting', 1);
+    });
     try {
       const answer = await (work === undefined ? run() : (tracing?.within(work, run) ?? run()));
       this.#end(work, faultOfAnswer(answer, tracing?.showsContent === true));
       return answer;
     } catch (error) {
-      const { code } = toBridgeError(error);
-      measure('mcp_bridge.refused', 1, { [ATTRIBUTES.kind]: 'cell', [ATTRIBUTES.errorType]: code });
+      const { code: type } = toBridgeError(error);
+      measure('mcp_bridge.refused', 1, { [ATTRIBUTES.kind]: 'cell', [ATTRIBUTES.errorType]: type });
       this.#end(work, faultOf(error));
       throw error;
     } finally {
@@ -153,8 +157,12 @@ export class CellTelemetry implements SessionRecorder {
   #endWait(cell: CellInWork): void {
     if (cell.isWaiting) {
       cell.isWaiting = false;
-      this.#parts.measure('mcp_bridge.cell.waiting', -1);
-      this.#parts.measure('mcp_bridge.cell.wait.duration', secondsSince(cell.begun));
+      const { defer, measure } = this.#parts;
+      const seconds = secondsSince(cell.begun);
+      defer(() => {
+        measure('mcp_bridge.cell.waiting', -1);
+        measure('mcp_bridge.cell.wait.duration', seconds);
+      });
     }
   }
 

@@ -20,18 +20,22 @@ export class Later {
     this.#timer ??= setTimeout(() => this.finish(), DELAY_MS).unref();
   }
 
-  /** Does at once what waits. */
+  /** Does at once what waits, and what that leaves for later. */
   finish(): void {
+    while (this.#waiting.length > 0) {
+      const waiting = this.#waiting;
+      this.#waiting = [];
+      waiting.forEach((work) => this.#try(work));
+    }
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const work of waiting) {
-      try {
-        work();
-      } catch (error) {
-        this.#report(error);
-      }
+  }
+
+  #try(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.#report(error);
     }
   }
 }

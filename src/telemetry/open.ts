@@ -59,6 +59,7 @@ async function open(env: Environment, showsContent: boolean, logger: Logger): Pr
     return assemble({
       tracing: sdk.spans && new Tracing(sdk.spans, { later, showsContent }),
       measure: sdk.measure ?? noMeasure,
+      defer: (work) => later.do(work),
       readState: sdk.readState,
       flush: () => withinLimit(sdk.flush()),
     });
@@ -75,7 +76,14 @@ function assemble(parts: Omit<Telemetry, 'observeCall'>): Telemetry {
 const noMeasure: TypedMeasure = () => undefined;
 const NO_STATE = { set: () => NO_STATE, unset: () => NO_STATE, get: () => undefined, serialize: () => '' };
 /** Only spans have a state. */
-const NOTHING = { tracing: undefined, measure: noMeasure, readState: () => NO_STATE, flush: async () => undefined };
+const NOTHING = {
+  tracing: undefined,
+  measure: noMeasure,
+  // Values are measured at once, so that nothing has to be flushed.
+  defer: (work: () => void) => work(),
+  readState: () => NO_STATE,
+  flush: async () => undefined,
+};
 
 /** The same telemetry with one more place for measured values; made if there is none. */
 export function withMeasure(telemetry: Telemetry | undefined, more: Measure): Telemetry {

@@ -14,32 +14,32 @@ const BYTES_PER_TOKEN = 4;
 
 type Parts = Omit<TelemetryParts, 'mask'> & { readonly readState: ReadTraceState };
 
-export function createCallObserver({ measure, readState, tracing }: Parts): ObserveCall {
+export function createCallObserver({ defer, measure, readState, tracing }: Parts): ObserveCall {
   return async (call, answer) => {
     const begun = performance.now();
-    const identity = identityOf(call);
-    const measureEnd = (fault: Fault | undefined): void =>
-      measure('mcp.server.operation.duration', secondsSince(begun), {
-        ...identity,
-        [ATTRIBUTES.errorType]: fault?.type,
-      });
-    const work = tracing?.begin([METHODS.callTool, ...(call.tool === undefined ? [] : [call.tool])].join(' '), {
+    const work = tracing?.begin(call.tool === undefined ? METHODS.callTool : `${METHODS.callTool} ${call.tool}`, {
       kind: 'server',
-      attributes: () => ({ ...identity, ...factsOf(call) }),
+      attributes: () => ({ ...identityOf(call), ...factsOf(call) }),
       remote: readTraceFields(call.meta, readState),
       // One HTTP request can carry several messages, so its context is not the parent.
       link: readTraceparent(call.http?.headers.get('traceparent')),
     });
-    const end = (fault?: Fault): void => {
-      measureEnd(fault);
+    const end = (fault: Fault | undefined, result?: Record<string, unknown>): void => {
+      const seconds = secondsSince(begun);
       if (work !== undefined) {
         tracing?.end(work, fault, () => (fault?.code === undefined ? {} : { [ATTRIBUTES.rpcCode]: fault.code }));
       }
+      defer(() => {
+        const attributes = { ...identityOf(call), [ATTRIBUTES.errorType]: fault?.type };
+        measure('mcp.server.operation.duration', seconds, attributes);
+        if (result !== undefined) {
+          measureTokens(measure, call.given, result);
+        }
+      });
     };
     try {
       const result = await (work === undefined ? answer() : (tracing?.within(work, answer) ?? answer()));
-      measureTokens(measure, call.given, result);
-      end(result['isError'] === true ? { type: TOOL_ERROR } : undefined);
+      end(result['isError'] === true ? { type: TOOL_ERROR } : undefined, result);
       return result;
     } catch (error) {
       const code: unknown = Object(error)['code'];

@@ -65,7 +65,7 @@ class Observer implements ServerObserver {
   }
 
   /** The gates see calls from code, so their spans exist already; lists of tools have their own. */
-  async request<Value>(request: ObservedRequest, send: (watched: Watched) => Promise<Value>): Promise<Value> {
+  request<Value>(request: ObservedRequest, send: (watched: Watched) => Promise<Value>): Promise<Value> {
     const { method, protocolVersion } = request;
     const facts = () => ({ [ATTRIBUTES.method]: method, ...this.#where, ...versionOf(protocolVersion) });
     if (method !== METHODS.listTools) {
@@ -81,7 +81,7 @@ class Observer implements ServerObserver {
     });
   }
 
-  async #send<Value>(
+  #send<Value>(
     work: Work | undefined,
     facts: CollectAttributes,
     send: (watched: Watched) => Promise<Value>,
@@ -90,18 +90,20 @@ class Observer implements ServerObserver {
     const running = work?.isOver === false ? work : undefined;
     const onSent =
       running && ((id: number) => running.notes.push(() => ({ ...facts(), [ATTRIBUTES.requestId]: String(id) })));
-    try {
-      const value = await send({ meta: tracing?.fieldsForRequest(), onSent });
-      measure('mcp_bridge.size', bytesOf(value), { [ATTRIBUTES.kind]: 'result' });
-      return value;
-    } catch (error) {
-      const code = error instanceof RequestError && error.kind === 'rpc' ? error.code : undefined;
-      if (code !== undefined && work !== undefined) {
-        work.rpcCode = String(code);
-        work.notes.push(() => ({ [ATTRIBUTES.rpcCode]: String(code) }));
-      }
-      throw error;
-    }
+    return send({ meta: tracing?.fieldsForRequest(), onSent }).then(
+      (value) => {
+        measure('mcp_bridge.size', bytesOf(value), { [ATTRIBUTES.kind]: 'result' });
+        return value;
+      },
+      (error: unknown) => {
+        const code = error instanceof RequestError && error.kind === 'rpc' ? error.code : undefined;
+        if (code !== undefined && work !== undefined) {
+          work.rpcCode = String(code);
+          work.notes.push(() => ({ [ATTRIBUTES.rpcCode]: String(code) }));
+        }
+        throw error;
+      },
+    );
   }
 
   async #spanned<Value>(

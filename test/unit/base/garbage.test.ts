@@ -1,6 +1,6 @@
 // Modules of its own: the garbage that other tests have noted counts, too.
 import { afterEach, expect, it, vi } from 'vitest';
-import { collectAfter, collectIfDue, noteGarbage } from '../../../src/base/garbage.ts';
+import { collectIfDue, collectWhenIdle, noteGarbage } from '../../../src/base/garbage.ts';
 import { MAX_GARBAGE_BYTES, MIN_GARBAGE_BYTES } from '../../../src/base/limits.ts';
 
 afterEach(() => vi.useRealTimers());
@@ -34,14 +34,12 @@ it('collects once nothing has run for a while', async () => {
   const reference = new WeakRef({ large: 'x' });
   await new Promise((resolve) => setImmediate(resolve));
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  let end: (() => void) | undefined;
-  const long = collectAfter(() => new Promise<void>((resolve) => (end = resolve)));
-  await collectAfter(async () => undefined);
+  const end = collectWhenIdle();
+  collectWhenIdle()();
   vi.advanceTimersByTime(60_000);
   expect(reference.deref(), 'while something runs').toBeDefined();
   await new Promise((resolve) => setImmediate(resolve));
-  end?.();
-  await long;
+  end();
   vi.advanceTimersByTime(60_000);
   expect(reference.deref()).toBeUndefined();
 });
