@@ -81,7 +81,7 @@ export class CellTelemetry implements SessionRecorder {
             return handle(call, context);
           }
           const isOfCell = context.job === undefined && context.cell === last.cell;
-          const work = isOfCell ? last.work : { ...last.work, isOver: true };
+          const work = isOfCell ? last.work : last.work.asOver();
           return tracing.within(work, () => handle(call, context));
         };
   }

@@ -36,21 +36,74 @@ export interface SpanSource {
   record(work: Work, end: SpanEnd): void;
 }
 
+/** Where the ids of a piece of work come from. */
+interface WorkOrigin {
+  readonly source: SpanSource;
+  readonly kind: SpanKind;
+  /** The work that began it. */
+  readonly above: Work | undefined;
+  readonly remote: RemoteContext | undefined;
+  readonly link: SpanContext | undefined;
+}
+
+const NO_LINKS: readonly SpanContext[] = [];
+
 /** A piece of work, of which a span is made when it is over. */
-export interface Work extends SpanPlace {
+export class Work implements SpanPlace {
   /** Of the span. May be corrected. */
   name: string;
-  readonly context: SpanContext;
   /** In ms of `performance.now()`. */
-  readonly begun: number;
+  readonly begun = performance.now();
   /** Later ones win. */
-  readonly notes: CollectAttributes[];
-  /** Of the client's request; servers get it too. */
-  readonly baggage: string | undefined;
+  readonly notes: CollectAttributes[] = [];
   /** What ended late or was started by it links to it instead of being below it. */
   isOver: boolean;
   /** Code of a JSON-RPC error that its request got. */
   rpcCode: string | undefined;
+  readonly #origin: WorkOrigin;
+  readonly #isLate: boolean;
+  #context: SpanContext | undefined;
+
+  constructor(name: string, origin: WorkOrigin, isOver = false) {
+    this.name = name;
+    this.isOver = isOver;
+    this.#origin = origin;
+    this.#isLate = origin.above?.isOver === true;
+  }
+
+  get kind(): SpanKind {
+    return this.#origin.kind;
+  }
+
+  /** Chosen on first use, which is often after the answer: no one needs the ids of a trivial cell before. */
+  get context(): SpanContext {
+    this.#context ??= this.#origin.source.open(this.name, this);
+    return this.#context;
+  }
+
+  get parent(): SpanContext | undefined {
+    const { above, remote } = this.#origin;
+    return above === undefined ? remote?.parent : this.#isLate ? undefined : above.context;
+  }
+
+  get links(): readonly SpanContext[] {
+    const { above, link } = this.#origin;
+    const origin = this.#isLate ? above?.context : link;
+    return origin === undefined ? NO_LINKS : [origin];
+  }
+
+  /** Of the client's request; servers get it too. */
+  get baggage(): string | undefined {
+    const { above, remote } = this.#origin;
+    return above === undefined ? remote?.baggage : above.baggage;
+  }
+
+  /** The same work, for what comes after it. */
+  asOver(): Work {
+    const over = new Work(this.name, this.#origin, true);
+    over.#context = this.context;
+    return over;
+  }
 }
 
 interface Begin {
@@ -60,8 +113,6 @@ interface Begin {
   readonly remote?: RemoteContext;
   readonly link?: SpanContext | undefined;
 }
-
-const NO_LINKS: readonly SpanContext[] = [];
 
 /** How a piece of work failed. */
 export interface Fault {
@@ -86,24 +137,13 @@ export class Tracing {
     this.showsContent = showsContent;
   }
 
-  // Written out, and without lists that stay empty, because cells and calls wait for it.
   begin(name: string, { kind = 'internal', attributes, remote, link }: Begin = {}): Work {
     const above = remote === undefined ? this.#current.getStore() : undefined;
-    const parent = remote === undefined ? (above?.isOver === false ? above.context : undefined) : remote.parent;
-    const origin = above?.isOver === true ? above.context : link;
-    const links = origin === undefined ? NO_LINKS : [origin];
-    return {
-      kind,
-      parent,
-      links,
-      name,
-      context: this.#source.open(name, { kind, parent, links }),
-      begun: performance.now(),
-      notes: attributes === undefined ? [] : [attributes],
-      baggage: remote === undefined ? above?.baggage : remote.baggage,
-      isOver: false,
-      rpcCode: undefined,
-    };
+    const work = new Work(name, { source: this.#source, kind, above, remote, link });
+    if (attributes !== undefined) {
+      work.notes.push(attributes);
+    }
+    return work;
   }
 
   /** The work that the running code belongs to, even if it is over. */
@@ -121,17 +161,16 @@ export class Tracing {
       return;
     }
     work.isOver = true;
-    if ((work.context.traceFlags & SAMPLED) === 0) {
-      return;
-    }
     const at = performance.now();
     if (attributes !== undefined) {
       work.notes.push(attributes);
     }
     const text = this.showsContent ? fault?.text : undefined;
     this.#later.do(() => {
-      const failure = fault && { message: text && shortened(text), attributes: attributesOf(fault) };
-      this.#source.record(work, { at, failure });
+      if ((work.context.traceFlags & SAMPLED) !== 0) {
+        const failure = fault && { message: text && shortened(text), attributes: attributesOf(fault) };
+        this.#source.record(work, { at, failure });
+      }
     });
   }
 
