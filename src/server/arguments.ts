@@ -9,7 +9,7 @@
 import { DEFAULT_SESSION } from '../base/cell.ts';
 import { BridgeError } from '../base/errors.ts';
 import { MAX_CODE_BYTES } from '../base/limits.ts';
-import type { MaybePromise } from '../base/maybe-promise.ts';
+import { type MaybePromise, useWhenThere } from '../base/maybe-promise.ts';
 import { howToAddServers } from '../base/no-server.ts';
 import { didYouMean } from '../base/suggest.ts';
 import { cutEnd } from '../render/truncate.ts';
@@ -41,7 +41,7 @@ export interface ArgumentRules {
   readonly defaultTimeoutSeconds: number;
   readonly maxTimeoutSeconds: number;
   /** Called at most once, and only if `servers` names a server. */
-  listServers(): Promise<ServerNames>;
+  listServers(): MaybePromise<ServerNames>;
 }
 
 /**
@@ -61,12 +61,11 @@ export async function checkRunArguments(given: unknown, rules: ArgumentRules): P
       guess === '' ? 'Leave it out.' : guess,
     );
   }
-  return {
-    code: checkCode(named.code),
-    timeoutSeconds: checkTimeout(named.timeout ?? rules.defaultTimeoutSeconds, rules.maxTimeoutSeconds),
-    session: checkSession(named.session ?? DEFAULT_SESSION),
-    servers: named.servers === undefined ? [] : await checkServers(named.servers ?? [], rules),
-  };
+  const code = checkCode(named.code);
+  const timeoutSeconds = checkTimeout(named.timeout ?? rules.defaultTimeoutSeconds, rules.maxTimeoutSeconds);
+  const session = checkSession(named.session ?? DEFAULT_SESSION);
+  const servers = checkServers(named.servers ?? [], rules);
+  return { code, timeoutSeconds, session, servers: servers instanceof Promise ? await servers : servers };
 }
 
 function checkCode(code: unknown): string {
@@ -118,19 +117,21 @@ export function checkSession(given: unknown): string {
   return session;
 }
 
-async function checkServers(given: unknown, rules: ArgumentRules): Promise<readonly string[]> {
+/** Throws or rejects with a refusal. */
+function checkServers(given: unknown, rules: ArgumentRules): MaybePromise<readonly string[]> {
   if (Array.isArray(given) ? given.length === 0 : typeof given === 'string' && given.trim() === '') {
     return [];
   }
   if (typeof given === 'string') {
-    const configured = await rules.listServers();
-    return await resolveAll(textsIn(readServers(given, configured.names)), configured);
+    return useWhenThere(rules.listServers(), (configured) =>
+      resolveAll(textsIn(readServers(given, configured.names)), configured),
+    );
   }
   if (!Array.isArray(given)) {
     throw notAList(given);
   }
   const names = textsIn(given);
-  return await resolveAll(names, await rules.listServers());
+  return useWhenThere(rules.listServers(), (configured) => resolveAll(names, configured));
 }
 
 function textsIn(servers: readonly unknown[]): readonly string[] {

@@ -4,6 +4,7 @@
  */
 import type { AbsentPerson, CellAnswer, CellProgress, CellRequest, Person } from '../base/cell.ts';
 import type { BridgeError } from '../base/errors.ts';
+import type { MaybePromise } from '../base/maybe-promise.ts';
 import type { ProgramRequest, ProgramResult } from '../base/program.ts';
 import type { SessionFacts } from '../session/session.ts';
 
@@ -62,6 +63,7 @@ export interface ServerNames {
 export class LazyBridge {
   readonly #create: () => Promise<Bridge>;
   #bridge: Promise<Bridge> | undefined;
+  #made: Bridge | undefined;
   #isClosed = false;
 
   /** `create` is called at most once at a time. After a failure the next use calls it again. */
@@ -70,15 +72,22 @@ export class LazyBridge {
   }
 
   /** The bridge, made if need be. Rejects as `create` does, and after `close`. */
-  get(): Promise<Bridge> {
+  get(): MaybePromise<Bridge> {
     if (this.#isClosed) {
       return Promise.reject(new Error('The bridge is shutting down.'));
     }
-    this.#bridge ??= this.#create().catch((error: unknown) => {
+    this.#bridge ??= this.#make();
+    return this.#made ?? this.#bridge;
+  }
+
+  async #make(): Promise<Bridge> {
+    try {
+      this.#made = await this.#create();
+      return this.#made;
+    } catch (error) {
       this.#bridge = undefined;
       throw error;
-    });
-    return this.#bridge;
+    }
   }
 
   /** The bridge if it was made; does not make it. Never rejects. */

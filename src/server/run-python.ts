@@ -3,6 +3,7 @@
 import { type CellAnswer, DEFAULT_SESSION, NO_OUTPUT } from '../base/cell.ts';
 import { BridgeError, type ErrorCode, reportError, toBridgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
+import { useWhenThere } from '../base/maybe-promise.ts';
 import { type OutputMode, type RenderedAnswer, renderAnswer } from '../render/render.ts';
 import { type CellArguments, checkRunArguments } from './arguments.ts';
 import type { FrontTool, RunPythonCall } from './front-tool.ts';
@@ -44,14 +45,15 @@ export async function answerCell(options: RunPythonOptions, call: RunPythonCall)
     const { code, ...rest } = await checkRunArguments(call.given, {
       defaultTimeoutSeconds,
       maxTimeoutSeconds,
-      listServers: async () => (await bridge.get()).listServers(),
+      listServers: () => useWhenThere(bridge.get(), (made) => made.listServers()),
     });
     cell = rest;
     observer?.cellBegins();
     const { servers, session, timeoutSeconds } = rest;
     const { isFresh, signal, onProgress, person, wantsView } = call;
     const timeoutMs = timeoutSeconds * 1000;
-    const made = await bridge.get();
+    const found = bridge.get();
+    const made = found instanceof Promise ? await found : found;
     const parts = { signal, onProgress, untilRoom, person, isFresh, wantsView };
     const answer = await made.runCell({ code, servers, session, timeoutMs, ...parts });
     observer?.cellEnded();
