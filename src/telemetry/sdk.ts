@@ -148,22 +148,22 @@ export function createSpanSource({ processor, resource, sampler }: SpanParts): S
     spanProcessors: [processor],
   });
   const tracer = tracers.getTracer(SCOPE, VERSION);
+  const followsParent = sampler instanceof ParentBasedSampler;
   return {
     flush: () => tracers.forceFlush(),
     open(name, { kind, links, parent }) {
-      const traceId = parent?.traceId ?? random.generateTraceId();
-      const { decision, traceState = parent?.traceState } = sampler.shouldSample(
-        toContext(parent),
-        traceId,
-        name,
-        KINDS[kind],
-        {},
-        toLinks(links),
-      );
-      const isSampled = decision === SamplingDecision.RECORD_AND_SAMPLED;
-      const traceFlags = isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE;
       const spanId = random.generateSpanId();
-      return traceState === undefined ? { traceId, spanId, traceFlags } : { traceId, spanId, traceFlags, traceState };
+      if (followsParent && parent !== undefined) {
+        // What the sampler would say. A call waits for this, because its server gets the ids.
+        const { traceFlags, traceId, traceState } = parent;
+        return withState({ traceId, spanId, traceFlags: traceFlags & TraceFlags.SAMPLED }, traceState);
+      }
+      const traceId = parent?.traceId ?? random.generateTraceId();
+      const context = toContext(parent);
+      const sampling = sampler.shouldSample(context, traceId, name, KINDS[kind], {}, toLinks(links));
+      const isSampled = sampling.decision === SamplingDecision.RECORD_AND_SAMPLED;
+      const traceFlags = isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE;
+      return withState({ traceId, spanId, traceFlags }, sampling.traceState ?? parent?.traceState);
     },
     record({ begun, context, kind, links, name, notes, parent }, { at, failure }) {
       next = context;
@@ -178,6 +178,10 @@ export function createSpanSource({ processor, resource, sampler }: SpanParts): S
       span.end(at);
     },
   };
+}
+
+function withState(context: SpanContext, traceState: SpanContext['traceState']): SpanContext {
+  return traceState === undefined ? context : { ...context, traceState };
 }
 
 function toContext(parent: SpanContext | undefined): Context {

@@ -1,10 +1,10 @@
 /**
- * Spans and which of them the code that runs belongs to. Asynchronous work finds its span by itself (`AsyncLocalStorage`); calls from a
+ * Spans and which of them the code that runs belongs to. Asynchronous work finds its span by itself (`async-context.ts`); calls from a
  * sandbox arrive on a pipe, so they are brought back to their cell by hand (`cells.ts`).
  */
-import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Attributes, SpanContext } from '@opentelemetry/api';
 import { toBridgeError } from '../base/errors.ts';
+import { createAsyncContext } from './async-context.ts';
 import type { Later } from './later.ts';
 import { ATTRIBUTES } from './names.ts';
 import { type RemoteContext, SAMPLED, writeTraceFields } from './trace-fields.ts';
@@ -129,7 +129,7 @@ export class Tracing {
   readonly showsContent: boolean;
   readonly #source: SpanSource;
   readonly #later: Later;
-  readonly #current = new AsyncLocalStorage<Work>();
+  readonly #current = createAsyncContext<Work>();
 
   constructor(source: SpanSource, { later, showsContent }: { readonly later: Later; readonly showsContent: boolean }) {
     this.#source = source;
@@ -138,7 +138,7 @@ export class Tracing {
   }
 
   begin(name: string, { kind = 'internal', attributes, remote, link }: Begin = {}): Work {
-    const above = remote === undefined ? this.#current.getStore() : undefined;
+    const above = remote === undefined ? this.#current.get() : undefined;
     const work = new Work(name, { source: this.#source, kind, above, remote, link });
     if (attributes !== undefined) {
       work.notes.push(attributes);
@@ -148,7 +148,7 @@ export class Tracing {
 
   /** The work that the running code belongs to, even if it is over. */
   get current(): Work | undefined {
-    return this.#current.getStore();
+    return this.#current.get();
   }
 
   /** Runs `run`, and all asynchronous work that it begins, as part of a piece of work. */
@@ -176,7 +176,7 @@ export class Tracing {
 
   /** The fields of `_meta` for a request that belongs to the running code. */
   fieldsForRequest(): Record<string, string> | undefined {
-    const work = this.#current.getStore();
+    const work = this.#current.get();
     return work && writeTraceFields(work.context, work.baggage);
   }
 }
