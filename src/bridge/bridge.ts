@@ -225,7 +225,7 @@ async function createParts(settings: Settings, logger: Logger, given: PartsOptio
   const { sessions, standby } = await createSessions(personal, logger, given, {
     ...parts,
     checkpoints: replay === undefined ? keeperOptions(personal, checkpoints, keeperParts) : undefined,
-    handleCall: traced?.within(handleCall) ?? handleCall,
+    handleCall,
     watched: live?.watched,
   });
   const run = { runTraced: cellRunner(sessions, trail, traced), runProgram: runProgramForCall };
@@ -279,14 +279,15 @@ interface CallParts {
   readonly servers: ServersToCall;
   readonly settings: Settings;
   readonly logger: Logger;
+  readonly traced: BridgeTelemetry | undefined;
   readonly trail: AuditTrail | undefined;
 }
 
 /** What code may ask of the host, and how programs run: what they ask is answered as for the code that starts them. */
-function answerCalls({ calls, logger, packages, savedTools, servers, settings, ...parts }: CallParts) {
+function answerCalls({ calls, logger, packages, savedTools, servers, settings, traced, ...parts }: CallParts) {
   const run = programRunner({ ...parts, settings, logger });
   const directory = servers.known;
-  const handleCall: HandleCall = createHostCalls({
+  const answer = createHostCalls({
     pool: servers.pool,
     directory,
     logger,
@@ -301,6 +302,7 @@ function answerCalls({ calls, logger, packages, savedTools, servers, settings, .
     ],
     extraTools: () => savedTools.extraTools(),
   });
+  const handleCall: HandleCall = traced?.within(answer) ?? answer;
   return { handleCall, run };
 }
 

@@ -131,6 +131,17 @@ if (engine === undefined) {
       });
     }
 
+    it('puts a call of a program below the cell that has started the program', async () => {
+      const receiver = await startReceiver();
+      const bridge = await start(receiver);
+      const code = `await runtime.run("javascript", "console.log(await mcp.traced.work())")`;
+      expect(await bridge.runWith({ traceparent: TRACEPARENT }, code, CALL)).toContain('worked');
+      await until(receiver, 'run cell', 'tools/call work');
+      const [cell, call] = [named(receiver, 'run cell'), named(receiver, 'tools/call work')];
+      expect(call).toMatchObject({ traceId: TRACE, parentId: cell?.spanId });
+      expect(ofServer(receiver)).toMatchObject({ traceId: TRACE, parentId: call?.spanId });
+    });
+
     it('has the attributes of the conventions, and the codes of errors without their texts', async () => {
       const receiver = await startReceiver();
       const bridge = await start(receiver);
