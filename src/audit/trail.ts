@@ -486,13 +486,18 @@ export class AuditTrail implements SessionRecorder {
   }
 
   /** Undefined if everything so far that was not lost is in the file. */
-  async #whyNotWritten(): Promise<string | undefined> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<string>((resolve) => {
-      timer = setTimeout(() => resolve(`it took longer than ${AUDIT_WAIT_MS / 1000} s`), AUDIT_WAIT_MS);
+  #whyNotWritten(): Promise<string | undefined> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => resolve(`it took longer than ${AUDIT_WAIT_MS / 1000} s`), AUDIT_WAIT_MS);
+      const end = (reason: string | undefined): void => {
+        clearTimeout(timer);
+        resolve(reason);
+      };
+      this.#writer.flush().then(
+        () => end(undefined),
+        (error: unknown) => end(messageOf(error)),
+      );
     });
-    const written = this.#writer.flush().then(() => undefined, messageOf);
-    return Promise.race([written, late]).finally(() => clearTimeout(timer));
   }
 
   /** The fields that every record starts with; computed when it is written. */

@@ -153,7 +153,9 @@ export class AuditWriter {
 
   /** Resolves when everything queued so far is written. Rejects with the reason if it cannot be. */
   async flush(): Promise<void> {
-    await this.#writing;
+    if (this.#writing !== undefined) {
+      await this.#writing;
+    }
     await this.#run();
     if (this.#failure !== undefined) {
       throw new Error(this.#failure);
@@ -285,7 +287,8 @@ export class AuditWriter {
         if (this.#unwritten.length === 0) {
           this.#unwritten = await this.#makeBatch();
         }
-        await this.#writeBatch();
+        const open = this.#openFor(this.#series) ?? (await this.#openAnother(this.#series));
+        await this.#writeTo(open);
       }
       this.#noteSuccess();
     } catch (error) {
@@ -343,8 +346,7 @@ export class AuditWriter {
   }
 
   /** One write to the end of the file. After a partial write, the rest starts with a whole line. */
-  async #writeBatch(): Promise<void> {
-    const open = await this.#fileForNow(this.#series);
+  async #writeTo(open: OpenFile): Promise<void> {
     const lineEnd = open.isTorn ? Buffer.from('\n') : Buffer.alloc(0);
     const content = Buffer.concat([lineEnd, this.#unwritten]);
     const { bytesWritten } = await open.handle.write(content);
@@ -356,16 +358,25 @@ export class AuditWriter {
     this.#unwritten = content.subarray(Math.max(whole, lineEnd.length));
   }
 
-  async #fileForNow(series: string): Promise<OpenFile> {
-    const { directory, keep } = this.#options;
-    const maxFileBytes = this.#options.maxFileBytes / (series === '' ? 1 : FILES_OF_SESSION);
-    const day = dayOf(this.#now());
+  /** The open file of a series, unless it has got too old or large, or was removed. */
+  #openFor(series: string): OpenFile | undefined {
     const open = this.#open.get(series);
-    // Not in the thread pool: with required records, each cell waits for this twice.
-    const stats = open && fstatSync(open.handle.fd);
-    if (open?.file.day === day && stats !== undefined && stats.size < maxFileBytes && stats.nlink > 0) {
-      return open;
+    if (open?.file.day !== dayOf(this.#now())) {
+      return undefined;
     }
+    // Not in the thread pool: with required records, each cell waits for this twice.
+    const { nlink, size } = fstatSync(open.handle.fd);
+    return nlink > 0 && size < this.#maxFileBytes(series) ? open : undefined;
+  }
+
+  #maxFileBytes(series: string): number {
+    return this.#options.maxFileBytes / (series === '' ? 1 : FILES_OF_SESSION);
+  }
+
+  async #openAnother(series: string): Promise<OpenFile> {
+    const { directory, keep } = this.#options;
+    const maxFileBytes = this.#maxFileBytes(series);
+    const day = dayOf(this.#now());
     // Also those of other series that ended with their day.
     for (const [name, { handle, file }] of this.#open) {
       if (name === series || file.day !== day) {
