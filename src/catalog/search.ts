@@ -7,10 +7,10 @@ import { impliedNeedsOf } from './search-implied.ts';
 import { MAX_NEEDS, needsOf } from './search-needs.ts';
 import { readQuery } from './search-query.ts';
 import { type Hit, type Library, rank, readTerms, type Term } from './search-rank.ts';
-import { buildShelf, type SearchServer, type Shelf } from './search-shelf.ts';
+import { buildShelf, type SearchServer, type Shelf, type StemNote } from './search-shelf.ts';
 import { meaningsOf, suggestionsFor } from './search-typos.ts';
 import { type Vocabulary, VocabularyBuilder } from './search-vocabulary.ts';
-import { createReader } from './search-words.ts';
+import { Reader } from './search-words.ts';
 
 export type { SearchServer, SearchTool } from './search-shelf.ts';
 
@@ -31,7 +31,7 @@ export interface UnmatchedWord {
 }
 
 export interface SearchIndex {
-  /** Adds a server, or replaces the one with that name. `pause` is awaited between tools. */
+  /** Adds a server, or replaces the one with that name. `pause` is awaited now and then. */
   put(server: SearchServer, pause: () => Promise<void>): Promise<void>;
   remove(server: string): void;
   /** The best `limit` tools. */
@@ -48,7 +48,7 @@ const MAX_UNMATCHED = 5;
 export function createSearchIndex(): SearchIndex {
   const shelves = new Map<string, Shelf>();
   const vocabulary = new VocabularyBuilder();
-  const read = createReader();
+  const reader = new Reader<StemNote>();
   let toolCount = 0;
 
   function remove(server: string): void {
@@ -62,7 +62,7 @@ export function createSearchIndex(): SearchIndex {
 
   return {
     async put(server, pause) {
-      const shelf = await buildShelf(server, read, pause);
+      const shelf = await buildShelf(server, reader, pause);
       remove(server.name);
       shelves.set(server.name, shelf);
       vocabulary.add(shelf);

@@ -282,7 +282,7 @@ describe('servers come and go', () => {
     expect(found('directory')).toEqual(['listDirectory']);
     resume();
     await put;
-    expect(pauses).toBe(2);
+    expect(pauses).toBe(1);
     expect(found('directory')).toEqual([]);
   });
 });
