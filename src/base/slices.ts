@@ -5,24 +5,41 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 /** The longest work between two turns of the event loop. Chosen: a tenth of what a person would notice. */
 const SLICE_MS = 10;
 
-/** When the current turn began. All sliced work together gets one slice per turn. */
-let turnStart = 0;
+const DONE = Promise.resolve();
+
+/** When the sliced work of this turn began; undefined if there was none. */
+let sliceStart: number | undefined;
 let turn: Promise<void> | undefined;
 
-/** Call `await pause()` between steps: it lets other work run once the steps since the last pause have used up a slice. */
+/** One slice for all sliced work of a turn: five files that arrive together would hold everything else five times as long. */
+function startOfSlice(): number {
+  if (sliceStart === undefined) {
+    sliceStart = performance.now();
+    setImmediate(() => {
+      sliceStart = undefined;
+    });
+  }
+  return sliceStart;
+}
+
+function isUsedUp(): boolean {
+  return performance.now() - startOfSlice() >= SLICE_MS;
+}
+
+/** Call `await pause()` between steps: it lets other work run once the steps of this turn have used up a slice. */
 export function createPause(): () => Promise<void> {
-  let sliceStart = performance.now();
-  return async () => {
-    while (performance.now() - sliceStart >= SLICE_MS) {
-      turn ??= nextTurn().then(() => {
-        turn = undefined;
-        turnStart = performance.now();
-      });
-      await turn;
-      // Work that is resumed later in the same turn finds the slice used up and waits for the next turn.
-      sliceStart = turnStart;
-    }
-  };
+  startOfSlice();
+  return () => (isUsedUp() ? untilSlice() : DONE);
+}
+
+async function untilSlice(): Promise<void> {
+  // Work that is resumed later in the same turn finds the slice used up, and waits for the next one.
+  while (isUsedUp()) {
+    turn ??= nextTurn().then(() => {
+      turn = undefined;
+    });
+    await turn;
+  }
 }
 
 /**
