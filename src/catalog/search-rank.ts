@@ -88,23 +88,44 @@ export function readTerms({ words }: Query, { vocabulary, corrected }: Library):
 export function rank(query: Query, terms: readonly Term[], library: Library, limit: number): Hit[] {
   const rarity = rarityIn(library);
   const look = closeLook(query, terms, rarity);
-  return mostPromising(scoreTools(terms, library, rarity), library)
-    .map(({ shelf, tool, place, score, coverage }): Hit => {
-      return { server: shelf.server, place, name: tool.name, coverage, score: look(tool, score, coverage) };
-    })
-    .toSorted(
-      (left, right) =>
-        right.score - left.score || compareText(left.server, right.server) || compareText(left.name, right.name),
-    )
-    .slice(0, limit);
+  const best: Hit[] = [];
+  for (const { shelf, tool, place, score, coverage } of mostPromising(scoreTools(terms, library, rarity), library)) {
+    const hit = { server: shelf.server, place, name: tool.name, coverage, score: look(tool, score, coverage) };
+    keepBest(best, hit, limit);
+  }
+  return best;
+}
+
+/** Puts a hit into its place among the best, if it is one. Thousands of tools may be equal, and sorting them takes longest. */
+function keepBest(best: Hit[], hit: Hit, limit: number): void {
+  const last = best.at(-1);
+  if (best.length >= limit && last !== undefined && compareHits(last, hit) <= 0) {
+    return;
+  }
+  let place = best.length;
+  for (let other = best[place - 1]; other !== undefined && compareHits(hit, other) < 0; other = best[place - 1]) {
+    place -= 1;
+  }
+  best.splice(place, 0, hit);
+  best.length = Math.min(best.length, limit);
+}
+
+function compareHits(left: Hit, right: Hit): number {
+  return right.score - left.score || compareText(left.server, right.server) || compareText(left.name, right.name);
 }
 
 type Rarity = (stem: string) => number;
 
 function rarityIn({ vocabulary, toolCount }: Library): Rarity {
+  const known = new Map<string, number>();
   return (stem) => {
-    const having = vocabulary.get(stem)?.toolCount ?? 0;
-    return having === 0 ? 0 : Math.log(1 + (toolCount - having + 0.5) / (having + 0.5)) ** RARITY_POWER;
+    let rarity = known.get(stem);
+    if (rarity === undefined) {
+      const having = vocabulary.get(stem)?.toolCount ?? 0;
+      rarity = having === 0 ? 0 : Math.log(1 + (toolCount - having + 0.5) / (having + 0.5)) ** RARITY_POWER;
+      known.set(stem, rarity);
+    }
+    return rarity;
   };
 }
 
@@ -113,32 +134,51 @@ interface Scores {
   readonly scores: Float64Array;
   /** How much of the query the tool matches, 0 to 1. */
   readonly coverage: Float64Array;
+  /** The tools with a score, in any order. */
+  readonly scored: Int32Array;
 }
 
 function scoreTools(terms: readonly Term[], { vocabulary, shelves, toolCount }: Library, rarity: Rarity): Scores {
   const starts = startsOf(shelves);
   const scores = new Float64Array(toolCount);
   const coverage = new Float64Array(toolCount);
-  // What the current word adds: if a tool has two of its meanings, only the better one counts.
+  // What the current word adds, and to which tools: if a tool has two of its meanings, only the better one counts.
   const gains = new Float64Array(toolCount);
+  const gaining = new Int32Array(toolCount);
+  let gainingCount = 0;
+  const scored = new Int32Array(toolCount);
+  let scoredCount = 0;
   const offer = (stem: string, worth: number): void => {
     for (const [shelf, { places, shares }] of vocabulary.get(stem)?.postings ?? []) {
       const start = starts.get(shelf) ?? 0;
       for (let index = 0; index < places.length; index += 1) {
         const tool = start + (places[index] ?? 0);
-        gains[tool] = Math.max(gains[tool] ?? 0, worth * (shares[index] ?? 0));
+        const gain = worth * (shares[index] ?? 0);
+        const before = gains[tool] ?? 0;
+        if (gain > before) {
+          gains[tool] = gain;
+          if (before === 0) {
+            gaining[gainingCount] = tool;
+            gainingCount += 1;
+          }
+        }
       }
     }
   };
   const settle = (worth: number): void => {
-    for (let tool = 0; tool < toolCount; tool += 1) {
+    for (let index = 0; index < gainingCount; index += 1) {
+      const tool = gaining[index] ?? 0;
       const gain = gains[tool] ?? 0;
-      if (gain > 0) {
-        gains[tool] = 0;
-        scores[tool] = (scores[tool] ?? 0) + gain;
-        coverage[tool] = (coverage[tool] ?? 0) + Math.min(worth, gain / FULL_MATCH_SHARE);
+      const score = scores[tool] ?? 0;
+      if (score === 0) {
+        scored[scoredCount] = tool;
+        scoredCount += 1;
       }
+      gains[tool] = 0;
+      scores[tool] = score + gain;
+      coverage[tool] = (coverage[tool] ?? 0) + Math.min(worth, gain / FULL_MATCH_SHARE);
     }
+    gainingCount = 0;
   };
   const worths = terms.map(({ word }) => word.weight * (rarity(word.stem) || UNKNOWN_RARITY));
   const wanted = worths.reduce((sum, worth) => sum + worth, 0);
@@ -150,7 +190,7 @@ function scoreTools(terms: readonly Term[], { vocabulary, shelves, toolCount }: 
     offer(stem, WRITTEN_TOGETHER * weight * rarity(stem));
     settle(0);
   }
-  return { scores, coverage };
+  return { scores, coverage, scored: scored.subarray(0, scoredCount) };
 }
 
 /** The index of each shelf's first tool when all shelves are in a row. */
@@ -191,17 +231,24 @@ interface Scored {
 }
 
 /** The tools that can still be among the best after the close look. */
-function mostPromising({ scores, coverage }: Scores, { shelves }: Library): Scored[] {
-  const promises = scores.map((score, tool) => score * (1 + COVERAGE_BONUS * (coverage[tool] ?? 0)));
+function mostPromising({ scores, coverage, scored }: Scores, { shelves }: Library): Scored[] {
+  const promises = new Float64Array(scored.length);
+  for (let index = 0; index < scored.length; index += 1) {
+    const tool = scored[index] ?? 0;
+    promises[index] = (scores[tool] ?? 0) * (1 + COVERAGE_BONUS * (coverage[tool] ?? 0));
+  }
   const least = levelOfBest(promises);
+  const best = scored.filter((_tool, index) => (promises[index] ?? 0) >= least).sort();
   const found: Scored[] = [];
   let start = 0;
+  let next = 0;
   for (const shelf of shelves) {
-    for (const [place, tool] of shelf.tools.entries()) {
-      const score = scores[start + place] ?? 0;
-      if (score > 0 && (promises[start + place] ?? 0) >= least) {
-        found.push({ shelf, tool, place, score, coverage: coverage[start + place] ?? 0 });
+    for (let at = best[next]; at !== undefined && at < start + shelf.tools.length; at = best[next]) {
+      const tool = shelf.tools[at - start];
+      if (tool !== undefined) {
+        found.push({ shelf, tool, place: at - start, score: scores[at] ?? 0, coverage: coverage[at] ?? 0 });
       }
+      next += 1;
     }
     start += shelf.tools.length;
   }
@@ -210,10 +257,13 @@ function mostPromising({ scores, coverage }: Scores, { shelves }: Library): Scor
 
 /** A threshold that at least `CLOSE_LOOKS` values reach, but not many more. Faster than sorting all of them. */
 function levelOfBest(values: Float64Array): number {
-  const best = values.reduce((most, value) => Math.max(most, value), 0);
+  let best = 0;
+  for (let index = 0; index < values.length; index += 1) {
+    best = Math.max(best, values[index] ?? 0);
+  }
   const counts = new Uint32Array(LEVELS + 1);
-  for (const value of values) {
-    const level = best === 0 ? 0 : Math.floor((value / best) * LEVELS);
+  for (let index = 0; index < values.length; index += 1) {
+    const level = Math.floor(((values[index] ?? 0) / best) * LEVELS);
     counts[level] = (counts[level] ?? 0) + 1;
   }
   let level = LEVELS;
