@@ -62,10 +62,23 @@ export function createServerDiscovery(options: DiscoveryOptions): () => Discover
   };
   let cache = new Map<string, CachedFile>();
   const list = createFolderReader();
+  const onlyFolder = onlyFolderOf(options);
+  let listed: readonly string[] | undefined;
   let known: DiscoveredServers = { servers: new Map(), issues: [] };
   let knownKey: string | undefined;
 
+  /** Whether the usual folder and its files are as before, which every cell asks. */
+  function isUnchanged(folder: string): boolean {
+    const names = namesIn(folder, list);
+    const isSame = names !== undefined && names === listed;
+    listed = names;
+    return isSame && [...cache].every(([file, { stamp }]) => stamp !== NO_FILE && stampOf(statOf(file)) === stamp);
+  }
+
   return () => {
+    if (onlyFolder !== undefined && isUnchanged(onlyFolder)) {
+      return known;
+    }
     const issues: ConfigIssue[] = [];
     const next = new Map<string, CachedFile>();
     for (const [file, source] of listServerFiles(options, issues, list)) {
@@ -207,8 +220,32 @@ function listFolder(stateDir: string, issues: ConfigIssue[], list: ListNames): s
   }
 }
 
-/** Throws if the folder cannot be listed. */
+/** Throws if the folder cannot be listed. The same list until the folder changes. */
 type ListNames = (folder: string) => readonly string[];
+
+/** The folder of server files, if it is the only place where they are looked for. */
+function onlyFolderOf({
+  extraFile = '',
+  sources = ['mcps'],
+  stateDir,
+  usualDir,
+}: DiscoveryOptions): string | undefined {
+  const folder = resolve(stateDir);
+  const isOnly = sources.every((source) => source === 'mcps') && sources.length > 0 && extraFile === '';
+  return isOnly && (usualDir === undefined || resolve(usualDir) === folder) ? folder : undefined;
+}
+
+/** Undefined if the folder cannot be listed. */
+function namesIn(folder: string, list: ListNames): readonly string[] | undefined {
+  try {
+    return list(folder);
+  } catch {
+    // Whoever lists it next reports the reason.
+    return undefined;
+  }
+}
+
+const NO_NAMES: readonly string[] = [];
 
 /**
  * Lists a folder again only if it has changed, because this takes 40 µs before every cell, and the error that a folder is missing 50 µs.
@@ -220,7 +257,7 @@ function createFolderReader(): ListNames {
   return (folder) => {
     const stat = statSync(folder, { throwIfNoEntry: false });
     if (stat === undefined) {
-      return [];
+      return NO_NAMES;
     }
     const stamp = [stat.dev, stat.ino, stat.mode, stat.mtimeMs, stat.ctimeMs].join(' ');
     const known = lists.get(folder);
@@ -300,8 +337,8 @@ function readCached(
   if (stat !== undefined && !stat.isFile()) {
     return undefined;
   }
-  const stamp = stat === undefined ? 'none' : `${stat.ino}:${stat.size}:${stat.mtimeMs}:${stat.ctimeMs}`;
-  if (cached?.stamp === stamp && stamp !== 'none') {
+  const stamp = stampOf(stat);
+  if (cached?.stamp === stamp && stamp !== NO_FILE) {
     return cached;
   }
   const failed = (message: string): CachedFile => {
@@ -321,6 +358,12 @@ function readCached(
     }
     return failed(`cannot be read: ${messageOf(error)}`);
   }
+}
+
+const NO_FILE = 'none';
+
+function stampOf(stat: Stats | undefined): string {
+  return stat === undefined ? NO_FILE : `${stat.ino}:${stat.size}:${stat.mtimeMs}:${stat.ctimeMs}`;
 }
 
 function isLink(file: string): boolean {
