@@ -25,12 +25,12 @@ export function createAuditGate(
     const shape = shapeOfArguments(call.arguments, parametersOf(tool.inputSchema).names);
     const argumentsBytes = jsonBytes(call.arguments);
     const room = trail.keepRoom(context.session);
-    return room === undefined
-      ? next(call).then((outcome) => record(outcome, false))
-      : room.then(
-          () => next(call).then((outcome) => record(outcome, true)),
-          (error: unknown) => record(failed(error), false),
-        );
+    return room === undefined ? next(call).then((outcome) => record(outcome, false)) : makeInRoom(room);
+
+    async function makeInRoom(kept: Promise<void>): Promise<CallOutcome> {
+      const refusal = await kept.then(() => undefined, failed);
+      return record(refusal ?? (await next(call)), refusal === undefined);
+    }
 
     function record(outcome: CallOutcome, hasRoom: boolean): CallOutcome {
       const { errorCode, isRefused, resultBytes, textBytes } = endOf(outcome);

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { createCellApprovals } from '../approvals/index.ts';
 import { type Artifacts, artifactMethods, createArtifacts } from '../artifacts/index.ts';
 import { type AuditTrail, openAuditTrail, recordProgram, withAuditNotices } from '../audit/index.ts';
+import { callOnce } from '../base/call-once.ts';
 import type { AbsentPerson, CellAnswer, CellRequest, Person } from '../base/cell.ts';
 import { renderIssue } from '../base/config-issue.ts';
 import { Countdown } from '../base/countdown.ts';
@@ -94,20 +95,17 @@ export async function createBridge(given: Settings, log: Logger, options: Create
   live?.watched.runWith((request) => runNoticed(request, parts, askFirst));
   let hasSwept = false;
   let hasRunProgram = false;
-  /** After the first answer, so that it does not slow down a cold start. */
-  const sweepOnce = (answer: CellAnswer): CellAnswer => {
-    if (!hasSwept) {
-      hasSwept = true;
-      void sweep(engine, folder, logger);
-    }
-    return answer;
-  };
+  const noteFirst = afterFirst(() => {
+    hasSwept = true;
+    // Not before, so that it does not slow down a cold start.
+    void sweep(engine, folder, logger);
+  });
 
   return {
     runCell(request) {
       offerElicitation(servers.pool, request);
       const answer = runNoticed(request, parts, askFirst);
-      return hasSwept ? answer : answer.then(sweepOnce);
+      return hasSwept ? answer : answer.then(noteFirst);
     },
     async runProgram(request, context) {
       hasRunProgram = true;
@@ -134,6 +132,15 @@ export async function createBridge(given: Settings, log: Logger, options: Create
       await Promise.all([ahead?.close(), artifacts.close(), checkpoints.clear(), records.close(), swept, left]);
       await telemetry?.flush();
     },
+  };
+}
+
+/** Passes answers on, and calls `act` with the first. */
+function afterFirst(act: () => void): (answer: CellAnswer) => CellAnswer {
+  const once = callOnce(act);
+  return (answer) => {
+    once();
+    return answer;
   };
 }
 

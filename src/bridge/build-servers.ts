@@ -3,7 +3,7 @@ import { type AuditTrail, createAuditGate, createUnmadeNote } from '../audit/ind
 import type { ConfigIssue } from '../base/config-issue.ts';
 import type { Logger } from '../base/log.ts';
 import type { ServerOwner } from '../base/server-definition.ts';
-import type { Approvals, CallWatch, NoteUnmade } from '../calls/contract.ts';
+import type { Approvals, NoteUnmade, WatchCall } from '../calls/contract.ts';
 import { type CallPipeline, createCallPipeline } from '../calls/tool-calls.ts';
 import { assignServerAliases } from '../catalog/names.ts';
 import type { CellViews } from '../chat-view/index.ts';
@@ -167,7 +167,7 @@ export interface GateParts {
   /** Shows calls to whoever watches. */
   readonly live?: WatchedBridge | undefined;
   /** Notes which servers are used. */
-  readonly uses?: CallWatch | undefined;
+  readonly uses?: WatchCall | undefined;
   readonly recording?: Recording | undefined;
   /** Answers calls that an interrupted run has made. */
   readonly resume?: RunAnswers | undefined;
@@ -203,7 +203,7 @@ export function createGatedCalls(
   return createCallPipeline({ gates, watches, sentWatches, noteUnmade });
 }
 
-function isWatch(watch: CallWatch | undefined): watch is CallWatch {
+function isWatch(watch: WatchCall | undefined): watch is WatchCall {
   return watch !== undefined;
 }
 
@@ -227,7 +227,7 @@ function discoverIn(profile: CurrentProfile | undefined, discover: () => Discove
 }
 
 /** Reports the outcome of every call, refused ones too. */
-function countingWatch(onCall: NonNullable<BridgeOptions['onCall']>): CallWatch {
+function countingWatch(onCall: NonNullable<BridgeOptions['onCall']>): WatchCall {
   return () => (outcome) => onCall(outcome.ok ? 'ok' : 'failed');
 }
 

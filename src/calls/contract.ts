@@ -79,7 +79,7 @@ export type CallGate = (call: ToolCall, next: PassOn) => Promise<CallOutcome>;
  * Notes a call, and its outcome with what it returns, but has no say in it. Neither may throw. Far cheaper than a gate, which makes
  * promises of its own for each call.
  */
-export type CallWatch = (call: ToolCall) => ((outcome: CallOutcome) => void) | undefined;
+export type WatchCall = (call: ToolCall) => ((outcome: CallOutcome) => void) | undefined;
 
 /** Sends a call to its server. Rejects with a `BridgeError`. */
 export type SendCall = (call: ToolCall) => Promise<unknown>;

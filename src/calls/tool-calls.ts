@@ -18,12 +18,12 @@ import type { Elicit } from '../upstream/requests.ts';
 import {
   type CallGate,
   type CallOutcome,
-  type CallWatch,
   failed,
   type NoteUnmade,
   type SendCall,
   succeeded,
   type ToolCall,
+  type WatchCall,
 } from './contract.ts';
 import { checked, type FindCallable, isName, type Method, nameParam } from './method.ts';
 import type { ObservedResults } from './observed-results.ts';
@@ -97,9 +97,9 @@ export interface CallPipelineOptions {
   /** The first gate gets the call first and the outcome last. None by default. */
   readonly gates?: readonly CallGate[];
   /** Get each call as code made it, and its outcome after all gates. */
-  readonly watches?: readonly CallWatch[];
+  readonly watches?: readonly WatchCall[];
   /** Get each call that is sent, and what its server answered. */
-  readonly sentWatches?: readonly CallWatch[];
+  readonly sentWatches?: readonly WatchCall[];
   /** Called for each call that reaches no gate. */
   readonly noteUnmade?: NoteUnmade | undefined;
 }
@@ -160,7 +160,7 @@ export function createCallPipeline({
 }
 
 /** A function that passes the outcome of a call to all watches, and returns it. */
-function watchWith(watches: readonly CallWatch[], call: ToolCall): (outcome: CallOutcome) => CallOutcome {
+function watchWith(watches: readonly WatchCall[], call: ToolCall): (outcome: CallOutcome) => CallOutcome {
   const ends = watches.map((watch) => watch(call));
   return (outcome) => {
     ends.forEach((end) => end?.(outcome));

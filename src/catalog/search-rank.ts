@@ -138,59 +138,87 @@ interface Scores {
   readonly scored: Int32Array;
 }
 
-function scoreTools(terms: readonly Term[], { vocabulary, shelves, toolCount }: Library, rarity: Rarity): Scores {
-  const starts = startsOf(shelves);
-  const scores = new Float64Array(toolCount);
-  const coverage = new Float64Array(toolCount);
-  // What the current word adds, and to which tools: if a tool has two of its meanings, only the better one counts.
-  const gains = new Float64Array(toolCount);
-  const gaining = new Int32Array(toolCount);
-  let gainingCount = 0;
-  const scored = new Int32Array(toolCount);
-  let scoredCount = 0;
-  const offer = (stem: string, worth: number): void => {
-    for (const [shelf, { places, shares }] of vocabulary.get(stem)?.postings ?? []) {
-      const start = starts.get(shelf) ?? 0;
-      for (let index = 0; index < places.length; index += 1) {
-        const tool = start + (places[index] ?? 0);
-        const gain = worth * (shares[index] ?? 0);
-        const before = gains[tool] ?? 0;
-        if (gain > before) {
-          gains[tool] = gain;
-          if (before === 0) {
-            gaining[gainingCount] = tool;
-            gainingCount += 1;
-          }
-        }
-      }
-    }
-  };
-  const settle = (worth: number): void => {
-    for (let index = 0; index < gainingCount; index += 1) {
-      const tool = gaining[index] ?? 0;
-      const gain = gains[tool] ?? 0;
-      const score = scores[tool] ?? 0;
-      if (score === 0) {
-        scored[scoredCount] = tool;
-        scoredCount += 1;
-      }
-      gains[tool] = 0;
-      scores[tool] = score + gain;
-      coverage[tool] = (coverage[tool] ?? 0) + Math.min(worth, gain / FULL_MATCH_SHARE);
-    }
-    gainingCount = 0;
-  };
+function scoreTools(terms: readonly Term[], library: Library, rarity: Rarity): Scores {
+  const tally = new Tally(library);
   const worths = terms.map(({ word }) => word.weight * (rarity(word.stem) || UNKNOWN_RARITY));
   const wanted = worths.reduce((sum, worth) => sum + worth, 0);
   for (const [index, { word, meanings }] of terms.entries()) {
-    meanings.forEach((share, stem) => offer(stem, word.weight * share * rarity(stem)));
-    settle((worths[index] ?? 0) / wanted);
+    meanings.forEach((share, stem) => tally.offer(stem, word.weight * share * rarity(stem)));
+    tally.settle((worths[index] ?? 0) / wanted);
   }
-  for (const { stem, weight } of writtenTogether(terms, vocabulary)) {
-    offer(stem, WRITTEN_TOGETHER * weight * rarity(stem));
-    settle(0);
+  for (const { stem, weight } of writtenTogether(terms, library.vocabulary)) {
+    tally.offer(stem, WRITTEN_TOGETHER * weight * rarity(stem));
+    tally.settle(0);
   }
-  return { scores, coverage, scored: scored.subarray(0, scoredCount) };
+  return tally.result();
+}
+
+/** Adds up what each word of the query is worth for each tool that has it; tools that have none cost nothing. */
+class Tally {
+  readonly #vocabulary: Vocabulary;
+  readonly #starts: ReadonlyMap<Shelf, number>;
+  readonly #scores: Float64Array;
+  readonly #coverage: Float64Array;
+  readonly #scored: Int32Array;
+  #scoredCount = 0;
+  /** What the current word adds, and to which tools: if a tool has two of its meanings, only the better one counts. */
+  readonly #gains: Float64Array;
+  readonly #gaining: Int32Array;
+  #gainingCount = 0;
+
+  constructor({ vocabulary, shelves, toolCount }: Library) {
+    this.#vocabulary = vocabulary;
+    this.#starts = startsOf(shelves);
+    this.#scores = new Float64Array(toolCount);
+    this.#coverage = new Float64Array(toolCount);
+    this.#scored = new Int32Array(toolCount);
+    this.#gains = new Float64Array(toolCount);
+    this.#gaining = new Int32Array(toolCount);
+  }
+
+  /** A meaning of the current word. */
+  offer(stem: string, worth: number): void {
+    for (const [shelf, { places, shares }] of this.#vocabulary.get(stem)?.postings ?? []) {
+      const start = this.#starts.get(shelf) ?? 0;
+      for (let index = 0; index < places.length; index += 1) {
+        this.#gain(start + (places[index] ?? 0), worth * (shares[index] ?? 0));
+      }
+    }
+  }
+
+  #gain(tool: number, gain: number): void {
+    const before = this.#gains[tool] ?? 0;
+    if (gain <= before) {
+      return;
+    }
+    this.#gains[tool] = gain;
+    if (before === 0) {
+      this.#gaining[this.#gainingCount] = tool;
+      this.#gainingCount += 1;
+    }
+  }
+
+  /** Ends the current word, which is `worth` so much of the query. */
+  settle(worth: number): void {
+    for (let index = 0; index < this.#gainingCount; index += 1) {
+      const tool = this.#gaining[index] ?? 0;
+      const gain = this.#gains[tool] ?? 0;
+      const score = this.#scores[tool] ?? 0;
+      if (score === 0) {
+        this.#scored[this.#scoredCount] = tool;
+        this.#scoredCount += 1;
+      }
+      this.#gains[tool] = 0;
+      this.#scores[tool] = score + gain;
+      this.#coverage[tool] = (this.#coverage[tool] ?? 0) + Math.min(worth, gain / FULL_MATCH_SHARE);
+    }
+    this.#gainingCount = 0;
+  }
+
+  result(): Scores {
+    const scored = this.#scored.subarray(0, this.#scoredCount);
+    return { scores: this.#scores, coverage: this.#coverage, scored };
+  }
 }
 
 /** The index of each shelf's first tool when all shelves are in a row. */
@@ -238,7 +266,7 @@ function mostPromising({ scores, coverage, scored }: Scores, { shelves }: Librar
     promises[index] = (scores[tool] ?? 0) * (1 + COVERAGE_BONUS * (coverage[tool] ?? 0));
   }
   const least = levelOfBest(promises);
-  const best = scored.filter((_tool, index) => (promises[index] ?? 0) >= least).sort();
+  const best = scored.filter((_tool, index) => (promises[index] ?? 0) >= least).toSorted();
   const found: Scored[] = [];
   let start = 0;
   let next = 0;

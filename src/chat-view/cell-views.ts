@@ -5,7 +5,7 @@
 import type { CellAnswer, CellRequest } from '../base/cell.ts';
 import { toBridgeError } from '../base/errors.ts';
 import { isObject } from '../base/is-object.ts';
-import type { CallOutcome, CallWatch, ToolCall } from '../calls/contract.ts';
+import type { CallOutcome, ToolCall, WatchCall } from '../calls/contract.ts';
 import { ResultBytes } from '../protocol/result-bytes.ts';
 import type { RecordedCell, SessionRecorder } from '../session/recorder.ts';
 import { buildView, MAX_TRACED_CALLS, type TracedCall } from './view-data.ts';
@@ -57,7 +57,7 @@ export class CellViews {
   };
 
   /** Sees refused calls, and how long a person took to allow one. */
-  readonly callWatch: CallWatch = (call) => {
+  readonly callWatch: WatchCall = (call) => {
     const running = this.#find(call);
     if (running === undefined) {
       return undefined;

@@ -103,7 +103,7 @@ export async function testServer(
 
 /** The servers with these names, each once, or all if there are no names. Rejects as `ServerDirectory.find` does. */
 export async function serversNamed(names: readonly string[], known: ServerDirectory): Promise<CatalogServer[]> {
-  const wanted = names.length === 0 ? known.servers() : await Promise.all(names.map((name) => known.find(name)));
+  const wanted = names.length === 0 ? known.servers() : await Promise.all(names.map(async (name) => known.find(name)));
   return [...new Set(wanted)];
 }
 

@@ -1,7 +1,7 @@
 /** Counts the calls that are sent to each server, and how long the last of them took. */
 
 import { isObject } from '../base/is-object.ts';
-import type { CallWatch } from '../calls/contract.ts';
+import type { WatchCall } from '../calls/contract.ts';
 import { ResultBytes } from '../protocol/result-bytes.ts';
 
 /** Of each server. Chosen: enough for a 95th percentile. */
@@ -27,7 +27,7 @@ export class ServerStatistics {
   readonly #servers = new Map<string, Counts>();
 
   /** Of calls that are sent, so that it sees no wait for a person. */
-  readonly watch: CallWatch = ({ server }) => {
+  readonly watch: WatchCall = ({ server }) => {
     const start = performance.now();
     return (outcome) => {
       const counts = this.#countsOf(server.name);

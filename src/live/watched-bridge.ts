@@ -4,7 +4,7 @@
  */
 import type { CellAnswer, CellRequest, EngineReport, Person, Reply } from '../base/cell.ts';
 import { BridgeError, toBridgeError } from '../base/errors.ts';
-import type { CallOutcome, CallWatch, ToolCall } from '../calls/contract.ts';
+import type { CallOutcome, ToolCall, WatchCall } from '../calls/contract.ts';
 import type { CatalogServer } from '../catalog/known.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
 import type { LiveApproval, LiveEvent, LiveServer, LiveSession } from '../local-api/schema.ts';
@@ -237,7 +237,7 @@ export class WatchedBridge {
   };
 
   /** Shows calls from the moment the code makes them, refused ones too. */
-  readonly callWatch: CallWatch = (call) => {
+  readonly callWatch: WatchCall = (call) => {
     const startedAt = Date.now();
     const start = performance.now();
     const { context, server, tool } = call;
@@ -266,7 +266,7 @@ export class WatchedBridge {
   };
 
   /** For calls that are sent. */
-  get statisticsWatch(): CallWatch {
+  get statisticsWatch(): WatchCall {
     return this.#statistics.watch;
   }
 

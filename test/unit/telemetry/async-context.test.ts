@@ -1,12 +1,14 @@
 /** What belongs to a piece of work, with `AsyncLocalStorage` and without it. */
-import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { createAsyncContext } from '../../../src/telemetry/async-context.ts';
+import { pause } from '../../support/pause.ts';
+
+const later = (milliseconds = 1) => pause(milliseconds, 'a timer is not followed, but what awaits it is');
 
 describe.each(['20.20.2', '24.0.0'])('in Node %s', (version) => {
   const open = () => createAsyncContext<string>(version);
 
-  it('the value is there after each await, in branches, and in what was started but not awaited', async () => {
+  it('the value is there after each await, in branches, and in work that nothing awaits', async () => {
     const context = open();
     const seen: (string | undefined)[] = [];
     const look = async (): Promise<void> => {
@@ -14,10 +16,10 @@ describe.each(['20.20.2', '24.0.0'])('in Node %s', (version) => {
       await Promise.resolve();
       seen.push(context.get());
     };
-    const late = context.run('a', () => delay(1).then(look));
+    const late = context.run('a', () => later().then(look));
     await context.run('a', async () => {
       await look();
-      await Promise.all([look(), delay(1).then(look)]);
+      await Promise.all([look(), later().then(look)]);
       await new Promise((resolve) => setImmediate(resolve));
       seen.push(context.get());
       await Promise.reject(new Error('no')).catch(look);
@@ -31,7 +33,7 @@ describe.each(['20.20.2', '24.0.0'])('in Node %s', (version) => {
     const context = open();
     expect(context.get()).toBeUndefined();
     const inner = context.run('a', async () => {
-      await delay(1);
+      await later();
       return context.get();
     });
     expect(context.get()).toBeUndefined();
@@ -51,7 +53,7 @@ describe.each(['20.20.2', '24.0.0'])('in Node %s', (version) => {
     const context = open();
     const seen = await context.run('outer', async () => {
       const inner = await context.run('inner', async () => {
-        await delay(1);
+        await later();
         return context.get();
       });
       return [inner, context.get()];
@@ -65,7 +67,7 @@ describe.each(['20.20.2', '24.0.0'])('in Node %s', (version) => {
     const seen = await Promise.all(
       names.map((name) =>
         context.run(name, async () => {
-          await delay(Number(name) % 7);
+          await later(Number(name) % 7);
           return context.get();
         }),
       ),

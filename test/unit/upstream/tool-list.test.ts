@@ -60,8 +60,10 @@ describe('readToolList', () => {
 
   it('keeps the pages it has if the next one does not come in time', async () => {
     const late = new RequestError('timeout', 'no answer');
-    const pages = [Promise.resolve(response({ tools: [tool('a')], nextCursor: 'b' })), Promise.reject(late)];
-    const list = await readToolList(() => pages.shift() ?? Promise.reject(late));
+    const first = response({ tools: [tool('a')], nextCursor: 'b' });
+    const list = await readToolList(({ cursor }) =>
+      cursor === undefined ? Promise.resolve(first) : Promise.reject(late),
+    );
     expect(list).toMatchObject({
       tools: [tool('a')],
       notices: ['the list was cut where its next page did not come in time'],
