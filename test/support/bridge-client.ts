@@ -119,7 +119,8 @@ export async function startBridge(options: BridgeOptions): Promise<BridgeClient>
     async close() {
       await client.close();
       keepCodePacks(folder);
-      rmSync(folder, { recursive: true, force: true });
+      // The folder may hold the state of another bridge, which is ending.
+      rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
     },
   };
 }
