@@ -153,8 +153,8 @@ async function runNoticed(
   { dryRun, lastAnswers, live, records, runTraced, standby, views }: Awaited<ReturnType<typeof createParts>>,
   askFirst: AskFirst,
 ): Promise<CellAnswer> {
-  const end = collectWhenIdle();
   const request = live?.watched.watch(asked) ?? asked;
+  const end = collectWhenIdle();
   try {
     const asking = askFirst(request);
     if (asking !== undefined) {

@@ -171,6 +171,8 @@ export class Tracing {
         const failure = fault && { message: text && shortened(text), attributes: attributesOf(fault) };
         this.#source.record(work, { at, failure });
       }
+      // What the work has started, such as a sandbox, may keep it for long.
+      work.notes.length = 0;
     });
   }
 
