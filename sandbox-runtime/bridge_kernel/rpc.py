@@ -61,7 +61,7 @@ class Pending:
     ) -> None:
         self.deliver = deliver
         self.report = report
-        # Pieces of JSON text: all of them texts, or all bytes.
+        # Pieces of JSON text: texts, or bytes that are not ASCII alone.
         self.parts: list[Any] = []
 
 
@@ -238,7 +238,7 @@ class Channel:
         if frame["type"] == "answer_bytes":
             answered = self._pending.get(_number(frame["call"]))
             if answered is not None:
-                answered.parts.append(piece)
+                answered.parts.append(_text_if_ascii(piece))
         else:
             self._on_frame({**frame, "data": piece})
 
@@ -457,10 +457,25 @@ class Channel:
         return value
 
 
+def _text_if_ascii(piece: bytes) -> str | bytes:
+    """The text of a piece of ASCII, which takes as much memory as its bytes: it is decoded while the next piece arrives."""
+    if not piece.isascii():
+        return piece  # It may end within a character.
+    try:
+        return piece.decode("ascii")
+    except MemoryError:
+        return piece
+
+
 def _joined(parts: list[Any]) -> str:
     """The text in pieces, which are removed as soon as they are copied: they may be as large as the text."""
-    if isinstance(parts[0], str):
-        return "".join(parts)
+    if all(isinstance(part, str) for part in parts):
+        text = "".join(parts)
+        parts.clear()
+        return text
+    for index, part in enumerate(parts):
+        if isinstance(part, str):
+            parts[index] = part.encode("ascii")
     data = b"".join(parts)
     parts.clear()
     return data.decode("utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import unittest
@@ -46,12 +47,13 @@ class Arrivals(unittest.TestCase):
     def test_a_result_in_bytes_arrives_in_any_pieces(self) -> None:
         value = {"text": "zwölf\n{}", "sum": 12345678901234567890, "part": 1.0}
         data = json.dumps(value, ensure_ascii=False).encode()
-        cut = data.index(b"\xc3") + 1  # Inside a character.
-        pieces = [b'{"type":"answer_bytes","call":7,"bytes":%d}\n%s\n' % (len(p), p) for p in (data[:cut], data[cut:])]
         other = b'{"type":"answer_bytes","call":8,"bytes":2}\n{}\n'
-        stream = pieces[0] + other + pieces[1] + b'{"type":"answer","call":7,"ok":true,"parts":2}\n'
-        for size in (1, 2, 7, len(stream)):
-            with self.subTest(size=size):
+        # Before, inside and behind the only character that is not ASCII.
+        cuts = [data.index(b"\xc3") + place for place in (-3, 1, 2)]
+        for cut, size in itertools.product(cuts, (1, 2, 7, 10_000)):
+            pieces = [b'{"type":"answer_bytes","call":7,"bytes":%d}\n%s\n' % (len(p), p) for p in (data[:cut], data[cut:])]
+            stream = pieces[0] + other + pieces[1] + b'{"type":"answer","call":7,"ok":true,"parts":2}\n'
+            with self.subTest(cut=cut, size=size):
                 answers: list[tuple[object, MCPError | None]] = []
                 self.channel._pending[7] = Pending(lambda *answer, to=answers: to.append(answer))  # noqa: SLF001
                 for start in range(0, len(stream), size):
