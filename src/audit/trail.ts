@@ -9,6 +9,7 @@ import type { CellAnswer, CellRequest, EngineReport, OutputText } from '../base/
 import { BridgeError, type ErrorCode, messageOf } from '../base/errors.ts';
 import { AUDIT_FILES, AUDIT_WAIT_MS } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
+import { type MaybePromise, useWhenThere } from '../base/maybe-promise.ts';
 import { counted } from '../base/units.ts';
 import type { Decision } from '../calls/contract.ts';
 import { definitionBytes, type SizedTool } from '../directory/definition-size.ts';
@@ -111,12 +112,12 @@ export function openAuditTrail(
 }
 
 /** The answer of a cell, with notices about its record. */
-export function withAuditNotices(trail: AuditTrail | undefined, answer: CellAnswer): CellAnswer | Promise<CellAnswer> {
+export function withAuditNotices(trail: AuditTrail | undefined, answer: CellAnswer): MaybePromise<CellAnswer> {
   // No client reads the answer of a cancelled cell, so the next one reports what was lost.
   const notices = answer.status === 'cancelled' ? undefined : trail?.takeNotices(answer.session);
-  const noticed = (sentences: readonly string[] = []): CellAnswer =>
+  const noticed = (sentences: readonly string[]): CellAnswer =>
     sentences.length === 0 ? answer : { ...answer, notices: [...answer.notices, ...sentences] };
-  return notices instanceof Promise ? notices.then(noticed) : noticed(notices);
+  return notices === undefined ? answer : useWhenThere(notices, noticed);
 }
 
 export class AuditTrail implements SessionRecorder {
@@ -435,7 +436,7 @@ export class AuditTrail implements SessionRecorder {
    * Problems with the record of a session since its last answer, as sentences for the answer of a cell. A promise only if records are
    * required, because the answer then waits for them.
    */
-  takeNotices(session: string): string[] | Promise<string[]> {
+  takeNotices(session: string): MaybePromise<string[]> {
     return this.#isRequired
       ? this.#whyNotWritten().then((unwritten) => this.#noticesOf(session, unwritten))
       : this.#noticesOf(session, undefined);

@@ -165,7 +165,10 @@ export class AuditWriter {
   /** Writes what is queued, if possible, and accepts no more. */
   async close(): Promise<void> {
     await this.#writing;
-    await this.#run();
+    // Also what is queued meanwhile.
+    do {
+      await this.#run();
+    } while (this.#queue.length > 0 && this.#failure === undefined);
     this.#isClosed = true;
     clearTimeout(this.#timer);
     const made = this.#unwritten.toString('latin1').split('\n').length - 1;

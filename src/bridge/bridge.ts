@@ -12,6 +12,7 @@ import { BridgeError, toBridgeError } from '../base/errors.ts';
 import { collectWhenIdle } from '../base/garbage.ts';
 import { COPY_SHARE, MAX_CHECKPOINT_AGE_MS } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
+import { type MaybePromise, useWhenThere } from '../base/maybe-promise.ts';
 import { PACKAGE_ROOT } from '../base/package.ts';
 import type { ProgramRequest, ProgramResult } from '../base/program.ts';
 import type { Approvals } from '../calls/contract.ts';
@@ -424,16 +425,14 @@ function openRecords(instanceId: string, settings: Settings, { servers, replay, 
     trail,
     recording,
     /** The answer of a cell, with notices about its records. */
-    withNotices(answer: CellAnswer): CellAnswer | Promise<CellAnswer> {
+    withNotices(answer: CellAnswer): MaybePromise<CellAnswer> {
       if (of.listedTools !== undefined) {
         trail?.definitionsUsed(answer.session, undefined, of.listedTools);
       }
-      const withOthers = (audited: CellAnswer): CellAnswer => {
+      return useWhenThere(withAuditNotices(trail, answer), (audited) => {
         const recorded = recording?.withNotice(audited) ?? audited;
         return resume?.withNotice(recorded) ?? recorded;
-      };
-      const audited = withAuditNotices(trail, answer);
-      return audited instanceof Promise ? audited.then(withOthers) : withOthers(audited);
+      });
     },
     close: async () => Promise.all([trail?.close(), recording?.close()]),
   };

@@ -57,8 +57,7 @@ export function searchWordsOf(text: string): string[] {
 }
 
 /**
- * A stem with room for notes of whoever builds an index, who would otherwise look into maps for each word of each text: that took half
- * of the time of an index.
+ * A stem with room for notes of whoever builds an index, who would otherwise look into maps for each word of each text.
  */
 export class Stem<Note> {
   readonly text: string;

@@ -1,4 +1,4 @@
-/** Skips the plain bytes of long JSON strings, four at a time: looking at each of 64 MiB took 0.16 s, and this takes a third of it. */
+/** Skips the plain bytes of long JSON strings, four at a time: looking at each of 64 MiB took 0.16 s (measured). */
 import { BACKSLASH, QUOTE } from './json-bytes.ts';
 
 const BYTES = 4;

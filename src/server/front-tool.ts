@@ -5,6 +5,7 @@
 import type { Tool } from '@modelcontextprotocol/server';
 import type { CellAnswer } from '../base/cell.ts';
 import { type BridgeError, renderError } from '../base/errors.ts';
+import type { MaybePromise } from '../base/maybe-promise.ts';
 import type { RenderedAnswer } from '../render/render.ts';
 import type { RequestContext } from './lazy-bridge.ts';
 
@@ -41,7 +42,7 @@ export interface RunPythonCall extends RequestContext {
 export interface CellCall {
   readonly kind: 'cell';
   readonly cell: Pick<RunPythonCall, 'given' | 'isFresh' | 'wantsView'>;
-  render(answer: CellAnswer): RenderedAnswer | Promise<RenderedAnswer>;
+  render(answer: CellAnswer): MaybePromise<RenderedAnswer>;
 }
 
 /** A call that the tool answers itself. `answer` may reject only with what `invalidCall` returns. */

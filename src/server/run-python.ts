@@ -79,9 +79,7 @@ export function createRunPython(
       cell: { given },
       render(answer) {
         const rendered = renderAnswer(answer, options.outputMode, options.maxOutputChars);
-        return rendered instanceof Promise
-          ? rendered.then((made) => withView(answer, made))
-          : withView(answer, rendered);
+        return useWhenThere(rendered, (made) => withView(answer, made));
       },
     }),
   };
