@@ -458,7 +458,7 @@ class Channel:
 
 
 def _text_if_ascii(piece: bytes) -> str | bytes:
-    """The text of a piece of ASCII, which takes as much memory as its bytes: it is decoded while the next piece arrives."""
+    """The text of a piece of ASCII, which takes as much memory as its bytes: decoded while the next piece arrives."""
     if not piece.isascii():
         return piece  # It may end within a character.
     try:

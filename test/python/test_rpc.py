@@ -51,7 +51,8 @@ class Arrivals(unittest.TestCase):
         # Before, inside and behind the only character that is not ASCII.
         cuts = [data.index(b"\xc3") + place for place in (-3, 1, 2)]
         for cut, size in itertools.product(cuts, (1, 2, 7, 10_000)):
-            pieces = [b'{"type":"answer_bytes","call":7,"bytes":%d}\n%s\n' % (len(p), p) for p in (data[:cut], data[cut:])]
+            frame = b'{"type":"answer_bytes","call":7,"bytes":%d}\n%s\n'
+            pieces = [frame % (len(part), part) for part in (data[:cut], data[cut:])]
             stream = pieces[0] + other + pieces[1] + b'{"type":"answer","call":7,"ok":true,"parts":2}\n'
             with self.subTest(cut=cut, size=size):
                 answers: list[tuple[object, MCPError | None]] = []
