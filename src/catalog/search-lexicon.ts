@@ -176,7 +176,13 @@ export type Action = keyof typeof ACTIONS;
 /** Actions that only read: if a query asks for one, a tool for another may serve as well. */
 const READING: ReadonlySet<Action> = new Set(['list', 'get', 'search', 'download']);
 /** Further pairs in which one may serve for the other: many tools are named `set` or `write` and do both. */
-const NEAR_PAIRS: ReadonlySet<string> = new Set(['create update', 'create send', 'create upload', 'create run']);
+const NEAR_PAIRS: readonly (readonly [Action, Action])[] = [
+  ['create', 'update'],
+  ['create', 'send'],
+  ['create', 'upload'],
+  ['create', 'run'],
+];
+const nearActions = actionsByNearest();
 
 const synonyms = groupsByStem();
 /** As written: `posts` and `comments` are nouns. */
@@ -210,13 +216,25 @@ export function actionFit(wanted: Action, offered: ReadonlySet<Action>): -1 | 0 
   if (offered.has(wanted)) {
     return 1;
   }
-  const isNear = [...offered].some(
-    (action) =>
-      (READING.has(wanted) && READING.has(action)) ||
-      NEAR_PAIRS.has(`${wanted} ${action}`) ||
-      NEAR_PAIRS.has(`${action} ${wanted}`),
-  );
-  return isNear ? 0 : -1;
+  const near = nearActions.get(wanted);
+  for (const action of offered) {
+    if (near?.has(action) === true) {
+      return 0;
+    }
+  }
+  return -1;
+}
+
+function actionsByNearest(): Map<Action, Set<Action>> {
+  const near = new Map<Action, Set<Action>>([...READING].map((action) => [action, new Set(READING)]));
+  const add = (action: Action, other: Action): void => {
+    near.set(action, (near.get(action) ?? new Set()).add(other));
+  };
+  for (const [left, right] of NEAR_PAIRS) {
+    add(left, right);
+    add(right, left);
+  }
+  return near;
 }
 
 function groupsByStem(): Map<string, Set<string>> {

@@ -48,6 +48,8 @@ export interface Library {
   readonly shelves: readonly Shelf[];
   readonly vocabulary: Vocabulary;
   readonly toolCount: number;
+  /** For the scores of `toolCount` tools, one query after the other. */
+  readonly tally: Tally;
   /** See `meaningsOf`; kept for the parts of a query, because it takes the longest. */
   readonly corrected: (word: QueryWord) => readonly string[];
 }
@@ -88,10 +90,23 @@ export function readTerms({ words }: Query, { vocabulary, corrected }: Library):
 export function rank(query: Query, terms: readonly Term[], library: Library, limit: number): Hit[] {
   const rarity = rarityIn(library);
   const look = closeLook(query, terms, rarity);
+  const found = scoreTools(terms, library, rarity);
   const best: Hit[] = [];
-  for (const { shelf, tool, place, score, coverage } of mostPromising(scoreTools(terms, library, rarity), library)) {
-    const hit = { server: shelf.server, place, name: tool.name, coverage, score: look(tool, score, coverage) };
-    keepBest(best, hit, limit);
+  let start = 0;
+  let next = 0;
+  const promising = mostPromising(found);
+  for (const { server, tools } of library.shelves) {
+    for (let at = promising[next]; at !== undefined && at < start + tools.length; at = promising[next]) {
+      next += 1;
+      const tool = tools[at - start];
+      const coverage = found.coverage[at] ?? 0;
+      const score = tool === undefined ? 0 : look(tool, found.scores[at] ?? 0, coverage);
+      // Made only then: hundreds are looked at.
+      if (tool !== undefined && (best.length < limit || score >= (best.at(-1)?.score ?? 0))) {
+        keepBest(best, { server, place: at - start, name: tool.name, coverage, score }, limit);
+      }
+    }
+    start += tools.length;
   }
   return best;
 }
@@ -129,17 +144,20 @@ function rarityIn({ vocabulary, toolCount }: Library): Rarity {
   };
 }
 
-/** One number per tool, over all shelves in order. */
+/** One number per tool, over all shelves in order. Valid until the tally begins the next query. */
 interface Scores {
   readonly scores: Float64Array;
   /** How much of the query the tool matches, 0 to 1. */
   readonly coverage: Float64Array;
   /** The tools with a score, in any order. */
   readonly scored: Int32Array;
+  /** Room for a number for each of these. */
+  readonly promises: Float64Array;
 }
 
 function scoreTools(terms: readonly Term[], library: Library, rarity: Rarity): Scores {
-  const tally = new Tally(library);
+  const { tally } = library;
+  tally.begin(library);
   const worths = terms.map(({ word }) => word.weight * (rarity(word.stem) || UNKNOWN_RARITY));
   const wanted = worths.reduce((sum, worth) => sum + worth, 0);
   for (const [index, { word, meanings }] of terms.entries()) {
@@ -153,27 +171,41 @@ function scoreTools(terms: readonly Term[], library: Library, rarity: Rarity): S
   return tally.result();
 }
 
-/** Adds up what each word of the query is worth for each tool that has it; tools that have none cost nothing. */
-class Tally {
-  readonly #vocabulary: Vocabulary;
-  readonly #starts: ReadonlyMap<Shelf, number>;
+/**
+ * Adds up what each word of the query is worth for each tool that has it; tools that have none cost nothing. Used again for each
+ * query, because new memory takes longer than the sums.
+ */
+export class Tally {
+  readonly toolCount: number;
+  #vocabulary: Vocabulary = new Map();
+  #starts: ReadonlyMap<Shelf, number> = new Map();
   readonly #scores: Float64Array;
   readonly #coverage: Float64Array;
   readonly #scored: Int32Array;
+  readonly #promises: Float64Array;
   #scoredCount = 0;
   /** What the current word adds, and to which tools: if a tool has two of its meanings, only the better one counts. */
   readonly #gains: Float64Array;
   readonly #gaining: Int32Array;
   #gainingCount = 0;
 
-  constructor({ vocabulary, shelves, toolCount }: Library) {
-    this.#vocabulary = vocabulary;
-    this.#starts = startsOf(shelves);
+  constructor(toolCount: number) {
+    this.toolCount = toolCount;
     this.#scores = new Float64Array(toolCount);
     this.#coverage = new Float64Array(toolCount);
     this.#scored = new Int32Array(toolCount);
+    this.#promises = new Float64Array(toolCount);
     this.#gains = new Float64Array(toolCount);
     this.#gaining = new Int32Array(toolCount);
+  }
+
+  /** Begins a query in a library of as many tools. */
+  begin({ vocabulary, shelves }: Library): void {
+    this.#vocabulary = vocabulary;
+    this.#starts = startsOf(shelves);
+    this.#scores.fill(0);
+    this.#coverage.fill(0);
+    this.#scoredCount = 0;
   }
 
   /** A meaning of the current word. */
@@ -217,7 +249,8 @@ class Tally {
 
   result(): Scores {
     const scored = this.#scored.subarray(0, this.#scoredCount);
-    return { scores: this.#scores, coverage: this.#coverage, scored };
+    const promises = this.#promises.subarray(0, this.#scoredCount);
+    return { scores: this.#scores, coverage: this.#coverage, scored, promises };
   }
 }
 
@@ -250,55 +283,37 @@ function writtenTogether(terms: readonly Term[], vocabulary: Vocabulary): { stem
   });
 }
 
-interface Scored {
-  readonly shelf: Shelf;
-  readonly tool: ShelfTool;
-  readonly place: number;
-  readonly score: number;
-  readonly coverage: number;
-}
-
-/** The tools that can still be among the best after the close look. */
-function mostPromising({ scores, coverage, scored }: Scores, { shelves }: Library): Scored[] {
-  const promises = new Float64Array(scored.length);
+/** The tools that can still be among the best after the close look, in order. */
+function mostPromising({ scores, coverage, scored, promises }: Scores): number[] {
+  let highest = 0;
   for (let index = 0; index < scored.length; index += 1) {
     const tool = scored[index] ?? 0;
-    promises[index] = (scores[tool] ?? 0) * (1 + COVERAGE_BONUS * (coverage[tool] ?? 0));
+    const promise = (scores[tool] ?? 0) * (1 + COVERAGE_BONUS * (coverage[tool] ?? 0));
+    promises[index] = promise;
+    highest = promise > highest ? promise : highest;
   }
-  const least = levelOfBest(promises);
-  const best = scored.filter((_tool, index) => (promises[index] ?? 0) >= least).toSorted();
-  const found: Scored[] = [];
-  let start = 0;
-  let next = 0;
-  for (const shelf of shelves) {
-    for (let at = best[next]; at !== undefined && at < start + shelf.tools.length; at = best[next]) {
-      const tool = shelf.tools[at - start];
-      if (tool !== undefined) {
-        found.push({ shelf, tool, place: at - start, score: scores[at] ?? 0, coverage: coverage[at] ?? 0 });
-      }
-      next += 1;
+  const least = levelOfBest(promises, highest);
+  const best: number[] = [];
+  for (let index = 0; index < scored.length; index += 1) {
+    if ((promises[index] ?? 0) >= least) {
+      best.push(scored[index] ?? 0);
     }
-    start += shelf.tools.length;
   }
-  return found;
+  return best.toSorted((left, right) => left - right);
 }
 
 /** A threshold that at least `CLOSE_LOOKS` values reach, but not many more. Faster than sorting all of them. */
-function levelOfBest(values: Float64Array): number {
-  let best = 0;
-  for (let index = 0; index < values.length; index += 1) {
-    best = Math.max(best, values[index] ?? 0);
-  }
+function levelOfBest(values: Float64Array, highest: number): number {
   const counts = new Uint32Array(LEVELS + 1);
   for (let index = 0; index < values.length; index += 1) {
-    const level = Math.floor(((values[index] ?? 0) / best) * LEVELS);
+    const level = Math.floor(((values[index] ?? 0) / highest) * LEVELS);
     counts[level] = (counts[level] ?? 0) + 1;
   }
   let level = LEVELS;
   for (let reached = counts[level] ?? 0; reached < CLOSE_LOOKS && level > 0; reached += counts[level] ?? 0) {
     level -= 1;
   }
-  return (level / LEVELS) * best;
+  return (level / LEVELS) * highest;
 }
 
 function closeLook(query: Query, terms: readonly Term[], rarity: Rarity) {
@@ -311,11 +326,11 @@ function closeLook(query: Query, terms: readonly Term[], rarity: Rarity) {
   const pairs = terms.slice(1).map((term, index) => {
     const before = terms[index] ?? term;
     const weight = Math.min(before.word.weight, term.word.weight);
-    return { text: ` ${before.stem} ${term.stem} `, worth: weight * Math.max(rarity(before.stem), rarity(term.stem)) };
+    return { text: `${before.stem} ${term.stem} `, worth: weight * Math.max(rarity(before.stem), rarity(term.stem)) };
   });
 
   return (tool: ShelfTool, score: number, coverage: number): number => {
-    const together = pairs.reduce((sum, { text, worth }) => sum + (tool.lead.includes(text) ? worth : 0), 0);
+    const together = pairs.reduce((sum, { text, worth }) => sum + (hasWords(tool.lead, text) ? worth : 0), 0);
     const fit = query.action === undefined ? 0 : actionFit(query.action, tool.actions);
     return (
       (score + PAIR_BONUS * together) *
@@ -324,6 +339,16 @@ function closeLook(query: Query, terms: readonly Term[], rarity: Rarity) {
       (1 + ACTION_BONUS * fit)
     );
   };
+}
+
+/** Whether a text of words between spaces has these, which end with a space. Not by a space before them: that would be found too often. */
+function hasWords(text: string, words: string): boolean {
+  for (let at = text.indexOf(words); at !== -1; at = text.indexOf(words, at + 1)) {
+    if (text[at - 1] === ' ') {
+      return true;
+    }
+  }
+  return false;
 }
 
 /** How much of the tool's name the query contains, 0 to 1; rare words count more. */

@@ -6,7 +6,7 @@
 import { impliedNeedsOf } from './search-implied.ts';
 import { MAX_NEEDS, needsOf } from './search-needs.ts';
 import { readQuery } from './search-query.ts';
-import { type Hit, type Library, rank, readTerms, type Term } from './search-rank.ts';
+import { type Hit, type Library, rank, readTerms, Tally, type Term } from './search-rank.ts';
 import { buildShelf, type SearchServer, type Shelf, type StemNote } from './search-shelf.ts';
 import { meaningsOf, suggestionsFor } from './search-typos.ts';
 import { type Vocabulary, VocabularyBuilder } from './search-vocabulary.ts';
@@ -50,6 +50,7 @@ export function createSearchIndex(): SearchIndex {
   const vocabulary = new VocabularyBuilder();
   const reader = new Reader<StemNote>();
   let toolCount = 0;
+  let tally = new Tally(toolCount);
 
   function remove(server: string): void {
     const shelf = shelves.get(server);
@@ -58,6 +59,14 @@ export function createSearchIndex(): SearchIndex {
       vocabulary.remove(shelf);
       toolCount -= shelf.tools.length;
     }
+  }
+
+  function library(): Library {
+    if (tally.toolCount !== toolCount) {
+      tally = new Tally(toolCount);
+    }
+    const { words } = vocabulary;
+    return { shelves: [...shelves.values()], vocabulary: words, toolCount, tally, corrected: correctorFor(words) };
   }
 
   return {
@@ -70,18 +79,13 @@ export function createSearchIndex(): SearchIndex {
     },
     remove,
     search(query, limit) {
-      const library: Library = {
-        shelves: [...shelves.values()],
-        vocabulary: vocabulary.words,
-        toolCount,
-        corrected: correctorFor(vocabulary.words),
-      };
-      const whole = answer(query, library, limit);
+      const everything = library();
+      const whole = answer(query, everything, limit);
       const needs = needsOf(query);
-      const named = needs.length < 2 ? [] : needs.map((need) => answer(need, library, limit));
+      const named = needs.length < 2 ? [] : needs.map((need) => answer(need, everything, limit));
       const implied = impliedNeedsOf(query)
         .slice(0, MAX_NEEDS - named.length)
-        .map((need) => answer(need, library, limit).hits.filter(({ coverage }) => coverage >= IMPLIED_COVERAGE));
+        .map((need) => answer(need, everything, limit).hits.filter(({ coverage }) => coverage >= IMPLIED_COVERAGE));
       const lists = [whole.hits, ...named.map(({ hits }) => hits), ...implied];
       return {
         hits: inTurn(lists).slice(0, limit),

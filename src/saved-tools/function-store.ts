@@ -5,6 +5,7 @@
  * The record says which source a person or the bridge has accepted. A file that differs from it was changed by something else, so
  * it is not loaded until a person approves it.
  */
+import { lstatSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -68,6 +69,10 @@ export class FunctionStore {
 
   /** Names of the stored functions, sorted; empty if there is no store. */
   async names(): Promise<string[]> {
+    // Most users keep none, and each search asks.
+    if (lstatSync(this.directory, { throwIfNoEntry: false }) === undefined) {
+      return [];
+    }
     try {
       await checkDirectory(this.directory);
       const files = await readdir(this.directory);
