@@ -4,7 +4,7 @@
  * and a start reads few files. A module behind `import()` becomes a chunk that is loaded when first needed. Reasons and
  * figures: docs/internals/decisions/001-bundled-dependencies.md.
  */
-import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { register } from 'node:module';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,6 +13,7 @@ import { buildCellView } from './bundle/cell-view.mjs';
 import { bundledPackages, inputsOf, packagesOf, startUpChunks } from './bundle/contents.mjs';
 import { renderLicenses } from './bundle/licenses.mjs';
 import { mergeStartUp } from './bundle/merge-start-up.mjs';
+import { writeCommentsInOneByte } from './bundle/one-byte-comments.mjs';
 import { REQUIRE_BANNER } from './bundle/require-banner.mjs';
 import { slimStartUp } from './bundle/slim-start-up.mjs';
 import { buildUiPage } from './bundle/ui-page.mjs';
@@ -78,6 +79,10 @@ await mergeStartUp(
   `${root}dist`,
   Object.keys(metafile.outputs).map((file) => basename(file)),
   startUpFiles.map((file) => basename(file)),
+);
+await writeCommentsInOneByte(
+  `${root}dist`,
+  (await readdir(`${root}dist`)).filter((file) => file.endsWith('.js')),
 );
 await chmod(`${root}dist/cli.js`, 0o755);
 // Boots the embedded engine once, with its own code, to make the snapshot.

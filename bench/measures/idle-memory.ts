@@ -8,8 +8,8 @@ import { withBridge } from '../support/bridge.ts';
 import { withContainer } from '../support/containers.ts';
 import { descendants, proportionalMb, residentMb } from '../support/process-memory.ts';
 
-/** Time for garbage collection and late startup work; the bridge's first sweep comes after 3 s. */
-const REST_MS = 5_000;
+/** The bridge collects garbage once it has been idle for 3 s, and V8 gives the space of young objects back 8 s after that. */
+const REST_MS = 15_000;
 const SESSION = `bench-${process.pid}`;
 const IDLE_PYTHON = 'import sys\nsys.stdin.read()';
 const IDLE_NODE = 'process.stdin.resume()';

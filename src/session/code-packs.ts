@@ -21,18 +21,35 @@ export interface CodePackStore {
 /** Real packs have about 3 MB. */
 const MAX_PACK_BYTES = 32 * 1024 * 1024;
 const DIGEST_BYTES = 32;
+/** Long enough for the standby that is started after a session, so that both use the same one. Chosen. */
+const HOLD_MS = 1_500;
 /** Writing one takes milliseconds. Chosen. */
 const MAX_TEMPORARY_AGE_MS = 60 * 60 * 1000;
 
 /** A store in `folder`, which is created when first needed. */
 export function createCodePackStore(folder: string, logger: Logger): CodePackStore {
   const known = new Map<string, Buffer>();
+  const timers = new Map<string, NodeJS.Timeout>();
   const fileOf = (key: string) => join(folder, `${createHash('sha256').update(key).digest('hex')}.pack`);
+
+  /** Keeps a pack that is on disk in memory for a moment; an idle bridge needs no 3 MB for it. */
+  function hold(key: string, pack: Buffer): void {
+    known.set(key, pack);
+    clearTimeout(timers.get(key));
+    const release = (): void => {
+      known.delete(key);
+      timers.delete(key);
+    };
+    timers.set(key, setTimeout(release, HOLD_MS).unref());
+  }
 
   return {
     async load(key) {
       const held = known.get(key);
       if (held !== undefined) {
+        if (timers.has(key)) {
+          hold(key, held);
+        }
         return held;
       }
       try {
@@ -41,7 +58,7 @@ export function createCodePackStore(folder: string, logger: Logger): CodePackSto
         if (!digestOf(pack).equals(content.subarray(0, DIGEST_BYTES))) {
           return undefined;
         }
-        known.set(key, pack);
+        hold(key, pack);
         return pack;
       } catch {
         return undefined; // Missing or unreadable: the sandbox makes a new one.
@@ -52,6 +69,7 @@ export function createCodePackStore(folder: string, logger: Logger): CodePackSto
       try {
         await ensureDirectory(folder);
         await writeAtomically(fileOf(key), [digestOf(pack), pack], { isDurable: false });
+        hold(key, pack);
         await removeIncomplete(folder);
       } catch (error) {
         logger.debug(`the code pack is kept in memory only: ${messageOf(error)}`);
