@@ -58,6 +58,8 @@ SANDBOX_FRAMES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     ),
 }
 
+_MEMBERS = {kind: {"type"} | required | optional for kind, (required, optional) in HOST_FRAMES.items()}
+
 
 class FrameError(ValueError):
     """A line that is not a frame. `code` is one of `errors.CODES`."""
@@ -96,8 +98,11 @@ def _refuse_equal_keys(value: object) -> None:
     """Raises ValueError for a dict with keys such as 1 and "1": JSON would hold both, and the reader would keep one."""
     members: Iterable[object] = ()
     if _is_dict(value):
-        if not all(isinstance(key, str) for key in value) and len({_encode({key: 0}) for key in value}) < len(value):
-            raise ValueError("two keys of a dictionary are the same text in JSON")
+        for key in value:
+            if not isinstance(key, str):
+                if len({_encode({key: 0}) for key in value}) < len(value):
+                    raise ValueError("two keys of a dictionary are the same text in JSON")
+                break
         members = value.values()
     elif _is_sequence(value):
         members = value
@@ -132,8 +137,8 @@ def decode_frame(line: bytes) -> Frame:
     if fields is None:
         raise FrameError("PROTOCOL_VIOLATION", f"unknown frame type {kind!r}")
     required, optional = fields
-    keys = frame.keys() - {"type"}
-    if not required <= keys or not keys <= required | optional:
+    if not required <= frame.keys() or not frame.keys() <= _MEMBERS[str(kind)]:
+        keys = frame.keys() - {"type"}
         raise FrameError("PROTOCOL_VIOLATION", f"{kind}: missing {sorted(required - keys)}, "
                          f"unknown {sorted(keys - required - optional)}")  # fmt: skip
     return frame

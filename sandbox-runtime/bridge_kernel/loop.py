@@ -17,7 +17,6 @@ import contextvars
 import selectors
 import sys
 import types
-import weakref
 
 from bridge_kernel.importer import FILE_PREFIX
 from bridge_kernel.pending import Pending, coroutine_of
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from bridge_kernel.rpc import Channel
 
 # The cell that created a task; inherited by the tasks it creates.
+_CELL_OF_TASK = "_bridge_cell"
 current_cell: contextvars.ContextVar[int] = contextvars.ContextVar("bridge_current_cell", default=0)
 
 
@@ -44,7 +44,6 @@ class CellLoop:
         self.loop = loop
         self._interrupt_main = interrupt_main
         asyncio.set_event_loop(self.loop)
-        self._cells_of_tasks: weakref.WeakKeyDictionary[asyncio.Future[object], int] = weakref.WeakKeyDictionary()
         self.loop.set_task_factory(self._make_task)  # pyright: ignore[reportArgumentType]
         # One context for all cells: context variables persist between cells like any other state.
         self._context = contextvars.copy_context()
@@ -61,7 +60,7 @@ class CellLoop:
             # Python 3.14 asks for the truth of a task's coroutine to print the task; a call answers "not awaited".
             coroutine = coroutine_of(coroutine)
         task = asyncio.Task(coroutine, loop=loop, **options)  # pyright: ignore[reportArgumentType]
-        self._cells_of_tasks[task] = current_cell.get()
+        setattr(task, _CELL_OF_TASK, current_cell.get())
         return task
 
     def run_forever(self) -> None:
@@ -99,8 +98,8 @@ class CellLoop:
         """Stops interrupts for this cell. If it was interrupted, the tasks it left behind are cancelled."""
         cell, self._cell = self._cell, 0
         if self.interrupted:
-            for task, owner in list(self._cells_of_tasks.items()):
-                if owner == cell and task is not self._task and not task.done():
+            for task in asyncio.all_tasks(self.loop):
+                if getattr(task, _CELL_OF_TASK, 0) == cell and task is not self._task:
                     task.cancel()
         self._task = None
 

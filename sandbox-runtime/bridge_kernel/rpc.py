@@ -342,7 +342,8 @@ class Channel:
 
     def _forget(self, number: int) -> None:
         """Abandons a call, which the host then cancels on the server."""
-        if self._end(number) is not None:
+        # Mostly, it has been answered.
+        if number in self._pending and self._end(number) is not None:
             self.send({"type": "cancel_call", "call": number})
 
     async def call(

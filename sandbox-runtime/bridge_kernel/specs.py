@@ -130,6 +130,8 @@ class ToolSpec:
         return _place(first.path, self._alias(name)), text
 
     def _bound(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> dict[str, object]:
+        if not args and kwargs.keys() <= self._by_name.keys():
+            return dict(kwargs)  # Most calls.
         if len(args) == 1 and not kwargs and is_object(args[0]):
             whole = args[0]
             if whole and all(key in self._originals for key in whole):
