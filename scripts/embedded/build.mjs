@@ -11,10 +11,10 @@ import { build } from 'esbuild';
 import { composeBootSource } from './boot-source.mjs';
 import { copyInterpreter, unpackInterpreter } from './interpreter.mjs';
 
-const CHILD = 'child.mjs';
+const CHILD = 'child.cjs';
 const MANIFEST = 'manifest.json';
 /** The child for JavaScript, QuickJS, and what a program finds in it. */
-const JAVASCRIPT = { CHILD: 'javascript.mjs', MODULE: 'quickjs.wasm', GUEST: 'javascript-guest.js' };
+const JAVASCRIPT = { CHILD: 'javascript.cjs', MODULE: 'quickjs.wasm', GUEST: 'javascript-guest.js' };
 const QUICKJS = 'node_modules/quickjs-wasi/quickjs.wasm';
 /** The package of QuickJS has only its own license. */
 const QUICKJS_LICENSE = 'scripts/embedded/quickjs-license.txt';
@@ -56,7 +56,8 @@ async function bundle(root, entry, outfile) {
     entryPoints: [entry],
     outfile,
     bundle: true,
-    format: 'esm',
+    // With Node's permission model, an ES module starts 18 ms later (measured on Node 20).
+    format: 'cjs',
     platform: 'node',
     target: 'node20.19',
     legalComments: 'none',

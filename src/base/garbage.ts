@@ -63,7 +63,7 @@ function collectNow(): void {
 }
 
 /** The function that `node --expose-gc` makes global. Without it, V8 collects by itself. */
-function findCollector(): () => void {
+export function findCollector(): () => void {
   setFlagsFromString('--expose-gc');
   const found: unknown = runInNewContext('typeof gc === "function" ? gc : undefined');
   setFlagsFromString('--no-expose-gc');

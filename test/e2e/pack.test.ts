@@ -16,9 +16,9 @@ import { coverEngines } from '../support/covered-engines.ts';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const NAME = 'mcp-server-code-execution-mode';
 const EMBEDDED_FILES = [
-  'child.mjs',
+  'child.cjs',
   'javascript-guest.js',
-  'javascript.mjs',
+  'javascript.cjs',
   'manifest.json',
   'memory.snapshot',
   'python.wasm',

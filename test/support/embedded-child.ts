@@ -28,9 +28,9 @@ export async function makeChildFolder(bootFile: string): Promise<string> {
   await build({
     absWorkingDir: root,
     entryPoints: ['src/engines/embedded/child/child.ts'],
-    outfile: join(folder, 'child.mjs'),
+    outfile: join(folder, 'child.cjs'),
     bundle: true,
-    format: 'esm',
+    format: 'cjs',
     platform: 'node',
     target: 'node20.19',
   });
@@ -73,7 +73,7 @@ export interface ChildOptions {
 export function startChild(folder: string, options: ChildOptions = {}): RunningChild {
   const { memoryBytes = 128 * MIB, tmpBytes = 8 * MIB, workspaceBytes = 8 * MIB } = options.limits ?? {};
   const numbers = [memoryBytes, tmpBytes, workspaceBytes].map(String);
-  const child = spawn(process.execPath, [...(options.nodeFlags ?? []), join(folder, 'child.mjs'), folder, ...numbers], {
+  const child = spawn(process.execPath, [...(options.nodeFlags ?? []), join(folder, 'child.cjs'), folder, ...numbers], {
     env: options.env ?? {},
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
   });

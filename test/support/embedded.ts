@@ -151,8 +151,8 @@ function addCommand(folder: string, command: string, userId: number | undefined)
 export function folderWithProgram(source: string): string {
   const folder = temporaryFolder();
   const sha256 = createHash('sha256').update(source).digest('hex');
-  writeFileSync(join(folder, 'child.mjs'), source);
-  writeFileSync(join(folder, 'manifest.json'), JSON.stringify({ files: { 'child.mjs': { sha256 } } }));
+  writeFileSync(join(folder, 'child.cjs'), source);
+  writeFileSync(join(folder, 'manifest.json'), JSON.stringify({ files: { 'child.cjs': { sha256 } } }));
   return folder;
 }
 

@@ -51,12 +51,12 @@ async function startDeaf(source = DEAF) {
 describe('a child that does not start', () => {
   it('because of a damaged file is sent nothing, and the error names the file', async () => {
     const folder = folderWithProgram('process.stdin.pipe(process.stdout);');
-    appendFileSync(join(folder, 'child.mjs'), '// damaged');
+    appendFileSync(join(folder, 'child.cjs'), '// damaged');
     const { said, error } = await startToEnd(embeddedEngine({ folder }));
     expect(said).toBe('');
     expect(error).toMatchObject({
       code: 'ENGINE_UNAVAILABLE',
-      message: 'the files of the embedded engine are damaged: child.mjs differs from the build (SHA-256 mismatch)',
+      message: 'the files of the embedded engine are damaged: child.cjs differs from the build (SHA-256 mismatch)',
       data: { retryNow: false },
     });
   });

@@ -1,15 +1,17 @@
 /**
  * The child process of the embedded engine. Restores CPython from its snapshot and runs it until it ends or the host is gone.
- * Usage: `node child.mjs FOLDER MEMORY_BYTES TMP_BYTES WORKSPACE_BYTES`, with frames on stdin and stdout and reports on stderr.
+ * Usage: `node child.cjs FOLDER MEMORY_BYTES TMP_BYTES WORKSPACE_BYTES`, with frames on stdin and stdout and reports on stderr.
  * The main thread reads the host's pipe and ends the process. A second thread runs the same file and, in it, Python.
  */
 import { setFlagsFromString } from 'node:v8';
 import { isMainThread, MessageChannel, parentPort, Worker, workerData } from 'node:worker_threads';
 import { messageOf } from '../../../base/errors.ts';
-import { BUILT_FILE, readBuiltFile, readManifest } from './built-files.ts';
+import { findCollector } from '../../../base/garbage.ts';
+import { BUILT_FILE, checkBuiltFile, readBuiltFile, readManifest } from './built-files.ts';
 import { HostInput } from './host-input.ts';
 import { report } from './host-output.ts';
 import { createWords, readInput, type SharedInput } from './input-reader.ts';
+import { forbidCodeFromStrings } from './no-code-from-strings.ts';
 import { type ChildOptions, runSandbox } from './sandbox.ts';
 
 /** `EX_SOFTWARE` from BSD sysexits.h, the same exit code as the supervisor's in a container. */
@@ -37,6 +39,7 @@ const VALIDATION_FLAG = '--wasm-lazy-validation';
 
 // Failed calls of the guest throw errors by the thousand, and no one reads their stack traces.
 Error.stackTraceLimit = 0;
+forbidCodeFromStrings();
 
 if (isMainThread) {
   orFail(startGuest);
@@ -45,6 +48,7 @@ if (isMainThread) {
     const { shared, options } = workerData as GuestData;
     orFail(() => process.exit(runSandbox(options, module, new HostInput(shared))));
   });
+  parentPort?.postMessage(undefined, []);
 }
 
 function startGuest(): void {
@@ -53,15 +57,13 @@ function startGuest(): void {
   if (typeof WebAssembly !== 'object') {
     throw new Error('this Node has no WebAssembly; it may have been started with --jitless');
   }
-  setFlagsFromString(TIERING_FLAG);
-  setFlagsFromString(VALIDATION_FLAG);
   const words = createWords();
   const { port1, port2 } = new MessageChannel();
   const data: GuestData = {
     shared: { words, port: port2 },
     options: { directory, memoryBytes, tmpBytes, workspaceBytes },
   };
-  const guest = new Worker(new URL(import.meta.url), {
+  const guest = new Worker(process.argv[1] ?? '', {
     workerData: data,
     transferList: [port2],
     resourceLimits: RESOURCE_LIMITS,
@@ -69,10 +71,25 @@ function startGuest(): void {
   guest.on('error', (error) => reportBrokenThread(error));
   guest.on('exit', (status) => process.exit(status));
   readInput({ words, port: port1 });
-  // Compiled here while the other thread starts: both take about equally long.
-  guest.postMessage(new WebAssembly.Module(readBuiltFile(directory, BUILT_FILE.MODULE, readManifest(directory))), []);
+  // Read and checked while the other thread starts, which takes longer.
+  const manifest = readManifest(directory);
+  const code = readBuiltFile(directory, BUILT_FILE.MODULE, manifest);
+  checkBuiltFile(directory, BUILT_FILE.SNAPSHOT, manifest);
+  sendModuleLater(guest, code);
+}
+
+/** A function of its own, so that no other listener keeps the code in memory. */
+function sendModuleLater(guest: Worker, code: Buffer): void {
+  guest.once('message', () => orFail(() => sendModule(guest, code)));
+}
+
+/** The other thread has started: only now, because with flags of V8 other than at the start, Node would compile its modules again. */
+function sendModule(guest: Worker, code: Buffer): void {
+  setFlagsFromString(TIERING_FLAG);
+  setFlagsFromString(VALIDATION_FLAG);
+  guest.postMessage(new WebAssembly.Module(code), []);
   // V8 has copied the 9 MB of the module. It would never collect ours, because this thread allocates almost nothing from now on.
-  globalThis.gc?.();
+  setImmediate(findCollector());
 }
 
 /** Node ends a thread whose JavaScript heap is full. */

@@ -33,7 +33,7 @@ const SIGNAL_STATUS = 128;
 /** Near its limit CPython asks for memory in larger steps. A crash above this share of the limit counts as out of memory. */
 const FULL_SHARE = 15 / 16;
 
-/** Returns the exit status for this process. Throws if the sandbox cannot be set up. */
+/** Returns the exit status for this process. Throws if the sandbox cannot be set up. The snapshot must have been checked. */
 export function runSandbox(options: ChildOptions, module: WebAssembly.Module, input: HostInput): number {
   const outputs = [new Capture('stdout'), new Capture('stderr')] as const;
   const program = restoreProgram(options, module, guestEnvironment(options, input, outputs));
@@ -46,7 +46,6 @@ export function runSandbox(options: ChildOptions, module: WebAssembly.Module, in
 
 function restoreProgram(options: ChildOptions, module: WebAssembly.Module, environment: GuestEnvironment): Program {
   const { directory } = options;
-  checkBuiltFile(directory, BUILT_FILE.SNAPSHOT, readManifest(directory));
   const snapshot = openIndexedFile(join(directory, BUILT_FILE.SNAPSHOT));
   const initial = snapshotPages(snapshot);
   const maximum = Math.floor(options.memoryBytes / PAGE_BYTES);

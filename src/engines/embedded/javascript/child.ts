@@ -1,5 +1,5 @@
 /**
- * The child process of the embedded engine for JavaScript programs. Usage: `node javascript.mjs FOLDER MEMORY_BYTES
+ * The child process of the embedded engine for JavaScript programs. Usage: `node javascript.cjs FOLDER MEMORY_BYTES
  * WORKSPACE_BYTES`, with the lines of a program on stdin and stdout and reports on stderr. The main thread reads the host's pipe
  * and ends the process, whatever the program does. A second thread runs the same file and, in it, QuickJS.
  */
@@ -10,6 +10,7 @@ import { setFlagsFromString } from 'node:v8';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { messageOf } from '../../../base/errors.ts';
 import { createHostOutput, report } from '../child/host-output.ts';
+import { forbidCodeFromStrings } from '../child/no-code-from-strings.ts';
 import { parseJob } from './job.ts';
 import { type RunningJob, runJob } from './run-job.ts';
 
@@ -22,6 +23,12 @@ const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 256, stackSizeMb: 16 };
 /** As for Python. A loop of 3,000,000 steps takes 1.1 s of CPU with it, and 2.0 s with V8's default (measured on Node 20). */
 const TIERING_FLAG = '--wasm-tiering-budget=200000000';
 const VALIDATION_FLAG = '--wasm-lazy-validation';
+/** Bytes of one page of WebAssembly. */
+const PAGE_BYTES = 65_536;
+/** QuickJS cannot start in less (measured: 1.3 MiB, and its files). Its own limit then reports what is missing. */
+const MIN_PAGES = 256;
+/** 4 GiB, all that 32 bits can address. */
+const MAX_PAGES = 65_536;
 
 interface ProgramData {
   readonly directory: string;
@@ -31,6 +38,7 @@ interface ProgramData {
 
 // A stack trace would tell a program where the files of this process are.
 Error.stackTraceLimit = 0;
+forbidCodeFromStrings();
 
 if (isMainThread) {
   orFail(startThread);
@@ -43,14 +51,12 @@ function startThread(): void {
   if (typeof WebAssembly !== 'object') {
     throw new Error('this Node has no WebAssembly; it may have been started with --jitless');
   }
-  setFlagsFromString(TIERING_FLAG);
-  setFlagsFromString(VALIDATION_FLAG);
   const data: ProgramData = {
     directory,
     memoryBytes: Number(memoryBytes),
     workspaceBytes: Number(workspaceBytes),
   };
-  const thread = new Worker(new URL(import.meta.url), { workerData: data, resourceLimits: RESOURCE_LIMITS });
+  const thread = new Worker(process.argv[1] ?? '', { workerData: data, resourceLimits: RESOURCE_LIMITS });
   thread.on('error', (error) => endBroken(error));
   thread.on('exit', (status) => process.exit(status));
   const lines = createInterface({ input: process.stdin, crlfDelay: Number.POSITIVE_INFINITY });
@@ -74,6 +80,12 @@ function runThread({ directory, memoryBytes, workspaceBytes }: ProgramData): voi
       at += output.write?.(bytes.subarray(at)) ?? bytes.length;
     }
   };
+  // Only now: with flags of V8 that are set before it starts, this thread would compile Node's own modules again.
+  setFlagsFromString(TIERING_FLAG);
+  setFlagsFromString(VALIDATION_FLAG);
+  // QuickJS can have no more memory than V8 allows to any module.
+  const pages = Math.min(Math.max(MIN_PAGES, Math.floor(memoryBytes / PAGE_BYTES)), MAX_PAGES);
+  setFlagsFromString(`--wasm-max-mem-pages=${pages}`);
   const module = new WebAssembly.Module(readFileSync(join(directory, 'quickjs.wasm')));
   const guestSource = readFileSync(join(directory, 'javascript-guest.js'), 'utf8');
   report({ report: 'started', memory_limit_bytes: memoryBytes, pids_limit: null, seccomp: false });

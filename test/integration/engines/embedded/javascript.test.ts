@@ -114,12 +114,12 @@ describe.runIf(embedded !== undefined).each(surroundings)(
         main: () => [typeof process.binding, typeof process.mainModule, typeof process.dlopen, process.pid],
         passwd: () => fs.readFileSync('/etc/passwd'),
         above: () => fs.readFileSync('../../../../etc/passwd'),
-        built: () => fs.readFileSync('/embedded/javascript.mjs'),
+        built: () => fs.readFileSync('/embedded/javascript.cjs'),
         list: () => fs.readdirSync('/'),
         env: () => Object.keys(process.env),
         process: () => import('node:child_process'),
         threads: () => import('node:worker_threads'),
-        host: () => import('/embedded/javascript.mjs'),
+        host: () => import('/embedded/javascript.cjs'),
         data: () => import('data:text/javascript,export default 1'),
         fetch: () => fetch('http://127.0.0.1/'),
       };
@@ -185,7 +185,7 @@ describe.runIf(embedded !== undefined)('the child for JavaScript', () => {
     const folder = new URL('../../../../dist/embedded/', import.meta.url);
     expect(readdirSync(folder).filter((name) => /javascript|quickjs/.test(name))).toEqual([
       'javascript-guest.js',
-      'javascript.mjs',
+      'javascript.cjs',
       'quickjs.wasm',
     ]);
   });

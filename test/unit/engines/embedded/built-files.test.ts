@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createBuiltFilesCheck } from '../../../../src/engines/embedded/built-files.ts';
 
-const FILES = { 'child.mjs': 'the program', 'python.wasm': 'the code' };
+const FILES = { 'child.cjs': 'the program', 'python.wasm': 'the code' };
 
 describe('the check of the built files', () => {
   let folder: string;
@@ -27,7 +27,7 @@ describe('the check of the built files', () => {
 
   it.each([
     ['a changed file', () => write('python.wasm', 'the codE'), 'python.wasm differs from the build (SHA-256 mismatch)'],
-    ['a truncated file', () => write('child.mjs', ''), 'child.mjs differs from the build (SHA-256 mismatch)'],
+    ['a truncated file', () => write('child.cjs', ''), 'child.cjs differs from the build (SHA-256 mismatch)'],
     ['a missing file', () => rmSync(join(folder, 'python.wasm')), 'python.wasm is missing'],
     ['a missing manifest', () => rmSync(join(folder, 'manifest.json')), 'manifest.json is missing'],
     ['a manifest that is not JSON', () => write('manifest.json', '{"files": {'), 'manifest.json is damaged'],

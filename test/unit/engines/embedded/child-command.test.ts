@@ -9,14 +9,11 @@ describe('the arguments of Node', () => {
   it('are pinned', () => {
     expect(build('24.1.0')).toEqual([
       '--no-warnings',
-      '--disallow-code-generation-from-strings',
       '--no-addons',
-      '--expose-gc',
-      '--max-old-space-size=256',
       '--permission',
       '--allow-worker',
       '--allow-fs-read=/embedded/*',
-      '/embedded/child.mjs',
+      '/embedded/child.cjs',
       '/embedded',
       '536870912',
       '67108864',
@@ -25,27 +22,19 @@ describe('the arguments of Node', () => {
     ]);
   });
 
-  it('are pinned for JavaScript, whose memory V8 limits, too', () => {
-    const argumentsFor = (memoryBytes: number) =>
-      javascriptArguments({ folder: '/e', limits: { ...limits, memoryBytes }, name: 'x', nodeVersion: '24.1.0' });
-    expect(argumentsFor(536_870_912)).toEqual([
+  it('are pinned for JavaScript', () => {
+    expect(javascriptArguments({ folder: '/e', limits, name: 'x', nodeVersion: '24.1.0' })).toEqual([
       '--no-warnings',
-      '--disallow-code-generation-from-strings',
       '--no-addons',
-      '--expose-gc',
-      '--max-old-space-size=256',
       '--permission',
       '--allow-worker',
       '--allow-fs-read=/e/*',
-      '--wasm-max-mem-pages=8192',
-      '/e/javascript.mjs',
+      '/e/javascript.cjs',
       '/e',
       '536870912',
       '134217728',
       'x',
     ]);
-    expect(argumentsFor(1)).toContain('--wasm-max-mem-pages=256');
-    expect(argumentsFor(2 ** 40)).toContain('--wasm-max-mem-pages=65536');
   });
 
   it.each([

@@ -19,7 +19,7 @@ describe('a start that failed', () => {
     ],
     [
       'a Node without WebAssembly',
-      { exit, stderrTail: 'ReferenceError: WebAssembly is not defined\n    at child.mjs:1' },
+      { exit, stderrTail: 'ReferenceError: WebAssembly is not defined\n    at child.cjs:1' },
       'ENGINE_UNAVAILABLE',
       `the embedded engine needs WebAssembly, which Node ${process.versions.node} does not offer here`,
     ],
