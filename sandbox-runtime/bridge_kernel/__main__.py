@@ -55,7 +55,7 @@ def serve(channel: Channel, platform: Platform) -> None:
     """
     kernel = Kernel(channel, platform)
     # Without a greeting, no cell waits yet. A code pack is complete only with what cells load.
-    if not channel.has_input() or not importer.installed().has_pack:
+    if not channel.has_input() or importer.installed().makes_first_pack:
         from bridge_kernel.rehearsal import rehearse
 
         rehearse(kernel.api)

@@ -108,9 +108,9 @@ class Importer:
         self._load_pack(parts.pop("pack", b""))
 
     @property
-    def has_pack(self) -> bool:
-        """Whether an earlier sandbox compiled what this one imports."""
-        return bool(self.table)
+    def makes_first_pack(self) -> bool:
+        """Whether no earlier sandbox compiled what this one imports. False once recording has ended."""
+        return self.recorded is not None and not self.table
 
     def _load_pack(self, data: bytes) -> None:
         """Loads a pack of the same interpreter. A damaged or foreign one is ignored, and a new one is recorded."""
