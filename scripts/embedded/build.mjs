@@ -40,7 +40,7 @@ export async function buildEmbedded(root, folder) {
   await mkdir(join(folder, 'licenses'), { recursive: true });
   await copyFile(join(root, QUICKJS_LICENSE), join(folder, 'licenses', 'quickjs.txt'));
   const kernel = await readKernelSources(`${root}sandbox-runtime/bridge_kernel`);
-  addSnapshot(folder, composeBootSource(kernel.modules));
+  addSnapshot(folder, composeBootSource(kernel.modules), await readFile(join(folder, 'python.wasm')));
   await completeManifest(folder, kernel.hash);
   return [metafile];
 }

@@ -7,6 +7,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { brotliDecompressSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { BUILT_FILES_FOLDER } from '../../src/engines/embedded/built-files.ts';
 import { BUILT_FILE } from '../../src/engines/embedded/child/built-files.ts';
@@ -34,11 +35,14 @@ export async function makeChildFolder(bootFile: string): Promise<string> {
     platform: 'node',
     target: 'node20.19',
   });
-  for (const name of NAMES) {
-    symlinkSync(join(BUILT_FILES_FOLDER, name), join(folder, name));
-  }
-  addSnapshot(folder, readFileSync(bootFile, 'utf8'));
+  symlinkSync(join(BUILT_FILES_FOLDER, BUILT_FILE.LIBRARY), join(folder, BUILT_FILE.LIBRARY));
+  addSnapshot(folder, readFileSync(bootFile, 'utf8'), wholeModule());
   return folder;
+}
+
+/** CPython as it was compiled. The built files have it without its data. */
+export function wholeModule(): Uint8Array<ArrayBuffer> {
+  return brotliDecompressSync(readFileSync(join(root, 'sandbox-runtime/wasm/artifacts', `${BUILT_FILE.MODULE}.br`)));
 }
 
 export function removeFolder(folder: string): void {

@@ -13,6 +13,7 @@ import {
   type RunningChild,
   removeFolder,
   startChild,
+  wholeModule,
 } from '../../../../support/embedded-child.ts';
 import { pause } from '../../../../support/pause.ts';
 
@@ -197,10 +198,10 @@ describe.skipIf(!hasPython())('the child of the embedded engine', () => {
   it('has a reproducible snapshot', () => {
     const snapshot = join(folder, 'memory.snapshot');
     const first = readFileSync(snapshot);
-    addSnapshot(folder, readFileSync(BOOT, 'utf8'));
+    addSnapshot(folder, readFileSync(BOOT, 'utf8'), wholeModule());
     expect(readFileSync(snapshot).equals(first)).toBe(true);
-    expect(() => addSnapshot(folder, 'raise ValueError("no")')).toThrow('ValueError: no');
-    addSnapshot(folder, readFileSync(BOOT, 'utf8'));
+    expect(() => addSnapshot(folder, 'raise ValueError("no")', wholeModule())).toThrow('ValueError: no');
+    addSnapshot(folder, readFileSync(BOOT, 'utf8'), wholeModule());
   });
 
   async function detailOfFailure(options: ChildOptions = {}): Promise<string | undefined> {
