@@ -11,7 +11,8 @@ import { descendants, proportionalMb, residentMb } from '../support/process-memo
 /** The bridge collects garbage once it has been idle for 3 s, and V8 gives the space of young objects back 8 s after that. */
 const REST_MS = 15_000;
 const SESSION = `bench-${process.pid}`;
-const IDLE_PYTHON = 'import sys\nsys.stdin.read()';
+/** Without asyncio, there are no calls to await. */
+const IDLE_PYTHON = 'import asyncio, sys\nsys.stdin.read()';
 const IDLE_NODE = 'process.stdin.resume()';
 
 export const idleMemory: Measure = {
@@ -85,7 +86,7 @@ function toRows({ engine, bridgeMb, sessionMb, clientMb }: BridgeMemory, pythonM
       figure: 'idle session: supervisor and worker, proportional',
       engine,
       measured: session,
-      floor: { value: pythonMb, unit: 'MB', what: 'idle `python3` in the same image' },
+      floor: { value: pythonMb, unit: 'MB', what: 'idle `python3` with asyncio, same image' },
       goals: [atMost(session, 25)],
     },
     {

@@ -205,6 +205,10 @@ class Importer:
             self.table[name] = (*entry[:4], end, end + len(piece))
             end += len(piece)
 
+    def discard(self) -> None:
+        """Releases everything: this process imports no more modules of the kernel."""
+        self.recorded, self.sources, self.table, self.block = None, {}, {}, b""
+
     def _make_pack(self, recorded: dict[str, tuple[Origin, types.CodeType]]) -> bytes:
         """The current pack, with recorded entries added or replaced."""
         codes = {name: (entry[:4], self.block[entry[4] : entry[5]]) for name, entry in self.table.items()}

@@ -14,7 +14,7 @@ import os
 import resource
 import select
 
-from bridge_kernel import importer, mounts, seccomp
+from bridge_kernel import heap, importer, mounts, seccomp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,7 +105,9 @@ def run(options: bytes) -> None:
             has_network=pod is not None and pod.has_network,
         )
         _run_kernel(outputs)
-    importer.installed().release()  # Only the worker needs the code pack.
+    # Only the worker needs the sources and the code pack.
+    importer.installed().discard()
+    heap.trim()
     for _, write_end in outputs:
         os.close(write_end)
     left = _Leftovers([read_end for read_end, _ in outputs])
