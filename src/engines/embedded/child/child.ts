@@ -78,7 +78,7 @@ function startGuest(): void {
   sendModuleLater(guest, code);
 }
 
-/** A function of its own, so that no other listener keeps the code in memory. */
+/** A function of its own: a listener in the one above would keep the code in memory with all others there. */
 function sendModuleLater(guest: Worker, code: Buffer): void {
   guest.once('message', () => orFail(() => sendModule(guest, code)));
 }
