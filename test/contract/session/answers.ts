@@ -59,7 +59,11 @@ export function describeAnswers({ run }: Subject): void {
         'display(png[:30])',
         '[bytes, not shown: the image is damaged; runtime.save_artifact(name, data) keeps it as a file]',
       ],
-      ['display(png + bytes(2_000_000))', '[bytes, not shown: the image is larger than 1,048,576 bytes'],
+      [
+        // The Python of this machine may have Pillow, which would scale it.
+        'import sys\nsys.modules["PIL"] = None\ndisplay(png + bytes(2_000_000))\ndel sys.modules["PIL"]',
+        '[bytes, not shown: the image is larger than 1,048,576 bytes',
+      ],
       ['class T:\n  def _repr_png_(self): raise ValueError("no")\ndisplay(T())', '[T, not shown: ValueError: no]'],
       ['class T:\n  def _repr_html_(self): return "x" * 300_000\ndisplay(T())', '[text/html, not shown: 300,000'],
     ])('reports what it cannot show, and continues: %s', async (code, words) => {
