@@ -88,7 +88,7 @@ function sendModule(guest: Worker, code: Buffer): void {
   setFlagsFromString(TIERING_FLAG);
   setFlagsFromString(VALIDATION_FLAG);
   guest.postMessage(new WebAssembly.Module(code), []);
-  // V8 has copied the 9 MB of the module. It would never collect ours, because this thread allocates almost nothing from now on.
+  // V8 has copied the 6 MB of the module. It would never collect ours, because this thread allocates almost nothing from now on.
   setImmediate(findCollector());
 }
 
