@@ -31,7 +31,7 @@ HOST_FRAMES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "execute": (frozenset({"cell", "code", "servers"}), frozenset({"discovered", "restore"})),
     "interrupt": (frozenset({"cell", "reason", "sent_before"}), frozenset()),
     "answer_part": (frozenset({"call", "data"}), frozenset()),
-    "answer_bytes": (frozenset({"call", "bytes"}), frozenset()),
+    "answer_bytes": (frozenset({"call", "total", "bytes"}), frozenset()),
     "answer": (frozenset({"call", "ok"}), frozenset({"value", "parts", "error"})),
     "call_progress": (frozenset({"call", "progress"}), frozenset({"total", "message"})),
     "save_checkpoint": (frozenset({"checkpoint", "max_bytes", "memory_bytes", "may_block"}), frozenset()),

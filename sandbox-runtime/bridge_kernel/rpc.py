@@ -17,6 +17,7 @@ from contextvars import ContextVar
 
 from bridge_kernel.errors import MCPError, error_from_frame
 from bridge_kernel.frames import Frame, FrameError, decode_frame, encode_frame
+from bridge_kernel.large_results import Body, loads
 
 # The name of the job that a task belongs to, inherited by the tasks it creates; empty for all others.
 current_job: ContextVar[str] = ContextVar("bridge_current_job", default="")
@@ -61,8 +62,31 @@ class Pending:
     ) -> None:
         self.deliver = deliver
         self.report = report
-        # Pieces of JSON text: texts, or bytes that are not ASCII alone.
-        self.parts: list[Any] = []
+        # Pieces of JSON text.
+        self.parts: list[str] = []
+        # Its bytes, which arrive instead; None also if there is no room for them.
+        self._body: Body | None = None
+        self._total = 0
+
+    def place_for(self, size: int, total: int) -> memoryview | None:
+        """Where the next bytes of a result of `total` bytes belong; None if there is no room for it."""
+        if self._total == 0:
+            self._total = total
+            try:
+                self._body = Body(total)
+            except MemoryError:
+                pass
+        return None if self._body is None else self._body.place_for(size)
+
+    def decode(self) -> object:
+        """The value whose JSON has arrived in pieces. Raises ValueError, MemoryError or RecursionError."""
+        if self._body is not None:
+            return loads(self._body.data)
+        if self._total > 0:
+            raise MemoryError(f"no room for {self._total:,} bytes")
+        text = "".join(self.parts)
+        self.parts.clear()
+        return json.loads(text)
 
 
 class Channel:
@@ -76,6 +100,8 @@ class Channel:
         self._searched = 0
         # A frame whose bytes have not arrived yet, and their number.
         self._incomplete: tuple[Frame, int] | None = None
+        # Where the next bytes belong, instead of among the unread ones.
+        self._landing: memoryview | None = None
         # Frames received so far, including the newest.
         self.received = 0
         self._on_frame: Callable[[Frame], None] = _ignore
@@ -208,7 +234,7 @@ class Channel:
         """Blocks until `event` is set, at most `timeout` seconds; returns whether it is set."""
         raise NotImplementedError
 
-    def _take(self, data: bytes) -> None:
+    def _take(self, data: bytes | bytearray) -> None:
         """Handles the frames completed by `data`."""
         buffer = self._unread
         buffer += data
@@ -225,8 +251,26 @@ class Channel:
         if self._joined:
             self._write()
 
+    def _land(self) -> None:
+        """Moves unread bytes to where they belong."""
+        if self._landing is not None:
+            count = min(len(self._landing), len(self._unread))
+            with memoryview(self._unread) as unread:
+                self._landing[:count] = unread[:count]
+            del self._unread[:count]
+            self._note_landed(count)
+
+    def _note_landed(self, count: int) -> None:
+        """Notes that the next bytes are where they belong."""
+        landing = self._landing
+        if landing is not None:
+            self._landing = landing[count:] if count < len(landing) else None
+            landing.release()
+
     def _end_of_next(self) -> int:
         """Where the next line, or the bytes that follow one, end among the unread bytes; 0 if they are not complete."""
+        if self._landing is not None:
+            self._land()
         if self._incomplete is not None:
             end = self._incomplete[1] + 1
             return end if end <= len(self._unread) else 0
@@ -235,12 +279,18 @@ class Channel:
         return end
 
     def _receive_bytes(self, frame: Frame, piece: bytes) -> None:
-        if frame["type"] == "answer_bytes":
-            answered = self._pending.get(_number(frame["call"]))
-            if answered is not None:
-                answered.parts.append(_text_if_ascii(piece))
-        else:
+        if frame["type"] != "answer_bytes":  # Otherwise nobody waits for the result, or it has no room.
             self._on_frame({**frame, "data": piece})
+
+    def _begin_bytes(self, frame: Frame) -> None:
+        """Bytes follow the frame. Those of a result go to their place, unless nobody waits for it or it has no room."""
+        size = _number(frame["bytes"])
+        answered = self._pending.get(_number(frame["call"])) if frame["type"] == "answer_bytes" else None
+        place = None if answered is None else answered.place_for(size, _number(frame["total"]))
+        if place is None:
+            self._incomplete = (frame, size)
+        else:
+            self._landing = place
 
     def _receive(self, line: bytes) -> None:
         if line.startswith(_FRAME_START):
@@ -260,7 +310,7 @@ class Channel:
             if reported is not None and reported.report is not None:
                 reported.report(frame)
         elif frame["type"] in ("answer_bytes", "checkpoint_data"):
-            self._incomplete = (frame, _number(frame["bytes"]))
+            self._begin_bytes(frame)
         else:
             self._on_frame(frame)
 
@@ -272,11 +322,11 @@ class Channel:
         if frame["ok"] is not True:
             pending.deliver(None, error_from_frame(frame.get("error"), number))
             return
-        if not pending.parts:
+        if "parts" not in frame:
             pending.deliver(frame.get("value"), None)
             return
         try:
-            value = json.loads(_joined(pending.parts))
+            value = pending.decode()
         except (ValueError, MemoryError, RecursionError) as error:
             pending.deliver(None, MCPError(f"the result could not be decoded: {error!r}", "LIMIT_RESULT"))
             return
@@ -456,30 +506,6 @@ class Channel:
         if error is not None:
             raise error
         return value
-
-
-def _text_if_ascii(piece: bytes) -> str | bytes:
-    """The text of a piece of ASCII, which takes as much memory as its bytes: decoded while the next piece arrives."""
-    if not piece.isascii():
-        return piece  # It may end within a character.
-    try:
-        return piece.decode("ascii")
-    except MemoryError:
-        return piece
-
-
-def _joined(parts: list[Any]) -> str:
-    """The text in pieces, which are removed as soon as they are copied: they may be as large as the text."""
-    if all(isinstance(part, str) for part in parts):
-        text = "".join(parts)
-        parts.clear()
-        return text
-    for index, part in enumerate(parts):
-        if isinstance(part, str):
-            parts[index] = part.encode("ascii")
-    data = b"".join(parts)
-    parts.clear()
-    return data.decode("utf-8")
 
 
 def _ignore(_frame: Frame) -> None:

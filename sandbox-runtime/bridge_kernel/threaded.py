@@ -33,6 +33,8 @@ _FIONREAD = 0x541B
 # Of stdout and stderr. Once the pipes of a user hold 64 MiB together, further ones get 8 KiB (pipe(7)), those of all
 # other programs of the user, too: 32 sandboxes with two pipes of 1 MiB are too many.
 _PIPE_BYTES = (256 << 10, 64 << 10)
+# What is read beyond the next bytes of a large result: the frame of those after them. Chosen.
+_AHEAD_BYTES = 1 << 12
 # The drainer pauses after waking up, so a program that prints line by line does not cause a switch per line: 16 ms in
 # all, but no longer than until a pipe is half full, because its writer would wait.
 _PAUSES = (0.0005, 0.0005, 0.001, 0.002, 0.004, 0.008)
@@ -52,11 +54,27 @@ class Channel(rpc.Channel):
 
     def _read_forever(self) -> None:
         self._take(b"")
-        while True:
-            data = memory_reserve.read(self._read_descriptor, rpc.READ_BYTES)
-            if not data:
-                os._exit(0)
-            self._take(data)
+        ahead = bytearray(_AHEAD_BYTES)
+        while self._read_once(ahead):
+            pass
+        os._exit(0)
+
+    def _read_once(self, ahead: bytearray) -> bool:
+        """Reads and handles what the host has sent. Returns whether there can be more."""
+        landing = self._landing
+        try:
+            if landing is None:
+                data = memory_reserve.read(self._read_descriptor, rpc.READ_BYTES)
+                self._take(data)
+                return bool(data)
+            # The bytes of a result go to their place, and what follows them comes with the same system call.
+            count = os.readv(self._read_descriptor, [landing, ahead])
+        except ConnectionError:
+            return False  # The host ended before it had read everything.
+        beyond = max(0, count - len(landing))
+        self._note_landed(count - beyond)
+        self._take(ahead[:beyond])
+        return count > 0
 
 
 class Capture(stdio.Capture):

@@ -114,6 +114,7 @@ export const AnswerBytesFrameSchema = z
   .strictObject({
     type: z.literal('answer_bytes'),
     call,
+    total: z.int().positive().describe('Number of bytes of the whole value, the same in each of its frames.'),
     bytes: z
       .int()
       .positive()

@@ -133,11 +133,12 @@ export class Outbox {
 
   /** The pieces of a value, not copied, in frames of limited size; then the answer that ends them. */
   *#inBytes(call: number, pieces: readonly Buffer[]): Generator<Chunk> {
+    const total = sizeOf(pieces);
     let parts = 0;
     for (const part of groupPieces(pieces, MAX_HOST_LINE_BYTES - LINE_FEED.length)) {
       parts += 1;
       this.#sentFrames += 1;
-      const line = encodeFrame({ type: 'answer_bytes', call, bytes: sizeOf(part) });
+      const line = encodeFrame({ type: 'answer_bytes', call, total, bytes: sizeOf(part) });
       yield [Buffer.from(line), ...part, LINE_FEED];
     }
     yield encodeFrame({ type: 'answer', call, ok: true, parts });

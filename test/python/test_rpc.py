@@ -6,9 +6,11 @@ import asyncio
 import itertools
 import json
 import os
+import select
 import unittest
 from unittest.mock import patch
 
+from bridge_kernel import rpc
 from bridge_kernel.errors import MCPError
 from bridge_kernel.frames import Frame
 from bridge_kernel.rpc import Pending
@@ -47,12 +49,12 @@ class Arrivals(unittest.TestCase):
     def test_a_result_in_bytes_arrives_in_any_pieces(self) -> None:
         value = {"text": "zwölf\n{}", "sum": 12345678901234567890, "part": 1.0}
         data = json.dumps(value, ensure_ascii=False).encode()
-        other = b'{"type":"answer_bytes","call":8,"bytes":2}\n{}\n'
+        other = b'{"type":"answer_bytes","call":8,"total":2,"bytes":2}\n{}\n'
         # Before, inside and behind the only character that is not ASCII.
         cuts = [data.index(b"\xc3") + place for place in (-3, 1, 2)]
         for cut, size in itertools.product(cuts, (1, 2, 7, 10_000)):
-            frame = b'{"type":"answer_bytes","call":7,"bytes":%d}\n%s\n'
-            pieces = [frame % (len(part), part) for part in (data[:cut], data[cut:])]
+            frame = b'{"type":"answer_bytes","call":7,"total":%d,"bytes":%d}\n%s\n'
+            pieces = [frame % (len(data), len(part), part) for part in (data[:cut], data[cut:])]
             stream = pieces[0] + other + pieces[1] + b'{"type":"answer","call":7,"ok":true,"parts":2}\n'
             with self.subTest(cut=cut, size=size):
                 answers: list[tuple[object, MCPError | None]] = []
@@ -62,12 +64,45 @@ class Arrivals(unittest.TestCase):
                 self.assertEqual(answers, [(value, None)])
                 self.assertEqual(repr(answers[0][0]), repr(value))
 
+    def test_a_result_in_bytes_is_read_to_its_place(self) -> None:
+        value = {"text": "zwölf " * 100, "part": 1.0}
+        data = json.dumps(value, ensure_ascii=False).encode()
+        frame = b'{"type":"answer_bytes","call":7,"total":%d,"bytes":%d}\n%s\n'
+        pieces = [data[:5], data[5:6], data[6:]]
+        end = b'{"type":"answer","call":7,"ok":true,"parts":3}\n'
+        stream = b"".join(frame % (len(data), len(piece), piece) for piece in pieces) + end
+        # So many bytes are read beyond a place, and written at once.
+        for most, size in itertools.product((1, 10, 4096), (1, 7, 60, 10_000)):
+            with self.subTest(most=most, size=size):
+                answers: list[tuple[object, MCPError | None]] = []
+                self.channel._pending[7] = Pending(lambda *answer, to=answers: to.append(answer))  # noqa: SLF001
+                for start in range(0, len(stream), size):
+                    os.write(self.ends[1], stream[start : start + size])
+                    while select.select([self.ends[0]], [], [], 0)[0]:
+                        self.assertTrue(self.channel._read_once(bytearray(most)))  # noqa: SLF001
+                self.assertEqual(answers, [(value, None)])
+
+    def test_a_result_without_room_is_an_error_and_what_follows_is_read(self) -> None:
+        answers: list[tuple[object, MCPError | None]] = []
+        for call in (7, 8):
+            self.channel._pending[call] = Pending(lambda *answer: answers.append(answer))  # noqa: SLF001
+        part = b'{"type":"answer_bytes","call":7,"total":4,"bytes":2}\n%s\n'
+        stream = part % b"[1" + part % b"2]" + b'{"type":"answer","call":7,"ok":true,"parts":2}\n'
+        with patch.object(rpc, "Body", side_effect=MemoryError):
+            self.channel._take(stream + b'{"type":"answer","call":8,"ok":true,"value":1}\n')  # noqa: SLF001
+        (refused, given) = answers
+        self.assertEqual(
+            refused[1] and (refused[1].code, "no room for 4 bytes" in str(refused[1])), ("LIMIT_RESULT", True)
+        )
+        self.assertEqual(given, (1, None))
+
     def test_a_result_in_bytes_that_cannot_be_decoded_is_an_error(self) -> None:
         for data in (b"[1", b'"\xff"', b"[" * 100_000):
             with self.subTest(data=data[:4]):
                 answers: list[tuple[object, MCPError | None]] = []
                 self.channel._pending[7] = Pending(lambda *answer, to=answers: to.append(answer))  # noqa: SLF001
-                frame = b'{"type":"answer_bytes","call":7,"bytes":%d}\n%s\n' % (len(data), data)
+                frame = b'{"type":"answer_bytes","call":7,"total":%d,"bytes":%d}\n%s\n'
+                frame %= (len(data), len(data), data)
                 self.channel._take(frame + b'{"type":"answer","call":7,"ok":true,"parts":1}\n')  # noqa: SLF001
                 ((value, error),) = answers
                 self.assertIsNone(value)

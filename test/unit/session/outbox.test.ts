@@ -120,7 +120,7 @@ describe('outbox', () => {
     const { frames, bytes } = readFrames(Buffer.concat(chunks));
     expect(frames).toEqual([
       { type: 'answer', call: 1, ok: true, value: 'before' },
-      { type: 'answer_bytes', call: 2, bytes: 7 },
+      { type: 'answer_bytes', call: 2, total: 7, bytes: 7 },
       { type: 'answer', call: 2, ok: true, parts: 1 },
       { type: 'answer', call: 3, ok: true, value: 'after' },
       { type: 'interrupt', cell: 1, reason: 'cancelled', sent_before: 4 },

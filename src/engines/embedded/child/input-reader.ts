@@ -72,9 +72,9 @@ function ringBell(words: Int32Array): void {
 }
 
 /** A frame that bytes follow, whatever they contain. No other frame has a member `bytes` at its end. */
-const BYTES_FOLLOW = /^\{"type":"(?:answer_bytes|checkpoint_data)",(?:"call":\d+,)?"bytes":(\d+)\}$/;
+const BYTES_FOLLOW = /^\{"type":"(?:answer_bytes|checkpoint_data)",(?:"call":\d+,"total":\d+,)?"bytes":(\d+)\}$/;
 /** Longer than any such frame. */
-const HEAD_BYTES = 96;
+const HEAD_BYTES = 128;
 
 /**
  * Returns a function that takes the chunks of a stream in order. It returns true for the chunk that completes `start` at the

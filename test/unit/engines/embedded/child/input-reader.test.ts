@@ -35,7 +35,7 @@ describe('watching for a line', () => {
   it('does not take bytes that follow a frame for lines', () => {
     const line = '{"type":"interrupt","cell":1}\n';
     const frames = [
-      `{"type":"answer_bytes","call":7,"bytes":${line.length}}\n${line}\n`,
+      `{"type":"answer_bytes","call":7,"total":${line.length},"bytes":${line.length}}\n${line}\n`,
       `{"type":"checkpoint_data","bytes":${2 * line.length}}\n${line}${line}\n`,
       '{"type":"checkpoint_data","bytes":0}\n\n',
     ].join('');
