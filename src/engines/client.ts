@@ -43,25 +43,34 @@ const MAX_COMMAND_OUTPUT_BYTES = 4 * 1024 * 1024;
  */
 export const CLIENT_DIRECTORY = process.platform === 'linux' ? '/proc' : undefined;
 
-/**
- * Starts the command that is the pipe to a sandbox. The command can read `input` from descriptor 3. Rejects with the error of the
- * operating system if it cannot be started.
- */
+export interface PipeOptions {
+  /** What the command can read from descriptor 3. */
+  readonly input?: Uint8Array | undefined;
+  /** Whether descriptor 3 of the command is the pipe, a socket in both directions, instead of its stdin and stdout. */
+  readonly usesDescriptor?: boolean | undefined;
+}
+
+/** Starts the command that is the pipe to a sandbox. Rejects with the error of the operating system if it cannot be started. */
 export async function openPipe(
   command: EngineCommand,
   commandArguments: readonly string[],
-  input?: Uint8Array,
+  { input, usesDescriptor = false }: PipeOptions = {},
 ): Promise<PipeProcess> {
+  const standard = usesDescriptor ? 'ignore' : 'pipe';
   const child = spawn(command.executable, commandArguments, {
     ...(CLIENT_DIRECTORY === undefined ? {} : { cwd: CLIENT_DIRECTORY }),
     detached: LEADS_GROUP,
     windowsHide: true,
     env: { ...command.env },
-    stdio: ['pipe', 'pipe', 'pipe', ...(input === undefined ? [] : ['pipe' as const])],
+    stdio: [standard, standard, 'pipe', ...(usesDescriptor || input !== undefined ? ['pipe' as const] : [])],
   }) as PipeProcess;
-  const extra = child.stdio[3] as Writable | null | undefined;
-  // If the command ends without reading it, its exit code shows the failure.
-  extra?.on('error', () => undefined).end(input);
+  const extra = child.stdio[3] as Socket | null | undefined;
+  if (usesDescriptor) {
+    Object.assign(child, { stdin: extra, stdout: extra });
+  } else if (input !== undefined) {
+    // If the command ends without reading it, its exit code shows the failure.
+    extra?.on('error', () => undefined).end(input);
+  }
   await new Promise<void>((resolve, reject) => {
     child.once('spawn', resolve);
     child.once('error', reject);

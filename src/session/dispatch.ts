@@ -304,8 +304,13 @@ export class Dispatcher {
     if (this.#isClosed) {
       return;
     }
-    const sent = value instanceof ResultBytes ? value.pieces : stringifyExact(value ?? null);
-    collectSoonAfter(value instanceof ResultBytes ? value.length : sent.length);
+    let sent: string | readonly Buffer[];
+    if (value instanceof ResultBytes) {
+      sent = value.pieces;
+    } else {
+      sent = stringifyExact(value ?? null);
+      collectSoonAfter(sent.length);
+    }
     if (!this.#outbox.sendValue(call, sent)) {
       throw new BridgeError('LIMIT_RESULT', 'too many results wait for the code in the sandbox to read them', {
         hint: 'Await fewer large results at once.',

@@ -4,6 +4,7 @@
  * sandbox does not read is bounded in bytes.
  */
 import type { Writable } from 'node:stream';
+import { collectSoonAfter } from '../base/garbage.ts';
 import {
   MAX_HOST_LINE_BYTES,
   MAX_UNREAD_ANSWER_BYTES,
@@ -142,6 +143,8 @@ export class Outbox {
       yield [Buffer.from(line), ...part, LINE_FEED];
     }
     yield encodeFrame({ type: 'answer', call, ok: true, parts });
+    // Not before: the sandbox would wait for it, and nothing of the value can be freed until it is sent.
+    collectSoonAfter(total);
   }
 
   #sendLine(line: string): void {

@@ -112,7 +112,7 @@ class BubblewrapEngine implements Engine {
       hasFilter: filter !== undefined,
       command: request.command,
     });
-    const child = await openPipe(...toCommand(command), filter).catch((error: unknown) => {
+    const child = await openPipe(...toCommand(command), { input: filter }).catch((error: unknown) => {
       throw unavailable(`bubblewrap cannot be run: ${messageOf(error)}`, 'Check that "bwrap --version" works.');
     });
     // There is nothing to remove: the sandbox ends with its bwrap process.

@@ -43,6 +43,8 @@ export interface RunRequest extends SandboxOptions {
   readonly labels: Readonly<Record<string, string>>;
   /** Program and arguments of PID 1. */
   readonly command: readonly string[];
+  /** Whether descriptor 3 of the client is the pipe to the sandbox, instead of stdin and stdout. Only podman passes it on. */
+  readonly usesDescriptor?: boolean | undefined;
   /** See `StartRequest`. */
   readonly isBuilder?: boolean | undefined;
   readonly isOffline?: boolean | undefined;
@@ -55,11 +57,15 @@ export interface RunRequest extends SandboxOptions {
   readonly hardLimits?: HardLimits | undefined;
 }
 
+/** Passes descriptor 3 on to the sandbox. */
+export const DESCRIPTOR_FLAG = '--preserve-fds';
+
 /**
  * Flags that a start can omit, and why. They are omitted only after the engine refused one. All other flags protect the host, so
  * a start that an engine refuses because of one of them fails.
  */
 export const OMITTABLE_FLAGS: Readonly<Record<string, string>> = {
+  [DESCRIPTOR_FLAG]: 'missing if podman is the client of a service; stdin and stdout are a slower pipe',
   '--cgroupns': 'docker needs API 1.41; affects only what /proc/self/cgroup shows',
   '--no-healthcheck': 'without it, the health check of an image only runs more processes in the sandbox',
   '--umask': 'needs podman 2.2; a sandbox has only one user',
@@ -160,7 +166,8 @@ function identityFlags(request: RunRequest): string[] {
     return [`--label=${key}=${value}`];
   });
   // `--pull=never`: a cell must not wait for the network. Pulling is a separate step.
-  return ['--rm', '--interactive', '--pull=never', `--name=${request.name}`, ...labels];
+  const pipe = request.usesDescriptor === true ? `${DESCRIPTOR_FLAG}=1` : '--interactive';
+  return ['--rm', pipe, '--pull=never', `--name=${request.name}`, ...labels];
 }
 
 function isolationFlags({ isBuilder, isOffline, packages, user }: RunRequest): string[] {

@@ -26,7 +26,7 @@ import type {
 } from '../engine.ts';
 import { readHardLimits } from '../process-limits.ts';
 import { createSandbox } from '../sandbox.ts';
-import { buildRunArguments, checkOptions, type SandboxOptions } from './argv.ts';
+import { buildRunArguments, checkOptions, DESCRIPTOR_FLAG, type SandboxOptions } from './argv.ts';
 import { examineContainerEngine } from './examine.ts';
 import { INSTANCE_LABEL, writeLabels } from './labels.ts';
 import { isRemote } from './machine.ts';
@@ -56,6 +56,8 @@ export interface ContainerEngineOptions extends SandboxOptions {
 export interface Dialect {
   readonly name: EngineName;
   readonly description: string;
+  /** Whether a sandbox can get a descriptor of the engine's command. */
+  readonly passesDescriptors: boolean;
   /** The argument of `pull` for an image. */
   readonly pullReference: (image: string) => string;
   /** One next step if the engine does not answer. */
@@ -72,6 +74,8 @@ export interface Dialect {
 const SECCOMP_PROFILE = fileURLToPath(new URL('sandbox-runtime/program-seccomp.json', PACKAGE_ROOT));
 /** If the client dies while its container is being created, the container exists after this long (measured: within 0.2 s). */
 const LATE_CREATION_MS = 1_000;
+/** Tells the loader of a session that the pipe is descriptor 3. */
+const DESCRIPTOR_ARGUMENT = '--descriptor';
 /** How long the engine may take to say whether it has an image. */
 const INSPECT_TIMEOUT_MS = 10_000;
 
@@ -118,7 +122,8 @@ class ContainerEngine implements Engine {
   async start(request: StartRequest): Promise<Sandbox> {
     this.#startedCount += 1;
     const name = `mcp-bridge-${this.#options.instanceId}-${this.#startedCount}`;
-    const child = await this.#open(this.#runArguments(name, request));
+    const usesDescriptor = this.#usesDescriptor(request);
+    const child = await this.#open(this.#runArguments(name, request, usesDescriptor), usesDescriptor);
     const sandbox = createSandbox(name, child, () => this.#remove(sandbox, child));
     if (request.program !== undefined) {
       const image = request.program.image ?? this.#options.image;
@@ -226,7 +231,12 @@ class ContainerEngine implements Engine {
     return known;
   }
 
-  #runArguments(name: string, request: StartRequest): string[] {
+  /** Otherwise each frame goes through the engine's client and conmon, which wake up for it (decision 069). */
+  #usesDescriptor({ isSupervised = false }: StartRequest): boolean {
+    return isSupervised && this.#dialect.passesDescriptors && !this.#omittedFlags.has(DESCRIPTOR_FLAG);
+  }
+
+  #runArguments(name: string, request: StartRequest, usesDescriptor: boolean): string[] {
     const { env, instanceId, platform = process.platform } = this.#options;
     const labels = writeLabels({ instanceId, owner: this.#owner, session: request.session, createdAt: new Date() });
     return buildRunArguments({
@@ -234,7 +244,8 @@ class ContainerEngine implements Engine {
       engine: this.name,
       name,
       labels,
-      command: request.command,
+      command: [...request.command, ...(usesDescriptor ? [DESCRIPTOR_ARGUMENT] : [])],
+      usesDescriptor,
       isBuilder: request.isBuilder,
       isOffline: request.isOffline,
       program: request.program,
@@ -245,9 +256,9 @@ class ContainerEngine implements Engine {
     });
   }
 
-  async #open(runArguments: readonly string[]): Promise<PipeProcess> {
+  async #open(runArguments: readonly string[], usesDescriptor: boolean): Promise<PipeProcess> {
     try {
-      return await openPipe(this.#command, runArguments);
+      return await openPipe(this.#command, runArguments, { usesDescriptor });
     } catch (error) {
       throw new BridgeError('ENGINE_UNAVAILABLE', `${this.#command.executable} cannot be run: ${messageOf(error)}`, {
         cause: error,

@@ -7,6 +7,7 @@ function docker({ env, platform = process.platform }: ContainerEngineOptions): D
   return {
     name: 'docker',
     description: describeDocker(env),
+    passesDescriptors: false,
     pullReference: (image) => image,
     ...dockerHints(platform),
   };

@@ -11,6 +11,7 @@ function podman({ env, platform = process.platform }: ContainerEngineOptions): D
   return {
     name: 'podman',
     description: describePodman(platform, env, process.getuid?.()),
+    passesDescriptors: !isRemote(platform, env),
     pullReference: qualifyImage,
     unreachableHint: usesMachine
       ? 'Run: podman machine start (after podman machine init, if there is no machine yet).'

@@ -5,7 +5,7 @@
 import { BridgeError, type ErrorCode } from '../../base/errors.ts';
 import type { EngineName, SandboxExit } from '../engine.ts';
 import { describeExit, NO_ERROR_OUTPUT, summarizeStderr } from '../failed-process.ts';
-import { OMITTABLE_FLAGS } from './argv.ts';
+import { DESCRIPTOR_FLAG, OMITTABLE_FLAGS } from './argv.ts';
 
 /** `detail` is what the engine said, shortened. */
 export type StartFailure =
@@ -40,6 +40,8 @@ const FORBIDDEN =
 const UNREACHABLE =
   /cannot connect to (the docker daemon|podman)|failed to connect to the docker api|unable to connect to podman|error during connect|is the docker daemon running|connection refused/i;
 const UNKNOWN_FLAG = /unknown flag: (--[a-z-]+)|"(--[a-z-]+)" requires API version/i;
+/** What podman says if it did not get descriptor 3, and the loader if the sandbox did not: SELinux may forbid it. */
+const NO_DESCRIPTOR = /preserve-fds option requires|descriptor 3 was not passed on/;
 /** For example ``the requested cgroup controller `cpu` is not available``. */
 const NO_CONTROLLER = /controller [`'"]?(cpu|memory|pids)[`'"]? (?:is )?not (?:available|enabled|delegated|found)/i;
 const FLAGS_OF_CONTROLLER: Readonly<Record<string, readonly string[]>> = {
@@ -79,8 +81,14 @@ export function classifyStartFailure(exit: SandboxExit, stderrTail: string): Sta
  * one flag is old and lacks others.
  */
 function refusedFlags(stderrTail: string): readonly string[] {
+  if (NO_DESCRIPTOR.test(stderrTail)) {
+    return [DESCRIPTOR_FLAG];
+  }
   const [, ofClient, ofDaemon] = UNKNOWN_FLAG.exec(stderrTail) ?? [];
   const unknown = ofClient ?? ofDaemon;
+  if (unknown === DESCRIPTOR_FLAG) {
+    return [unknown]; // Not because podman is old.
+  }
   if (unknown !== undefined && Object.hasOwn(OMITTABLE_FLAGS, unknown)) {
     const limits = new Set(Object.values(FLAGS_OF_CONTROLLER).flat());
     return Object.keys(OMITTABLE_FLAGS).filter((flag) => flag === unknown || !limits.has(flag));

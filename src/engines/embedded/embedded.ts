@@ -120,7 +120,7 @@ class EmbeddedEngine implements Engine {
     const launch = surroundings.launch(
       argumentsOf({ ...surroundings, limits, name, nodeVersion: process.versions.node }),
     );
-    const child = await openPipe({ ...launch, env: {} }, launch.arguments, launch.input).catch((error: unknown) => {
+    const child = await openPipe({ ...launch, env: {} }, launch.arguments, launch).catch((error: unknown) => {
       throw cannotRun(launch.executable, error);
     });
     return this.#watch(name, child, { surroundings }, fault);
