@@ -279,11 +279,11 @@ class Channel:
         return end
 
     def _receive_bytes(self, frame: Frame, piece: bytes) -> None:
-        if frame["type"] != "answer_bytes":  # Otherwise nobody waits for the result, or it has no room.
+        if frame["type"] != "answer_bytes":  # Otherwise no one waits for the result, or it has no room.
             self._on_frame({**frame, "data": piece})
 
     def _begin_bytes(self, frame: Frame) -> None:
-        """Bytes follow the frame. Those of a result go to their place, unless nobody waits for it or it has no room."""
+        """Bytes follow the frame. Those of a result go to their place, unless no one waits for it or it has no room."""
         size = _number(frame["bytes"])
         answered = self._pending.get(_number(frame["call"])) if frame["type"] == "answer_bytes" else None
         place = None if answered is None else answered.place_for(size, _number(frame["total"]))

@@ -97,7 +97,7 @@ for (const engine of engines) {
         const growth = (await inUse.measure(bridge.pid)) - before.bytes;
         expect(growth).toBeLessThan(MAX_GROWTH_BYTES);
         // The session's, and one started ahead.
-        expect(await sandboxesOfBridge(engine, bridge.pid)).toHaveLength(2);
+        await expect.poll(() => sandboxesOfBridge(engine, bridge.pid), READY).toHaveLength(2);
       } finally {
         await bridge.close();
       }

@@ -170,6 +170,17 @@ describe('problems that do not prevent a session from starting', () => {
   });
 });
 
+it.runIf(engine)(
+  `${notCovered}a sandbox that does not get the descriptor of its pipe is started again with stdin and stdout`,
+  async () => {
+    const path = `${join(ROOT, 'test/fixtures/engines/lost-descriptor')}:${process.env['PATH'] ?? ''}`;
+    const { answer, log } = await serve({ ...engine?.env, PATH: path });
+    expect(answer).toContain('1');
+    expect(log).toContain('podman refuses --preserve-fds; omitted from the next start');
+    expect(log.match(/starting the sandbox again/g)).toHaveLength(1);
+  },
+);
+
 describe('a bridge that ends while its engine hangs', () => {
   it('answers its cell, and ends what checks the engine', async () => {
     const folder = join(home, 'bin');

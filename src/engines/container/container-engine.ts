@@ -101,6 +101,8 @@ class ContainerEngine implements Engine {
   readonly #imageOf = new WeakMap<Sandbox, { readonly image: string; readonly command: string }>();
   readonly #owner = currentOwner();
   readonly #omittedFlags = new Set<string>();
+  /** The flags that were omitted from the start of each sandbox. */
+  readonly #omittedFrom = new WeakMap<Sandbox, ReadonlySet<string>>();
   /** Sandboxes whose engine did not answer within so many milliseconds, counted from the start. */
   readonly #unanswered = new WeakMap<Sandbox, number>();
   #startedCount = 0;
@@ -123,8 +125,10 @@ class ContainerEngine implements Engine {
     this.#startedCount += 1;
     const name = `mcp-bridge-${this.#options.instanceId}-${this.#startedCount}`;
     const usesDescriptor = this.#usesDescriptor(request);
+    const omitted = new Set(this.#omittedFlags);
     const child = await this.#open(this.#runArguments(name, request, usesDescriptor), usesDescriptor);
     const sandbox = createSandbox(name, child, () => this.#remove(sandbox, child));
+    this.#omittedFrom.set(sandbox, omitted);
     if (request.program !== undefined) {
       const image = request.program.image ?? this.#options.image;
       this.#imageOf.set(sandbox, { image, command: request.command[0] ?? '' });
@@ -142,7 +146,7 @@ class ContainerEngine implements Engine {
     const program = this.#imageOf.get(sandbox);
     const image = program?.image ?? this.#options.image;
     const { unreachableHint, forbiddenHint } = this.#dialect;
-    const retryNow = this.#learn(failure, image);
+    const retryNow = this.#learn(failure, image, this.#omittedFrom.get(sandbox));
     const pullCommand = this.#pullCommand(image);
     return startError(failure, exit, {
       engine: this.name,
@@ -231,7 +235,7 @@ class ContainerEngine implements Engine {
     return known;
   }
 
-  /** Otherwise each frame goes through the engine's client and conmon, which wake up for it (decision 069). */
+  /** Otherwise each frame goes through the engine's client and conmon, which wake up for it (decision 067). */
   #usesDescriptor({ isSupervised = false }: StartRequest): boolean {
     return isSupervised && this.#dialect.passesDescriptors && !this.#omittedFlags.has(DESCRIPTOR_FLAG);
   }
@@ -314,8 +318,8 @@ class ContainerEngine implements Engine {
     }
   }
 
-  /** Remembers what the failure showed. Returns whether the next start may succeed because of it. */
-  #learn(failure: StartFailure, image: string): boolean {
+  /** Remembers what the failure of a start showed that omitted some flags. Returns whether the next one may succeed because of it. */
+  #learn(failure: StartFailure, image: string, omitted: ReadonlySet<string> = this.#omittedFlags): boolean {
     if (failure.kind !== 'flags-refused') {
       return this.#preparationFor(image).note(failure.kind);
     }
@@ -323,8 +327,11 @@ class ContainerEngine implements Engine {
     for (const flag of learned) {
       this.#omittedFlags.add(flag);
     }
-    this.#options.logger.warning(`${this.name} refuses ${learned.join(' ')}; omitted from the next start`);
-    return learned.length > 0;
+    if (learned.length > 0) {
+      this.#options.logger.warning(`${this.name} refuses ${learned.join(' ')}; omitted from the next start`);
+    }
+    // Another start may have learned it since.
+    return failure.flags.some((flag) => !omitted.has(flag));
   }
 
   async #pull(image: string, onProgress: ProgressListener): Promise<void> {

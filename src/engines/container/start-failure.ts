@@ -40,8 +40,8 @@ const FORBIDDEN =
 const UNREACHABLE =
   /cannot connect to (the docker daemon|podman)|failed to connect to the docker api|unable to connect to podman|error during connect|is the docker daemon running|connection refused/i;
 const UNKNOWN_FLAG = /unknown flag: (--[a-z-]+)|"(--[a-z-]+)" requires API version/i;
-/** What podman says if it did not get descriptor 3, and the loader if the sandbox did not: SELinux may forbid it. */
-const NO_DESCRIPTOR = /preserve-fds option requires|descriptor 3 was not passed on/;
+/** podman or its runtime does not know the flag, or the loader did not get the descriptor: SELinux may forbid it. */
+const NO_DESCRIPTOR = /preserve-fds|descriptor 3 was not passed on/;
 /** For example ``the requested cgroup controller `cpu` is not available``. */
 const NO_CONTROLLER = /controller [`'"]?(cpu|memory|pids)[`'"]? (?:is )?not (?:available|enabled|delegated|found)/i;
 const FLAGS_OF_CONTROLLER: Readonly<Record<string, readonly string[]>> = {
@@ -81,13 +81,10 @@ export function classifyStartFailure(exit: SandboxExit, stderrTail: string): Sta
  * one flag is old and lacks others.
  */
 function refusedFlags(stderrTail: string): readonly string[] {
-  if (NO_DESCRIPTOR.test(stderrTail)) {
-    return [DESCRIPTOR_FLAG];
-  }
   const [, ofClient, ofDaemon] = UNKNOWN_FLAG.exec(stderrTail) ?? [];
   const unknown = ofClient ?? ofDaemon;
-  if (unknown === DESCRIPTOR_FLAG) {
-    return [unknown]; // Not because podman is old.
+  if (unknown === DESCRIPTOR_FLAG || (unknown === undefined && NO_DESCRIPTOR.test(stderrTail))) {
+    return [DESCRIPTOR_FLAG]; // Not because podman is old.
   }
   if (unknown !== undefined && Object.hasOwn(OMITTABLE_FLAGS, unknown)) {
     const limits = new Set(Object.values(FLAGS_OF_CONTROLLER).flat());

@@ -169,6 +169,13 @@ describe.runIf(podman)('an engine with a problem that can be solved', () => {
     await sandbox.kill();
   });
 
+  it('does so for each of the starts that it refused at once', async () => {
+    const { engine } = detectWith('old', { requested: 'podman' });
+    const started = await Promise.all([startUntilReady(engine, READY), startUntilReady(engine, READY)]);
+    expect(started.map(({ starts }) => starts)).toEqual([2, 2]);
+    await Promise.all(started.map(({ sandbox }) => sandbox.kill()));
+  });
+
   it('starts again without a limit that this user may not set', async () => {
     const { engine } = detectWith('undelegated', { requested: 'podman', limits: { ...TEST_LIMITS, cpus: 1 } });
     const { sandbox, starts } = await startUntilReady(engine, READY);

@@ -73,6 +73,12 @@ describe('arguments of a start', () => {
     ]);
   });
 
+  it('passes a descriptor on instead of stdin', () => {
+    const withDescriptor = buildRunArguments({ ...request, usesDescriptor: true });
+    expect(withDescriptor.filter((flag) => !buildRunArguments(request).includes(flag))).toEqual(['--preserve-fds=1']);
+    expect(withDescriptor).not.toContain('--interactive');
+  });
+
   it('pins every flag for docker', () => {
     expect(buildRunArguments({ ...request, engine: 'docker' })).toEqual([
       'run',

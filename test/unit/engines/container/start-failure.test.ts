@@ -95,6 +95,25 @@ describe('the output of a failed start', () => {
     expect(failure).toMatchObject({ flags: Object.keys(OMITTABLE_FLAGS).filter((flag) => !limits.includes(flag)) });
   });
 
+  it.each([
+    "Error: unknown flag: --preserve-fds\nSee 'podman run --help'\n",
+    'Error: file descriptor 3 is not available - the preserve-fds option requires that file descriptors must be passed\n',
+    'flag provided but not defined: -preserve-fds\nUsage: runsc <flags>\n',
+    'descriptor 3 was not passed on\n',
+  ])('omits only the descriptor after %s', (stderr) => {
+    expect(classifyStartFailure({ exitCode: 125, signal: undefined }, stderr)).toMatchObject({
+      flags: ['--preserve-fds'],
+    });
+  });
+
+  it('looks at the flag that is unknown, not at the list of all flags', () => {
+    const stderr =
+      'Error: unknown flag: --umask\nUsage:\n  podman run\n\nFlags:\n      --preserve-fds uint   Pass descriptors\n';
+    expect(classifyStartFailure({ exitCode: 125, signal: undefined }, stderr)).toMatchObject({
+      flags: expect.arrayContaining(['--umask']),
+    });
+  });
+
   it('omits only the limits of a controller that is not delegated', () => {
     const stderr = 'Error: crun: the requested cgroup controller `memory` is not available: OCI runtime error\n';
     expect(classifyStartFailure({ exitCode: 126, signal: undefined }, stderr)).toMatchObject({
