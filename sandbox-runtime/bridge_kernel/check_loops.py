@@ -6,6 +6,7 @@ import ast
 
 from bridge_kernel.check_expressions import LIKELY, Finding
 from bridge_kernel.check_names import ToolRef
+from bridge_kernel.syntax_nodes import nodes_of
 from bridge_kernel.text_result import TextResult
 
 TYPE_CHECKING = False
@@ -43,7 +44,7 @@ def text_loops(
 
     return [
         Finding(loop.iter, LIKELY, _message(loop.iter))
-        for loop in ast.walk(tree)
+        for loop in nodes_of(tree)
         if isinstance(loop, (ast.For, ast.comprehension))
         and not (isinstance(loop.target, ast.Name) and loop.target.id in _CHARACTERS)
         and is_text(loop.iter)

@@ -18,6 +18,7 @@ from bridge_kernel.discovery import Runtime
 from bridge_kernel.mcp_package import SERVERS_PREFIX, Package, ServerModule, ServersModule, state_of_module
 from bridge_kernel.proxies import Server, Servers, Tool, place_of, proxy_of, state_of
 from bridge_kernel.surface import METHODS
+from bridge_kernel.syntax_nodes import names_bound_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,7 +82,6 @@ class Names:
         self._namespace = namespace
         self._registry = registry
         self._aliases: dict[str, object] = {}
-        self._bound: dict[str, int] | None = None
         self._starts = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", code))]
         self._places: dict[str, list[int]] = {}
         self.words: set[str] = set()
@@ -136,20 +136,11 @@ class Names:
 
     def is_bound(self, name: str) -> bool:
         """Whether the cell binds the name at all."""
-        return name in self._bindings()
+        return name in names_bound_in(self._tree)
 
     def binds_once(self, name: str) -> bool:
         """Whether the cell binds the name exactly once."""
-        return self._bindings().get(name) == 1
-
-    def _bindings(self) -> dict[str, int]:
-        """How many times the cell binds each name, in any way and in any scope."""
-        if self._bound is None:
-            self._bound = {}
-            for node in ast.walk(self._tree):
-                for name in bound_by(node):
-                    self._bound[name] = self._bound.get(name, 0) + 1
-        return self._bound
+        return names_bound_in(self._tree).get(name) == 1
 
     def resolve(self, node: ast.expr) -> object:
         """What an expression refers to: a proxy, one of the classes above, or None if unknown."""
@@ -238,27 +229,3 @@ class Names:
     def member(self, module: str, name: str) -> object:
         """The same for `from module import name`."""
         return self._attribute(self.imported(module), name)
-
-
-def bound_by(node: ast.AST) -> tuple[str, ...]:
-    """The names that a node binds directly."""
-    if isinstance(node, ast.Name):
-        return () if isinstance(node.ctx, ast.Load) else (node.id,)
-    if isinstance(node, ast.arg):
-        return (node.arg,)
-    if isinstance(node, ast.alias):
-        return (node.asname or node.name.partition(".")[0],)
-    field = _NAMED.get(type(node))
-    name: str | None = None if field is None else getattr(node, field)
-    return () if name is None else (name,)
-
-
-_NAMED: dict[type[ast.AST], str] = {
-    ast.FunctionDef: "name",
-    ast.AsyncFunctionDef: "name",
-    ast.ClassDef: "name",
-    ast.ExceptHandler: "name",
-    ast.MatchAs: "name",
-    ast.MatchStar: "name",
-    ast.MatchMapping: "rest",
-}

@@ -10,8 +10,8 @@ import builtins
 import sys
 
 from bridge_kernel.by_name import server_and_tool
-from bridge_kernel.check_names import bound_by
 from bridge_kernel.proxies import proxy_of
+from bridge_kernel.syntax_nodes import names_bound_in, nodes_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,18 +29,17 @@ def names_to_bind(
     found = {name: value for name in unknown if (value := _meant_by(name, registry, runtime)) is not None}
     if not found:
         return {}
+    bound = names_bound_in(tree)
     loaded: set[str] = set()
-    bound: set[str] = set()
     bases: set[str] = set()
-    for node in ast.walk(tree):
-        bound.update(bound_by(node))
+    for node in nodes_of(tree):
         if isinstance(node, ast.Name):
             loaded.add(node.id)
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             bases.add(node.value.id)
     # `memory` alone is more likely a variable that was lost than the server.
     used_names = {name for name in loaded if registry.find(name) is None or name in bases}
-    return {name: value for name, value in found.items() if name in used_names - bound}
+    return {name: value for name, value in found.items() if name in used_names and name not in bound}
 
 
 def _meant_by(name: str, registry: Registry, runtime: Runtime) -> object:

@@ -15,6 +15,7 @@ import time
 
 from bridge_kernel import unavailable
 from bridge_kernel.errors import CheckError, MCPError
+from bridge_kernel.syntax_nodes import nodes_of
 from bridge_kernel.values import as_dict, as_list
 
 TYPE_CHECKING = False
@@ -240,7 +241,7 @@ def _is_missing(name: str) -> bool:
 def _stated(tree: ast.Module) -> list[str]:
     """The literal arguments of `runtime.install(...)`, so that an import of the cell does not get another version."""
     stated: list[str] = []
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)

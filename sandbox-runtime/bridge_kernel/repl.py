@@ -17,6 +17,7 @@ from bridge_kernel import memory_reserve
 from bridge_kernel.counted import counted
 from bridge_kernel.pending import begin_cell
 from bridge_kernel.shorten import short_repr
+from bridge_kernel.syntax_nodes import nodes_of
 from bridge_kernel.tables import table_text
 
 TYPE_CHECKING = False
@@ -156,7 +157,7 @@ class Repl:
 
     def _note_attributes(self, tree: ast.Module) -> None:
         """Notes which attributes of modules the cell has set, for example `module.DEBUG = True`."""
-        for node in ast.walk(tree):
+        for node in nodes_of(tree):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name):
                 module = self.namespace.get(node.value.id)
                 if type(module) is types.ModuleType:

@@ -15,6 +15,7 @@ from bridge_kernel.check_walk import Walker
 from bridge_kernel.habits import names_to_bind
 from bridge_kernel.proxies import Server, Servers
 from bridge_kernel.slips import parse_repaired
+from bridge_kernel.syntax_nodes import nodes_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def calls_of(code: str, runtime: Runtime) -> str:
         code, tree = parse_repaired(code, error, ast.parse)
     # Private access, because this must not become a helper that users see.
     namespace, registry = runtime._namespace, runtime._registry  # pyright: ignore[reportPrivateUsage] # noqa: SLF001
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    used = {node.id for node in nodes_of(tree) if isinstance(node, ast.Name)}
     namespace = {**namespace, **names_to_bind(tree, used, namespace, registry, runtime)}
     names = Names(tree, code, namespace, registry)
     walker = Walker(names)
@@ -79,7 +80,7 @@ def _call_at(mention: Mention, registry: Registry) -> dict[str, object] | str | 
 
 def _computed_names(tree: ast.Module, names: Names) -> list[str]:
     found: list[str] = []
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "getattr":
             found.append(f"line {node.lineno}: getattr picks a name at run time")
         if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
