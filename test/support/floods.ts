@@ -33,10 +33,9 @@ MIB = 1 << 20
 LARGE = "x" * (7 * MIB)
 ended = {}
 numbers = iter(range(int(time.time() * 1000) * 1_000, 1 << 53))
-class Counted:
-    report = None
-    def __init__(self): self.parts = []
-    def deliver(self, value, error):
+class Counted(rpc.Pending):
+    def __init__(self): super().__init__(self.count)
+    def count(self, value, error):
         key = "ok" if error is None else error.code
         ended[key] = ended.get(key, 0) + 1
 def encoded(value): return json.dumps(value, ensure_ascii=False).encode()

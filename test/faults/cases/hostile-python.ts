@@ -6,6 +6,7 @@ export const PAST_THE_PROXIES = `
 import asyncio, gc, json, os, sys, threading, time
 KERNEL = next(o for o in gc.get_objects() if type(o).__name__ == "Channel")
 CHANNEL = KERNEL._write_descriptor
+rpc = sys.modules["bridge_kernel.rpc"]
 CELL = next(o for o in gc.get_objects() if type(o).__name__ == "Kernel").cell
 def write(data):
     view = memoryview(data)
@@ -18,11 +19,9 @@ async def ask(method, params):
     except Exception as error: return getattr(error, "code", repr(error))
 async def answer_of(number, *pieces, pause=0.0):
     """Writes bytes that make a call of this number, and waits for its answer."""
-    pending = type("Pending", (), {})()
     loop, future = asyncio.get_running_loop(), asyncio.get_running_loop().create_future()
-    pending.parts, pending.report = [], None
-    pending.deliver = lambda value, error: loop.call_soon_threadsafe(
-        future.set_result, value if error is None else error.code)
+    pending = rpc.Pending(lambda value, error: loop.call_soon_threadsafe(
+        future.set_result, value if error is None else error.code))
     KERNEL._pending[number] = pending
     for piece in pieces:
         write(piece)
