@@ -44,7 +44,7 @@ def nodes_of(tree: ast.AST) -> Sequence[ast.AST]:
     _add_children(tree, nodes)
     for node in nodes:  # It grows meanwhile.
         _add_children(node, nodes)
-    # Without `tree` itself, so that no cycle keeps both in memory.
+    # Without `tree` itself: a cycle would keep both in memory.
     tree.__dict__[_NODES] = nodes
     return nodes
 

@@ -55,6 +55,6 @@ it('leaves short ends to others', () => {
   // Nothing follows in memory.
   for (const bytes of [1, 2, 3, 5, 517]) {
     const piece = Buffer.alloc(bytes, 'a');
-    expect(skipPlainWords(piece.subarray(1), 0), String(bytes)).toBeGreaterThanOrEqual(Math.max(0, bytes - 5));
+    expect(skipPlainWords(piece.subarray(1), 0)).toBeGreaterThanOrEqual(Math.max(0, bytes - 5));
   }
 });
