@@ -85,7 +85,7 @@ async function growthOf({ pid, run }: Bridge, { cell, answer }: Load): Promise<n
 }
 
 /** Milliseconds from the request to the last byte of the answer, which nobody parses. */
-async function askServer(mib: number): Promise<number> {
+export async function askServer(mib: number): Promise<number> {
   const server = spawn(HUGE.command, HUGE.args, { stdio: ['pipe', 'pipe', 'inherit'] });
   const ended = once(server, 'close');
   const ask = (id: number, params: unknown) => {

@@ -1,7 +1,7 @@
 /**
- * `npm run profile -- WORKLOAD`: where the time of a warm cell, of one call and of 1,000 concurrent calls goes. Prints the CPU
- * time of each process, that of the bridge by source file, what the bridge allocates, the profile of the kernel, and the system
- * calls of all. For engineers who make them cheaper; docs/internals/performance.md has the tables.
+ * `npm run profile -- WORKLOAD`: where the time of a warm cell, of one call, of 1,000 concurrent calls and of a large result goes. Of
+ * the first three, prints the CPU time of each process, that of the bridge by source file, what the bridge allocates, the profile of
+ * the kernel, and the system calls of all. For engineers who make them cheaper; docs/internals/performance.md has the tables.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,9 +14,11 @@ import { parseOptions } from '../options.ts';
 import { type Bridge, withBridge } from '../support/bridge.ts';
 import { withFolder } from '../support/folder.ts';
 import { ECHO } from '../support/servers.ts';
+import { profileLargeResult } from './large.ts';
 import { readProfiles, type Times } from './parts.ts';
 import { BEGIN_PROFILE, endProfile, WORKLOADS, type Workload } from './workloads.ts';
 
+const LARGE = 'large';
 const SHOWN = 25;
 /** For V8 to compile the hot code, which is not what is measured. */
 const WARM_UP_CELLS = 5;
@@ -25,10 +27,15 @@ const SERVERS = { servers: { echo: ECHO } };
 async function main(argv: readonly string[]): Promise<void> {
   const [name = '', ...rest] = argv;
   const workload = WORKLOADS[name];
-  if (workload === undefined) {
-    throw new Error(`usage: npm run profile -- ${Object.keys(WORKLOADS).join('|')} [--engine NAME] [--command FILE]`);
+  if (workload === undefined && name !== LARGE) {
+    const names = [...Object.keys(WORKLOADS), LARGE].join('|');
+    throw new Error(`usage: npm run profile -- ${names} [--engine NAME] [--command FILE]`);
   }
   const context = await createContext(parseOptions(rest));
+  if (workload === undefined) {
+    await profileLargeResult(context);
+    return;
+  }
   await measureProcesses(context, workload);
   await profileBridge(context, workload);
   await profileAllocations(context, workload);

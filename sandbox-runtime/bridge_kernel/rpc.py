@@ -66,12 +66,13 @@ class Pending:
         self.parts: list[str] = []
         # Its bytes, which arrive instead; None also if there is no room for them.
         self._body: Body | None = None
-        self._total = 0
+        # Their number; 0 if it comes as text.
+        self.total = 0
 
     def place_for(self, size: int, total: int) -> memoryview | None:
         """Where the next bytes of a result of `total` bytes belong; None if there is no room for it."""
-        if self._total == 0:
-            self._total = total
+        if self.total == 0:
+            self.total = total
             try:
                 self._body = Body(total)
             except MemoryError:
@@ -82,8 +83,8 @@ class Pending:
         """The value whose JSON has arrived in pieces. Raises ValueError, MemoryError or RecursionError."""
         if self._body is not None:
             return loads(self._body.data)
-        if self._total > 0:
-            raise MemoryError(f"no room for {self._total:,} bytes")
+        if self.total > 0:
+            raise MemoryError
         text = "".join(self.parts)
         self.parts.clear()
         return json.loads(text)
@@ -327,7 +328,10 @@ class Channel:
             return
         try:
             value = pending.decode()
-        except (ValueError, MemoryError, RecursionError) as error:
+        except MemoryError:
+            pending.deliver(None, _without_room(pending.total))
+            return
+        except (ValueError, RecursionError) as error:
             pending.deliver(None, MCPError(f"the result could not be decoded: {error!r}", "LIMIT_RESULT"))
             return
         pending.deliver(value, None)
@@ -529,6 +533,15 @@ def _settle(answers: list[Answer]) -> None:
             future.set_exception(error)
         else:
             future.set_result(value)
+
+
+def _without_room(size: int) -> MCPError:
+    result = f"a result of {size:,} bytes" if size else "the result"
+    return MCPError(
+        f"the session's memory has no room for {result}",
+        "LIMIT_RESULT",
+        hint="Delete large variables (del name), or ask the tool for less.",
+    )
 
 
 def _timed_out(method: str, params: dict[str, object], timeout: float) -> MCPError:
