@@ -307,6 +307,7 @@ export class AuditWriter {
     const taken = this.#queue.length;
     let chars = 0;
     let at = 0;
+    this.#beginDay();
     this.#series = this.#seriesFor(this.#queue[0]?.session ?? '');
     for (; at < taken && chars <= BATCH_CHARS; at += 1) {
       const item = this.#queue[at];
@@ -327,13 +328,17 @@ export class AuditWriter {
     return Buffer.from(lines.join(''));
   }
 
-  /** Empty unless the session has used its share of the day. */
-  #seriesFor(session: string): string {
+  /** Once for each batch, because a date as text takes time. */
+  #beginDay(): void {
     const day = dayOf(this.#now());
     if (day !== this.#day) {
       this.#day = day;
       this.#writtenBy.clear();
     }
+  }
+
+  /** Empty unless the session has used its share of the day. */
+  #seriesFor(session: string): string {
     const share = this.#options.keep.maxTotalBytes * SHARE_OF_DAY;
     return session !== '' && (this.#writtenBy.get(session) ?? 0) > share ? seriesOf(session) : '';
   }

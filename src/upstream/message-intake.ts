@@ -205,7 +205,7 @@ export class MessageIntake {
 
   /** The result of `parse`, unless parsing would take too long: then the request that the line answers has failed. */
   #parseBounded<Parsed>(line: Buffer, parse: () => Parsed): Parsed | typeof TOO_MANY {
-    let reason = `a message of more than ${formatCount(MAX_RESULT_VALUES)} values`;
+    let tooLong: RangeError | undefined;
     try {
       if (!hasMoreValues(line, MAX_RESULT_VALUES)) {
         return parse();
@@ -214,9 +214,10 @@ export class MessageIntake {
       if (!(error instanceof RangeError)) {
         throw error;
       }
-      reason = `a message that is ${error.message}`;
+      tooLong = error;
     }
-    this.#failTooLong(idOfLine(line), true, LINE_TOO_LONG, reason);
+    const reason = tooLong ? `that is ${tooLong.message}` : `of more than ${formatCount(MAX_RESULT_VALUES)} values`;
+    this.#failTooLong(idOfLine(line), true, LINE_TOO_LONG, `a message ${reason}`);
     return TOO_MANY;
   }
 
