@@ -157,7 +157,7 @@ class Kernel:
         if frame["type"] == "execute":
             if self._checkpoints is not None:
                 self._checkpoints.give_way()
-            self.loop.loop.call_soon_threadsafe(self._start_cell, frame)
+            self.channel.run_in(self.loop.loop, self._start_cell, frame)
         elif frame["type"] == "save_checkpoint":
             self.loop.call_soon(lambda: self._open_checkpoints().save(frame))
         elif frame["type"] == "checkpoint_taken":

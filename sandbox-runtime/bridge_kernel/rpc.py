@@ -1,7 +1,7 @@
 """The pipe to the host: writes frames one at a time, and matches calls with their answers.
 
-Who reads depends on the platform: a separate thread (`threaded.py`), or whoever waits (`embedded.py`). Either way a
-call can be awaited in the loop or block a thread. Calls made while no cell runs wait for the next cell, because the
+Who reads depends on the platform: whoever waits (`embedded.py`), or else a thread (`threaded.py`). Either way a call
+can be awaited in the loop or block a thread. Calls made while no cell runs wait for the next cell, because the
 host allows calls only while an answer is pending that would show them. Calls also wait while too many bytes of others
 have no answer, because the host refuses what exceeds its own limit.
 """
@@ -106,6 +106,8 @@ class Channel:
         # Frames received so far, including the newest.
         self.received = 0
         self._on_frame: Callable[[Frame], None] = _ignore
+        # The loop of the main thread, once there is one.
+        self.main_loop: asyncio.AbstractEventLoop | None = None
         self._owner = os.getpid()
         self._write_lock = threading.Lock()
         # Calls that are not written yet, their bytes, and the loop that will write them at the end of its turn.
@@ -164,10 +166,13 @@ class Channel:
         try:
             action(*arguments)
         finally:
-            self.main_is_busy = False
-            held, self.interrupt_held = self.interrupt_held, None
-            if held is not None:
-                held()
+            self._let_interrupts()
+
+    def _let_interrupts(self) -> None:
+        self.main_is_busy = False
+        held, self.interrupt_held = self.interrupt_held, None
+        if held is not None:
+            held()
 
     def close(self) -> None:
         """Closes the pipe, in a copy of the process that must not reach the host."""
@@ -192,8 +197,8 @@ class Channel:
     def _join(self, line: bytes, loop: asyncio.AbstractEventLoop) -> None:
         """Writes a call: the first one of a turn of the loop at once, all others of the turn together.
 
-        A `gather` makes 1,000 calls in one turn, and each write costs a switch to the reader's thread as well. Whatever
-        is written or received earlier takes the joined calls along, so if the code of this turn goes on computing, they
+        A `gather` makes 1,000 calls in one turn, and each write costs a system call that wakes the host. Whatever is
+        written or received earlier takes the joined calls along, so if the code of this turn goes on computing, they
         wait at most for the answer to the first one.
         """
         if self._turn_of is not loop:
@@ -340,7 +345,24 @@ class Channel:
         """Passes answers to their loops, once per read: each wake-up costs a system call and a thread switch."""
         answered, self._answered = self._answered, {}
         for loop, answers in answered.items():
-            _run_in(loop, _settle, answers)
+            if self._is_here(loop):
+                _settle(answers)
+            else:
+                self.run_in(loop, _settle, answers)
+
+    def run_in(self, loop: asyncio.AbstractEventLoop, callback: Callable[..., object], *arguments: object) -> None:
+        """Runs a callback in its loop, from any thread. In a closed loop, nothing waits for it."""
+        try:
+            if self._is_here(loop):
+                loop.call_soon(callback, *arguments)
+            else:
+                loop.call_soon_threadsafe(callback, *arguments)
+        except RuntimeError:
+            pass
+
+    def _is_here(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """Whether the loop is known to run in this thread, and so need not be woken."""
+        return False
 
     def open_gate(self) -> None:
         """A cell runs: releases waiting calls and lets new ones through."""
@@ -423,7 +445,7 @@ class Channel:
         def deliver(value: object, error: MCPError | None) -> None:
             self._answered.setdefault(loop, []).append((future, value, error))
 
-        pending = Pending(deliver, None if on_progress is None else lambda frame: _run_in(loop, on_progress, frame))
+        pending = Pending(deliver, None if on_progress is None else lambda frame: self.run_in(loop, on_progress, frame))
         number, frame = self._new_call(method, params)
         line = self._encode(frame)
         while not self._try_begin(number, pending, line, loop):
@@ -449,7 +471,7 @@ class Channel:
         opened: asyncio.Future[None] = loop.create_future()
 
         def wake() -> None:
-            _run_in(loop, lambda: None if opened.done() else opened.set_result(None))
+            self.run_in(loop, lambda: None if opened.done() else opened.set_result(None))
 
         with self._gate_lock:
             if self._gate.is_set():
@@ -514,14 +536,6 @@ class Channel:
 
 def _ignore(_frame: Frame) -> None:
     """Drops frames that arrive before `start`."""
-
-
-def _run_in(loop: asyncio.AbstractEventLoop, callback: Callable[..., object], *arguments: object) -> None:
-    """Runs a callback in its loop, from any thread. In a closed loop, nothing waits for it."""
-    try:
-        loop.call_soon_threadsafe(callback, *arguments)
-    except RuntimeError:
-        pass
 
 
 def _settle(answers: list[Answer]) -> None:
