@@ -6,6 +6,7 @@ import { ECHO } from '../support/servers.ts';
 /** Runs the kernel's check of a cell, including its call to the host. */
 const CELL = `
 import ast, gc, json, time
+gc.unfreeze()
 api = next(o for o in gc.get_objects() if type(o).__module__ == 'bridge_kernel.api' and type(o).__name__ == 'Api')
 block = """import json
 rows = []

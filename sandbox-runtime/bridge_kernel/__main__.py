@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -126,6 +127,9 @@ class Kernel:
     def serve(self) -> None:
         """Reports `ready`, then runs cells until the host disconnects."""
         self._send_code_pack()
+        # Collections in cells skip what has been loaded so far. Nothing has been collected until now.
+        gc.freeze()
+        gc.enable()
         self.channel.send({
             "type": "ready",
             "protocol_version": PROTOCOL_VERSION,

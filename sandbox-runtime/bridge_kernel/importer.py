@@ -5,6 +5,10 @@ modules: 224 ms at every start instead of 39 ms (measured). A sandbox without a 
 the code objects that it compiles until it is ready and sends them to the host, which gives them to the next sandbox of
 the same image. An entry is valid only for the same source file, by size and modification time as for a `.pyc`
 (PEP 3147), and only for the same interpreter, by magic number.
+
+A pack is the magic number, the lengths of its three parts in 4 bytes each (little-endian), and the parts: the hash of
+this module's source with its code, for the loader; the table; the block, which is all other code. The first two, and
+each code in the block, are marshaled.
 """
 
 from __future__ import annotations
@@ -24,10 +28,14 @@ if TYPE_CHECKING:
     import types
     from importlib.abc import Loader
 
+    Bytes = bytes | bytearray
+
 PACKAGE = "bridge_kernel"
 # The file name prefix of kernel modules; tracebacks omit frames whose file starts with it.
 FILE_PREFIX = "<bridge_kernel>"
 
+_LENGTH_BYTES = 4
+_HEAD_BYTES = len(MAGIC_NUMBER) + 3 * _LENGTH_BYTES
 # Source of a compiled module: file, modification time in ns, size in bytes, whether it is a package.
 Origin = tuple[str, int, int, bool]
 # The same, plus start and end of the marshaled code in the pack's block.
@@ -37,7 +45,7 @@ PackEntry = tuple[str, int, int, bool, int, int]
 class MemoryLoader:
     """Loads a kernel module from its source text, or from the pack if it was compiled from the same source."""
 
-    def __init__(self, importer: Importer, name: str, source: bytes) -> None:
+    def __init__(self, importer: Importer, name: str, source: Bytes) -> None:
         self.importer = importer
         self.name = name
         self.source = source
@@ -95,7 +103,9 @@ class RecordingLoader(SourceFileLoader):
 class Importer:
     """A meta path finder that runs before the standard ones."""
 
-    def __init__(self, parts: dict[str, bytes]) -> None:
+    def __init__(self, parts: dict[str, Bytes], own_code: types.CodeType | None = None) -> None:
+        """`own_code` is that of this module, for a pack."""
+        self.own_code = own_code
         self.sources = {
             f"{PACKAGE}.{name}" if name != "__init__" else PACKAGE: source
             for name, source in parts.items()
@@ -103,7 +113,7 @@ class Importer:
         }
         self.table: dict[str, PackEntry] = {}
         # All code in one piece, so that releasing it returns the memory to the system at once.
-        self.block = b""
+        self.block: bytes | memoryview = b""
         self.recorded: dict[str, tuple[Origin, types.CodeType]] | None = {}
         self._load_pack(parts.pop("pack", b""))
 
@@ -112,16 +122,22 @@ class Importer:
         """Whether no earlier sandbox compiled what this one imports. False once recording has ended."""
         return self.recorded is not None and not self.table
 
-    def _load_pack(self, data: bytes) -> None:
+    def _load_pack(self, data: Bytes) -> None:
         """Loads a pack of the same interpreter. A damaged or foreign one is ignored, and a new one is recorded."""
-        if not data.startswith(MAGIC_NUMBER):
+        if not data.startswith(MAGIC_NUMBER) or len(data) < _HEAD_BYTES:
             return
+        places = range(len(MAGIC_NUMBER), _HEAD_BYTES, _LENGTH_BYTES)
+        own, table_size, block_size = (int.from_bytes(data[at : at + _LENGTH_BYTES], "little") for at in places)
+        start = _HEAD_BYTES + own
+        if len(data) != start + table_size + block_size:
+            return
+        view = memoryview(data)
         try:
-            table, block = marshal.loads(memoryview(data)[len(MAGIC_NUMBER) :])
+            table = marshal.loads(view[start : start + table_size])
         except (ValueError, EOFError, TypeError):
             return
-        if isinstance(table, dict) and isinstance(block, bytes):
-            self.table, self.block = table, block
+        if isinstance(table, dict):
+            self.table, self.block = table, view[start + table_size :]
 
     def packed_code(self, entry: PackEntry) -> types.CodeType:
         """The code of a table entry."""
@@ -139,7 +155,7 @@ class Importer:
             spec = self._recording_spec(fullname, path)
         return spec
 
-    def _kernel_spec(self, fullname: str, source: bytes) -> ModuleSpec:
+    def _kernel_spec(self, fullname: str, source: Bytes) -> ModuleSpec:
         file = f"{FILE_PREFIX}/{fullname.rpartition('.')[2]}.py"
         # Not derived from importlib.abc.Loader: importing that module here would mean compiling it.
         loader: Loader = MemoryLoader(self, fullname, source)  # pyright: ignore[reportAssignmentType]
@@ -218,7 +234,9 @@ class Importer:
         for name, (origin, code) in codes.items():
             table[name] = (*origin, end, end + len(code))
             end += len(code)
-        return MAGIC_NUMBER + marshal.dumps((table, b"".join(code for _, code in codes.values())))
+        own = marshal.dumps((_imp.source_hash(0, self.sources.get(__name__, b"")), self.own_code))
+        parts = own, marshal.dumps(table), b"".join(code for _, code in codes.values())
+        return b"".join([MAGIC_NUMBER, *(len(part).to_bytes(_LENGTH_BYTES, "little") for part in parts), *parts])
 
 
 def installed() -> Importer:
@@ -226,6 +244,6 @@ def installed() -> Importer:
     return next(finder for finder in sys.meta_path if isinstance(finder, Importer))
 
 
-def install(parts: dict[str, bytes]) -> None:
+def install(parts: dict[str, Bytes], own_code: types.CodeType | None = None) -> None:
     """Installs an importer with these parts in front of the standard finders."""
-    sys.meta_path.insert(0, Importer(parts))
+    sys.meta_path.insert(0, Importer(parts, own_code))

@@ -1,15 +1,26 @@
 """The first code in the sandbox, run as `python3 -c`: reads the kernel's sources from stdin and starts the supervisor.
 
-The blob is one header line, `name:length name:length …`, followed by the parts in that order. This code imports only
-modules that a bare interpreter has already loaded, and it reads nothing beyond the blob: the bytes after it are frames.
-It uses no names of the kernel, because it runs before any kernel module exists.
+The blob is the length of its header in 8 digits, the header `name:length name:length …`, and the parts in that order.
+This code imports only modules that a bare interpreter has loaded or contains, and it reads nothing beyond the blob: the
+bytes after it are frames. It uses no names of the kernel, because it runs before any kernel module exists.
 """
 
 from __future__ import annotations
 
+import _imp
+import gc
+import marshal
 import os
 import stat
 import sys
+from _frozen_importlib_external import MAGIC_NUMBER
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType
+
+# Until the kernel is loaded: hardly anything of it becomes garbage.
+gc.disable()
 
 
 def take_descriptor() -> None:
@@ -26,31 +37,41 @@ def take_descriptor() -> None:
     os.close(3)
 
 
-def read_exactly(size: int) -> bytes:
-    pieces: list[bytes] = []
-    while size:
-        piece = os.read(0, min(size, 1 << 20))
-        if not piece:
+def read_exactly(size: int) -> bytearray:
+    data = bytearray(size)
+    left = memoryview(data)
+    while left:
+        count = os.readv(0, [left])
+        if not count:
             os._exit(0)
-        pieces.append(piece)
-        size -= len(piece)
-    return b"".join(pieces)
+        left = left[count:]
+    return data
+
+
+def importer_code(source: bytearray, pack: bytearray) -> CodeType:
+    """The code in the pack, if it was compiled from this source; see `importer.py`. Compiling it takes 4 ms."""
+    if pack.startswith(MAGIC_NUMBER):
+        try:
+            source_hash, code = marshal.loads(memoryview(pack)[len(MAGIC_NUMBER) + 12 :])
+            if source_hash == _imp.source_hash(0, source) and type(code) is type(importer_code.__code__):
+                return code
+        except (ValueError, EOFError, TypeError):
+            pass  # Damaged. The importer makes another one.
+    return compile(source, "<bridge_kernel>/importer.py", "exec")
 
 
 if sys.argv[1:] == ["--descriptor"]:
     del sys.argv[1:]
     take_descriptor()
-header = bytearray()
-while not header.endswith(b"\n"):
-    header += read_exactly(1)
-parts: dict[str, bytes] = {}
-for item in header.decode("ascii").split():
+parts: dict[str, bytearray] = {}
+for item in read_exactly(int(read_exactly(8))).decode("ascii").split():
     part_name, _, part_size = item.partition(":")
     parts[part_name] = read_exactly(int(part_size))
 # Registered under its name, so that the kernel finds this instance instead of creating another.
 importer = sys.modules["bridge_kernel.importer"] = type(sys)("bridge_kernel.importer")
-exec(compile(parts["importer"], "<bridge_kernel>/importer.py", "exec"), importer.__dict__)
-importer.install(parts)
+own_code = importer_code(parts["importer"], parts.get("pack", bytearray()))
+exec(own_code, importer.__dict__)
+importer.install(parts, own_code)
 from bridge_kernel import supervisor  # noqa: E402 Importable only now.
 
 supervisor.run(parts["options"])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import _signal as signal  # The public module builds enums, which takes 2 ms at every start.
 import ctypes
+import gc
 import os
 import resource
 import select
@@ -56,7 +57,7 @@ _OF_POD = 2
 _NO_LIMIT = 1 << 60
 
 
-def run(options: bytes) -> None:
+def run(options: bytes | bytearray) -> None:
     """Runs as PID 1 and never returns. `options` is `memory_bytes pids`, two decimal numbers."""
     if os.getpid() != 1:
         # Outside a PID namespace, `kill(-1)` would hit every process of the user.
@@ -91,6 +92,8 @@ def run(options: bytes) -> None:
     ooms = _oom_kills()
     # Created here, so that output left in the pipes survives a sudden end of the worker.
     outputs = (os.pipe(), os.pipe())
+    # Neither process writes to these objects to look for garbage, so they stay shared.
+    gc.freeze()
     worker = os.fork()
     if worker == 0:
         signal.set_wakeup_fd(-1)
@@ -105,6 +108,7 @@ def run(options: bytes) -> None:
             has_network=pod is not None and pod.has_network,
         )
         _run_kernel(outputs)
+    gc.enable()
     # Only the worker needs the sources and the code pack.
     importer.installed().discard()
     heap.trim()

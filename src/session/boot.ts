@@ -1,6 +1,6 @@
 /**
- * Builds the first bytes that a sandbox gets: the kernel's sources, the code pack, the options of the supervisor. The format,
- * a header `name:length …` and then the parts, is defined by `sandbox-runtime/bridge_kernel/loader.py`.
+ * Builds the first bytes that a sandbox gets: the kernel's sources, the code pack, the options of the supervisor. The format is
+ * defined by `sandbox-runtime/bridge_kernel/loader.py`.
  */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
@@ -16,6 +16,7 @@ export interface KernelSources {
 }
 
 const LOADER_MODULE = 'loader';
+const HEADER_LENGTH_DIGITS = 8;
 
 export async function readKernelSources(folder: string): Promise<KernelSources> {
   const files = (await readdir(folder)).filter((file) => file.endsWith('.py')).toSorted();
@@ -55,5 +56,6 @@ export function bootBlob(
   small.set('options', Buffer.from(`${options.memoryBytes} ${options.pids}`));
   const pack = options.pack === undefined ? [] : [['pack', options.pack] as const];
   const header = [...small, ...pack].map(([name, data]) => `${name}:${data.length}`).join(' ');
-  return [Buffer.concat([Buffer.from(`${header}\n`), ...small.values()]), ...pack.map(([, data]) => data)];
+  const length = String(header.length).padStart(HEADER_LENGTH_DIGITS, '0');
+  return [Buffer.concat([Buffer.from(length + header), ...small.values()]), ...pack.map(([, data]) => data)];
 }

@@ -14,6 +14,7 @@ import type { TestEngine } from '../support/engines.ts';
 
 const ASK = `
 import gc
+gc.unfreeze()
 channel = next(o for o in gc.get_objects() if type(o).__name__ == "Channel")
 def ask(name, source):
     try:

@@ -14,7 +14,9 @@ import { coverEngines } from '../support/covered-engines.ts';
 /** Ends the cell with a forged frame that has the cell's number, before the kernel sends its result. */
 const FORGE = `
 def forge(**frame):
-    cell = next(o for o in __import__("gc").get_objects() if type(o).__name__ == "Kernel").cell
+    import gc
+    gc.unfreeze()
+    cell = next(o for o in gc.get_objects() if type(o).__name__ == "Kernel").cell
     runtime._host.send({"type": "result", "cell": cell, "outcome": "error", **frame})
 def raised(**more):
     return {"name": "PolicyError", "message": "POLICY_DENIED: x", "traceback": "POLICY_DENIED: x\\nHint: y", **more}

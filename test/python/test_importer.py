@@ -68,6 +68,11 @@ class CodePackTest(unittest.TestCase):
             with self.subTest(damaged[:8]):
                 self.assertEqual(self.load(Importer({"pack": damaged}))[0], 1)
 
+    def test_a_pack_that_was_cut_is_ignored(self) -> None:
+        pack = self.make_pack()
+        for size in range(len(pack)):
+            self.assertEqual(Importer({"pack": pack[:size]}).table, {})
+
     def test_a_module_can_be_reloaded_after_the_pack_was_released(self) -> None:
         importer = Importer({"pack": self.make_pack()})
         _, loader = self.load(importer)

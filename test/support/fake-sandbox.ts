@@ -122,9 +122,11 @@ export class FakeSandbox implements Sandbox {
 
   /** Takes the pieces of the boot blob, as far as it is not complete: its header says how long it is. */
   #takeBoot(chunk: Buffer): boolean {
-    const header = this.boot?.toString('utf8').split('\n')[0] ?? '';
+    const headerStart = 8;
+    const headerEnd = headerStart + Number(this.boot?.toString('utf8', 0, headerStart) ?? 0);
+    const header = this.boot?.toString('utf8', headerStart, headerEnd) ?? '';
     const sizes = header.split(' ').map((part) => Number(part.split(':')[1]));
-    const isComplete = this.boot?.length === header.length + 1 + sizes.reduce((sum, size) => sum + size, 0);
+    const isComplete = this.boot?.length === headerEnd + sizes.reduce((sum, size) => sum + size, 0);
     if (this.isPreloaded || isComplete) {
       return false;
     }

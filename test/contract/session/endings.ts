@@ -104,6 +104,7 @@ export function describeEndings({ run, engine, tools, isSupervised, itNeeds }: S
       await run('kept = 1', { session });
       const code = `
 import gc, os, threading
+gc.unfreeze()  # Otherwise what was there before the first cell is not listed.
 channel = next(o for o in gc.get_objects() if type(o).__name__ == "Channel")
 threading.Thread(target=os.read, args=(channel._read_descriptor, 1 << 16), daemon=True).start()
 while True: await mcp_fake.echo(text="taken")`;

@@ -62,6 +62,15 @@ export function describeSession({ name, createEngine, isSupervised, lacks = [] }
         await run('del mcp_fake');
       });
 
+      it('is freed if only a cycle refers to it; the collector skips what was there before the first cell', async () => {
+        await run(
+          'import gc, weakref\nclass Node: pass\nnode = Node()\nnode.itself = node\nleft = weakref.ref(node)\ndel node\nmany = [[] for _ in range(100_000)]',
+        );
+        expect((await run('left() is None, gc.isenabled(), gc.get_freeze_count() > 1000')).value).toBe(
+          '(True, True, True)',
+        );
+      });
+
       it('of one session is invisible in another', async () => {
         await run('only_here = 1');
         const answer = await run('"only_here" in globals()', { session: 'second' });

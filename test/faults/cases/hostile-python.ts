@@ -4,6 +4,7 @@
  */
 export const PAST_THE_PROXIES = `
 import asyncio, gc, json, os, sys, threading, time
+gc.unfreeze()  # What was there before the first cell is not listed otherwise.
 KERNEL = next(o for o in gc.get_objects() if type(o).__name__ == "Channel")
 CHANNEL = KERNEL._write_descriptor
 rpc = sys.modules["bridge_kernel.rpc"]

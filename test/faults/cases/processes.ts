@@ -80,6 +80,7 @@ export const PROCESS_CASES: readonly FaultCase[] = [
       const session = 'daemons';
       const code = `
 import gc, json, os, signal, time
+gc.unfreeze()
 channel = next(o for o in gc.get_objects() if type(o).__name__ == "Channel")._write_descriptor
 for n in range(60):
     if os.fork(): continue

@@ -51,6 +51,7 @@ const FLAGS_IN_DISGUISE: readonly Readonly<Record<string, string>>[] = [
 /** Python that calls the host directly, bypassing the proxies. */
 const FORGE = `
 import gc
+gc.unfreeze()
 channel = next(o for o in gc.get_objects() if type(o).__name__ == "Channel")
 def ask(method, **params):
     try: return channel.call_sync(method, params)

@@ -11,11 +11,11 @@ const sources: KernelSources = {
   hash: '',
 };
 
-it('is a header with the name and length of each part, and the parts', () => {
+it('is the length of a header, the header with the name and length of each part, and the parts', () => {
   const blob = bootBlob(sources, { memoryBytes: 1024, pids: 8, pack: Buffer.from('PACK') });
-  expect(Buffer.concat(blob).toString('utf8')).toBe('a:8 b:8 options:6 pack:4\nimport bx = "é"1024 8PACK');
+  expect(Buffer.concat(blob).toString('utf8')).toBe('00000024a:8 b:8 options:6 pack:4import bx = "é"1024 8PACK');
   const without = bootBlob(sources, { memoryBytes: 1024, pids: 8 });
-  expect(Buffer.concat(without).toString('utf8')).toBe('a:8 b:8 options:6\nimport bx = "é"1024 8');
+  expect(Buffer.concat(without).toString('utf8')).toBe('00000017a:8 b:8 options:6import bx = "é"1024 8');
 });
 
 it('sends the pack itself, not a copy of it', () => {
