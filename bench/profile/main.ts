@@ -1,6 +1,6 @@
 /**
- * `npm run profile -- WORKLOAD`: where the time of a warm cell, of one call, of 1,000 concurrent calls and of a large result goes. Of
- * the first three, prints the CPU time of each process, that of the bridge by source file, what the bridge allocates, the profile of
+ * `npm run profile -- WORKLOAD`: where the time of a warm cell, of one call, of 1,000 concurrent calls, of a large result and of a
+ * first cell goes. Of the first three, prints the CPU time of each process, that of the bridge by source file, what the bridge allocates, the profile of
  * the kernel, and the system calls of all. For engineers who make them cheaper; docs/internals/performance.md has the tables.
  */
 import { spawn } from 'node:child_process';
@@ -14,11 +14,16 @@ import { parseOptions } from '../options.ts';
 import { type Bridge, withBridge } from '../support/bridge.ts';
 import { withFolder } from '../support/folder.ts';
 import { ECHO } from '../support/servers.ts';
+import { profileFirstCell } from './first.ts';
 import { profileLargeResult } from './large.ts';
 import { readProfiles, type Times } from './parts.ts';
 import { BEGIN_PROFILE, endProfile, WORKLOADS, type Workload } from './workloads.ts';
 
-const LARGE = 'large';
+/** Profiles that look at one thing from start to end. */
+const PARTS_OF: Readonly<Record<string, (context: BenchContext) => Promise<void>>> = {
+  large: profileLargeResult,
+  first: profileFirstCell,
+};
 const SHOWN = 25;
 /** For V8 to compile the hot code, which is not what is measured. */
 const WARM_UP_CELLS = 5;
@@ -27,15 +32,15 @@ const SERVERS = { servers: { echo: ECHO } };
 async function main(argv: readonly string[]): Promise<void> {
   const [name = '', ...rest] = argv;
   const workload = WORKLOADS[name];
-  if (workload === undefined && name !== LARGE) {
-    const names = [...Object.keys(WORKLOADS), LARGE].join('|');
+  const profile = workload === undefined ? PARTS_OF[name] : (context: BenchContext) => profileAll(context, workload);
+  if (profile === undefined) {
+    const names = [...Object.keys(WORKLOADS), ...Object.keys(PARTS_OF)].join('|');
     throw new Error(`usage: npm run profile -- ${names} [--engine NAME] [--command FILE]`);
   }
-  const context = await createContext(parseOptions(rest));
-  if (workload === undefined) {
-    await profileLargeResult(context);
-    return;
-  }
+  await profile(await createContext(parseOptions(rest)));
+}
+
+async function profileAll(context: BenchContext, workload: Workload): Promise<void> {
   await measureProcesses(context, workload);
   await profileBridge(context, workload);
   await profileAllocations(context, workload);
