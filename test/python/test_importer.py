@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 import sys
 import tempfile
 import unittest
+from typing import Any
 
+from bridge_kernel import importer as module_of_importer
 from bridge_kernel.importer import Importer, PackLoader
 
 NAME = "module_of_the_test"
@@ -72,6 +75,23 @@ class CodePackTest(unittest.TestCase):
         pack = self.make_pack()
         for size in range(len(pack)):
             self.assertEqual(Importer({"pack": pack[:size]}).table, {})
+
+    def test_the_loader_finds_the_code_of_the_importer_in_the_pack(self) -> None:
+        with open(os.path.join(os.path.dirname(module_of_importer.__file__), "loader.py"), encoding="utf-8") as file:
+            definitions = file.read().partition("\nif sys.argv[1:]")[0]
+        self.addCleanup(gc.enable)
+        loader: dict[str, Any] = {}
+        exec(definitions, loader)
+        source = b"value = 1"
+        importer = Importer({"importer": source}, compile(source, "from the pack", "exec"))
+        self.load(importer)
+        pack = importer.finish_recording()
+        assert pack is not None
+        compiled = "<bridge_kernel>/importer.py"
+        cases = (source, pack, "from the pack"), (b"value = 2", pack, compiled), (source, pack[:40], compiled)
+        for text, given, file_name in cases:
+            with self.subTest(text=text, size=len(given)):
+                self.assertEqual(loader["importer_code"](text, given).co_filename, file_name)
 
     def test_a_module_can_be_reloaded_after_the_pack_was_released(self) -> None:
         importer = Importer({"pack": self.make_pack()})
