@@ -52,6 +52,7 @@ def importer_code(source: bytearray, pack: bytearray) -> CodeType:
     """The code in the pack, if it was compiled from this source; see `importer.py`. Compiling it takes 4 ms."""
     if pack.startswith(MAGIC_NUMBER):
         try:
+            # Behind three lengths of 4 bytes.
             source_hash, code = marshal.loads(memoryview(pack)[len(MAGIC_NUMBER) + 12 :])
             if source_hash == _imp.source_hash(0, source) and type(code) is type(importer_code.__code__):
                 return code
