@@ -29,6 +29,8 @@ _MAX_DEPTH = 4
 # In order of preference: what models read best comes first.
 _IMAGE_METHODS = (("_repr_png_", "image/png"), ("_repr_jpeg_", "image/jpeg"))
 _MEDIA = (values.ImageContent, values.AudioContent, values.ResourceContent)
+# What frames of pandas, polars, xarray and others can do, besides being HTML.
+_TABLE_MARKS = ("__dataframe__", "__arrow_c_stream__", "to_pandas", "to_dataframe")
 _TEXT_METHODS = (("_repr_markdown_", "text/markdown"), ("_repr_svg_", "image/svg+xml"), ("_repr_html_", "text/html"))
 
 
@@ -107,8 +109,8 @@ class Display:
         if images.is_pillow(value):
             return self._show_pillow
         kind = type(value)
-        if kind.__module__.startswith("pandas.") and kind.__name__ in ("DataFrame", "Series"):
-            return None  # Its HTML holds no more than our table and needs far more tokens.
+        if any(hasattr(kind, name) for name in _TABLE_MARKS):
+            return None  # Its HTML holds no more than its text and needs far more tokens.
         has_method = any(callable(getattr(kind, name, None)) for name, _ in (*_IMAGE_METHODS, *_TEXT_METHODS))
         return self._show_by_method if has_method else None
 

@@ -69,26 +69,28 @@ def _short(value: object, budget: int, depth: int) -> str:
     if depth >= _MAX_DEPTH:
         return "…"
     if _is_mapping(value):
-        items = _ends(_first_members(value), budget, lambda key, left: _short_item(value, key, left, depth))
+        # As `__repr__` takes them, whatever a subclass does in `__getitem__` or `items`.
+        kind: Any = dict
+        items = _ends(_first(kind.items(value)), budget, lambda item, left: _short_item(item, left, depth))
         return f"{{{items}}}"
     if _is_collection(value):
         opening, closing = _brackets(value)
-        items = value if isinstance(value, (list, tuple)) else _first_members(value)
-        return opening + _ends(items, budget, lambda item, left: _short(item, left, depth + 1)) + closing
+        members = value if isinstance(value, (list, tuple)) else _first(value)
+        return opening + _ends(members, budget, lambda item, left: _short(item, left, depth + 1)) + closing
     return repr(value)
 
 
-def _short_item(value: dict[object, object], key: object, budget: int, depth: int) -> str:
-    return f"{_short(key, budget, depth + 1)}: {_short(value[key], budget, depth + 1)}"
+def _short_item(item: Any, budget: int, depth: int) -> str:
+    return f"{_short(item[0], budget, depth + 1)}: {_short(item[1], budget, depth + 1)}"
 
 
-def _first_members(value: Iterable[object]) -> list[object]:
-    """The first members of an unordered or unindexed collection, as many as could be shown."""
+def _first(members: Any) -> list[object]:
+    """The first members of a collection that has no index, as many as could be shown."""
     from itertools import islice
 
-    keys = list(islice(value, _SHORT_CHARS))
-    total = len(value)  # pyright: ignore[reportArgumentType]
-    return keys if total == len(keys) else _Cut(keys, total)
+    first: list[object] = list(islice(members, _SHORT_CHARS))
+    total = len(members)
+    return first if total == len(first) else _Cut(first, total)
 
 
 class _Cut(list[object]):
@@ -132,12 +134,14 @@ def _short_text(value: str | bytes | bytearray, budget: int) -> str:
     return f"{value[:head]!r} … {len(value) - budget:,} more … {value[len(value) - tail :]!r}"
 
 
-def _brackets(value: object) -> tuple[str, str]:
+def _brackets(value: Any) -> tuple[str, str]:
     if isinstance(value, list):
         return "[", "]"
+    is_single = len(value) == 1
     if isinstance(value, tuple):
-        return "(", ")"
-    return ("{", "}") if isinstance(value, set) else ("frozenset({", "})")
+        return "(", ",)" if is_single else ")"
+    name = type(value).__name__
+    return ("{", "}") if name == "set" else (f"{name}({{", "})")
 
 
 # By `__repr__` rather than class: a subclass may define its own, and those of results do not.

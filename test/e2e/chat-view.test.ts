@@ -23,7 +23,7 @@ try:
 except Exception as error:
     print(type(error).__name__)
 "${SECRET}", first`;
-const FRAME = `DataFrame, 2 rows × 2 columns (city object, people int64)
+const FRAME = `DataFrame, 2 rows × 2 columns (object, int64)
      city   people
 0  Berlin  3677472
 1    Bern   134591`;

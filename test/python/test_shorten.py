@@ -38,6 +38,27 @@ class Huge(unittest.TestCase):
         self.assertRegex(text, r"… 9\d,\d{3} more …\}$")
         self.assertRegex(short_repr(set(range(50_000))), r"^set, 50,000 items:\n\{.* more …\}$")
 
+    def test_the_brackets_are_those_of_repr(self) -> None:
+        class Tags(set[int]):
+            pass
+
+        for value, end in (
+            (("x" * 50_000,), "x',)"),
+            (Tags(range(50_000)), "more …})"),
+            (frozenset(range(50_000)), "more …})"),
+            (set(range(50_000)), "more …}"),
+        ):
+            body = short_repr(value).split("\n")[1]
+            self.assertEqual((body[:7], body[-len(end) :]), (repr(value)[:7], end))
+
+    def test_a_dict_shows_what_it_holds(self) -> None:
+        class Doubling(dict[int, int]):
+            def __getitem__(self, key: int) -> int:
+                return super().__getitem__(key) * 2
+
+        text = short_repr(Doubling((n, n) for n in range(50_000)))
+        self.assertEqual(text.partition("\n")[2][:16], "{0: 0, 1: 1, 2: ")
+
     def test_text_and_bytes_show_both_ends(self) -> None:
         text = short_repr("a" * 50_000 + "z" * 50_000)
         self.assertTrue(text.startswith("str, 100,000 characters:\n'aaa"))
