@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 _MAX_DEPTH = 150
 """The pipe accepts 200 levels in total."""
+_MISSING_TYPES = ("NaTType", "NAType", "MaskedConstant")
 _PLAIN = (str, int, float, bool, type(None))
 
 
@@ -53,7 +54,8 @@ def _dict_to_json(value: dict[Any, object], depth: int) -> dict[Any, object]:
         except NotJsonError as error:
             error.path.insert(0, key if isinstance(key, (str, int)) else str(key))
             raise
-        if not isinstance(key, (str, int, float)) and key is not None:
+        # `key - key` is not 0 for NaN and infinities, which JSON would write as text.
+        if key is not None and not (isinstance(key, (str, int)) or (isinstance(key, float) and key - key == 0)):
             raise NotJsonError(f"has the key {shown(key)}; keys must be str")
         if plain is not member:
             changed[key] = plain
@@ -75,9 +77,43 @@ def _list_to_json(value: Sequence[object], depth: int) -> object:
 
 
 def _finite(value: Any) -> object:
-    if value != value or value in (float("inf"), float("-inf")):
+    if value != value:
+        raise _missing(value)
+    if value in (float("inf"), float("-inf")):
         raise NotJsonError(f"is {value}, which JSON cannot represent")
     return value if type(value) is float else float(value)  # numpy.float64 is a subclass of float.
+
+
+def _missing(value: object) -> NotJsonError:
+    return NotJsonError(f"is {value}, a missing value, which JSON cannot represent; pass None, or leave it out")
+
+
+def is_missing(value: Any) -> bool:
+    """Whether it is NaT or NA of pandas or NumPy, or a masked entry. A NaN is a float, which callers look at first."""
+    name = _type_of(value).__name__
+    return name in _MISSING_TYPES or (name in ("datetime64", "timedelta64") and value != value)
+
+
+def plain_array(value: Any) -> object:
+    """An array, Series or scalar of NumPy or pandas as a list or a Python object.
+
+    `tolist` makes numbers of times in nanoseconds, and None of NaT and of masked entries. Such members are taken one
+    by one instead.
+    """
+    kind = _type_of(value)
+    if kind.__name__ == "datetime64":
+        moment = value.item()
+        if not isinstance(moment, int):
+            return moment
+        text = str(value)
+        return text.rstrip("0").removesuffix(".") if "." in text else text
+    dtype: Any = getattr(value, "dtype", None)
+    names = getattr(dtype, "names", None)
+    if names is None and getattr(dtype, "kind", "") not in ("m", "M") and not hasattr(kind, "mask"):
+        return value.tolist()
+    if getattr(value, "shape", None) != ():
+        return list(value)
+    return value[()] if names is None else tuple(value[name] for name in names)
 
 
 def _of_enum(value: Any) -> object:
@@ -102,9 +138,11 @@ def _converted(value: Any) -> object:
         raise NotJsonError(f"is a call that was not awaited: {value!r}")
     if isinstance(value, (set, frozenset)):
         raise NotJsonError("is a set, which has no order; pass sorted(...) or list(...)")
+    if is_missing(value):
+        raise _missing(value)
     kind = _type_of(value)
     for attribute, convert in _CONVERSIONS:
-        if hasattr(kind, attribute):
+        if hasattr(kind, attribute) and kind.__name__ != "timedelta64":  # Like timedelta, it has no obvious form.
             return convert(value)
     if kind.__module__ == "uuid":
         return str(value)
@@ -119,6 +157,6 @@ _CONVERSIONS: tuple[tuple[str, Callable[[Any], object]], ...] = (
     ("__dataclass_fields__", _fields),
     ("__fspath__", lambda value: value.__fspath__()),
     ("isoformat", lambda value: value.isoformat()),  # Dates and times, including those of pandas.
-    ("tolist", lambda value: value.tolist()),  # numpy and pandas arrays, scalars and series.
+    ("tolist", plain_array),  # numpy and pandas arrays, scalars and series.
 )
 """The attribute by which a convertible type is recognized, and its conversion."""

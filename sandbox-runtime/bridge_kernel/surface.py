@@ -42,7 +42,7 @@ def request(state: ServerState, method: str, args: tuple[object, ...], kwargs: d
             raise TypeError(f"{label} needs a {wanted} (str){', and takes arguments by name' * (wanted == 'name')}")
         params[wanted] = args[0]
         if method == "get_prompt":
-            params["arguments"] = {name: _as_text(value) for name, value in kwargs.items()}
+            params["arguments"] = {name: _as_text(value, f"{label}: {name}") for name, value in kwargs.items()}
             return params
     elif args:
         raise TypeError(f"{label} takes no arguments")
@@ -51,9 +51,16 @@ def request(state: ServerState, method: str, args: tuple[object, ...], kwargs: d
     return params
 
 
-def _as_text(value: object) -> str:
+def _as_text(value: object, place: str) -> str:
     """Arguments of prompts are strings (MCP, server/prompts); any other value is sent as JSON text."""
-    return value if isinstance(value, str) else json.dumps(value)
+    from bridge_kernel.arguments import NotJsonError, to_json
+
+    try:
+        plain = to_json(value)
+    except NotJsonError as error:
+        inner = "".join(f"[{key!r}]" for key in error.path)
+        raise TypeError(f"{place}{inner} {error}") from None
+    return plain if isinstance(plain, str) else json.dumps(plain)
 
 
 def tool_list(answer: object) -> Hits:

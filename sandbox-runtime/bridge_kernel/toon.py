@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from bridge_kernel.arguments import is_missing, plain_array
 from bridge_kernel.errors import MCPError
 
 TYPE_CHECKING = False
@@ -19,8 +20,8 @@ _MAX_DEPTH = 150
 def to_toon(host: Host, value: object) -> str:
     """`value` as TOON text.
 
-    Accepts JSON types, tuples, sets, dates, dataclasses, numpy numbers and pandas tables. NaN and infinities become
-    null; integers beyond 2**53 become text.
+    Accepts JSON types, tuples, sets, dates, dataclasses, numpy numbers and pandas tables. Missing values (NaN, NaT, NA)
+    and infinities become null; integers beyond 2**53 become text.
 
     Raises:
         TypeError: it contains another type; the message says where and which.
@@ -62,12 +63,16 @@ def _converted(value: object, path: str) -> object:
     """The replacement for an object of a type that JSON lacks."""
     import dataclasses
 
+    if is_missing(value):
+        return None
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     # By method rather than class, which would mean importing its module.
     for name, arguments in (("isoformat", ()), ("to_dict", ("records",)), ("tolist", ())):
         method = getattr(value, name, None)
-        if callable(method) and not isinstance(value, type):
+        if callable(method) and not isinstance(value, type) and type(value).__name__ != "timedelta64":
+            if name == "tolist":
+                return plain_array(value)
             return method(*arguments) if not _is_series(value) else method()
     raise TypeError(f"{path}: {type(value).__name__} has no TOON form; convert it to a dict, list, str or number")
 

@@ -20,6 +20,41 @@ except ValueError as error:
     print(error.message)
 `;
 
+// Missing values of every kind: each was refused, sent as the text "NaT", or sent as null.
+const MISSING = `
+import datetime as dt, decimal, numpy as np, pandas as pd
+days = ["2026-01-02T03:04:05", None]
+forms = {
+    "float": float("nan"), "numpy": np.float32("nan"), "NaT": pd.NaT, "NA": pd.NA, "decimal": decimal.Decimal("NaN"),
+    "date": np.datetime64("NaT"), "duration": np.timedelta64("NaT"), "masked": np.ma.masked,
+    "array": np.array([1.0, np.nan]), "dates": np.array(days, "M8[ns]"), "days": np.array(days, "M8[D]"),
+    "objects": np.array([1, pd.NaT], object), "record": np.array([(1, "NaT")], "i4, M8[ns]"),
+    "masks": np.ma.array([1, 2], mask=[0, 1]), "period": pd.Period("NaT"),
+    "series": pd.Series([1.0, None]), "integers": pd.Series([1, None], dtype="Int64"),
+    "times": pd.Series(pd.to_datetime(days)), "zones": pd.Series(pd.to_datetime(days, utc=True)),
+    "index": pd.to_datetime(days), "durations": pd.to_timedelta(["1s", None]),
+    "category": pd.Series(["a", None], dtype="category"), "texts": pd.Series(["a", None], dtype="string"),
+    "rows": pd.DataFrame({"day": pd.to_datetime(days)}).to_dict("records"), "key": {float("nan"): 1},
+}
+for name, form in forms.items():
+    for value in (form, [form], {"a": form}):
+        try:
+            await mcp_booking.anything(value=value)
+            print(name, "was sent")
+        except runtime.ArgumentError as error:
+            if "missing value" not in error.message and name not in ("decimal", "key"):
+                print(name, error.message)
+times = pd.DatetimeIndex(np.array(["2026-01-02T03:04:05", "2026-01-02T03:04:05.000000006"], "M8[ns]"))
+frame = pd.DataFrame({"day": times, "n": pd.array([1, None], dtype="Int64"), "x": [None, 1.5]})
+await mcp_booking.anything(
+    series=pd.Series(times[:1]), array=times.values, day=times.values[:1].astype("M8[D]"), one=times.values[1],
+    record=np.array([(1, times.values[0])], "i4, M8[ns]"), full=np.ma.array([1, 2]), square=times.values.reshape(2, 1),
+    far=np.datetime64(10**15, "s"), none=frame[["n", "x"]].astype(object).where(frame[["n", "x"]].notna(), None).values,
+)
+print(runtime.to_toon([pd.NaT, pd.NA, np.datetime64("NaT"), times.values[0]]))
+print(runtime.to_toon(frame))
+`;
+
 const ARRAYS = `
 import numpy as np, pandas as pd
 whole = np.arange(12).reshape(3, 4)
@@ -54,6 +89,38 @@ describe.each(engines)('pandas on $label', (engine) => {
     expect(calls.slice(4)).toEqual([
       { tool: 'anything', arguments: { rows: [1, 2], day: '2026-01-02T00:00:00', x: 1.5, y: [1, 2] } },
     ]);
+  });
+
+  it('refuses missing values of every kind as arguments, and sends times of NumPy as text', async () => {
+    const bridge = await startBridge({
+      engine,
+      env: { MCP_BRIDGE_IMAGE: TEST_IMAGES.datascience },
+      servers: (folder) => ({ booking: fixtureServer('booking.mjs', join(folder, 'ledger')) }),
+    });
+    onTestFinished(async () => bridge.close());
+    const { text } = await bridge.runPython(MISSING, { servers: ['booking'], timeout: 60 });
+    const first = '2026-01-02T03:04:05';
+    const second = '2026-01-02T03:04:05.000000006';
+    expect(text).toBe(`[4]: null,null,null,"${first}"\n[2]{day,n,x}:\n  "${first}",1,null\n  "${first}",null,1.5`);
+    const [call, ...others] = readFileSync(join(bridge.folder, 'ledger'), 'utf8').trimEnd().split('\n');
+    expect(others).toEqual([]);
+    expect(JSON.parse(call ?? '')).toEqual({
+      tool: 'anything',
+      arguments: {
+        series: [first],
+        array: [first, second],
+        day: ['2026-01-02'],
+        one: second,
+        record: [[1, first]],
+        full: [1, 2],
+        square: [[first], [second]],
+        far: '31690708-07-05T01:46:40',
+        none: [
+          [1, null],
+          [null, 1.5],
+        ],
+      },
+    });
   });
 
   it('arrays that share memory still do after the session was restored', async () => {

@@ -187,6 +187,16 @@ class Array:
         return [1, 2]
 
 
+class NaTType:
+    """The missing time of pandas, which has a text."""
+
+    def isoformat(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        return "NaT"
+
+
 class Text(str):
     __slots__ = ()
 
@@ -228,8 +238,10 @@ class Conversions(unittest.TestCase):
             (b"x", r"value is bytes; pass a str: data.decode\(\), or base64"),
             ({"a": [0, {1}]}, r"value.a\[1\] is a set, which has no order; pass sorted"),
             (object(), "value is an object, which JSON cannot represent"),
-            ([float("nan")], r"value\[0\] is nan, which JSON cannot represent"),
+            ([float("nan")], r"value\[0\] is nan, a missing value, which JSON cannot represent; pass None, or leave"),
+            ({"a": [NaTType()]}, r"value.a\[0\] is NaT, a missing value, which JSON cannot represent"),
             (float("-inf"), "value is -inf"),
+            ({float("nan"): 3}, r"value has the key nan \(float\); keys must be str"),
             ({(1, 2): 3}, r"value has the key \(1, 2\); keys must be str"),
             (circle, "nested too deeply, or contains itself"),
             (Pending("mcp_x.y(...)", run, depth=1), "value is a call that was not awaited: .*write 'await mcp_x.y"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import datetime as dt
 import gc
 import io
 import warnings
@@ -42,6 +43,13 @@ class Methods(SurfaceTestCase):
         prompt = await self.files.get_prompt("p", count=3, who="me", name="n")
         expected = {"server": "files", "name": "p", "arguments": {"count": "3", "who": "me", "name": "n"}}
         self.assertEqual(prompt.messages[0].content, str(expected))
+
+    async def test_arguments_of_prompts_are_converted_as_those_of_tools(self) -> None:
+        await self.files.get_prompt("p", day=dt.date(2026, 1, 2), many=(1, None))
+        self.assertEqual(self.host.asked[-1][1]["arguments"], {"day": "2026-01-02", "many": "[1, null]"})
+        for value, said in ((float("nan"), r"x is nan, a missing value"), ([0, {"a": b""}], r"x\[1\]\['a'\] is bytes")):
+            with self.assertRaisesRegex(TypeError, rf"mcp_files\.get_prompt: {said}"):
+                await self.files.get_prompt("p", x=value)
 
     async def test_wrong_arguments_are_refused_before_the_call(self) -> None:
         for call in (
