@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+_KEYS_OF_RESULT = ("content", "structuredContent", "isError", "_meta", "resultType")
+
+
 def as_dict(value: object) -> dict[str, Any]:
     """`value` if it is a JSON object, otherwise an empty dict."""
     return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]
@@ -49,7 +52,7 @@ class _BinaryContent(_Content):
 
     def __init__(self, raw: Mapping[str, object]) -> None:
         super().__init__(raw)
-        self._base64 = str(raw.get("data", ""))
+        self._base64 = str(raw["data"])
 
     @property
     def data(self) -> bytes:
@@ -95,7 +98,7 @@ class ResourceContent(_Content):
 
     def __init__(self, raw: Mapping[str, object]) -> None:
         super().__init__(raw)
-        self.uri: str = str(raw.get("uri", ""))
+        self.uri: str = str(raw.get("uri") or "")
         self.text: str | None = _text_or_none(raw.get("text"))
         self._blob = _text_or_none(raw.get("blob"))
 
@@ -128,8 +131,8 @@ class ResourceLink(_Content):
 
     def __init__(self, raw: Mapping[str, object]) -> None:
         super().__init__(raw)
-        self.uri: str = str(raw.get("uri", ""))
-        self.name: str = str(raw.get("name", ""))
+        self.uri: str = str(raw["uri"])
+        self.name: str = str(raw.get("name") or "")
         self.description: str | None = _text_or_none(raw.get("description"))
 
     def __repr__(self) -> str:
@@ -143,15 +146,15 @@ def to_value(raw: object, server: str, tool: str) -> object:
         ToolError: the result has `isError` set.
     """
     result = as_dict(raw)
-    blocks = _blocks(result)
-    if result.get("isError") is True:
+    blocks = _blocks(result, "content")
+    if result.get("isError") not in (None, False, "false"):
         raise ToolError(_error_text(result, blocks), server, tool, result)
     structured = result.get("structuredContent")
     if structured is None:
-        return _only([_block_value(block) for block in blocks])
+        return _only([_block_value(block) for block in blocks]) if blocks else _unknown(raw, _KEYS_OF_RESULT)
     if _is_copy_of(structured, blocks):
         return _only([_block_value(block, parse=False) for block in blocks])
-    others = [_block_value(block) for block in blocks if block.get("type") != "text"]
+    others = [_block_value(block) for block in blocks if not _is_text(block)]
     value = _unwrapped(structured, blocks)
     return _only([TextResult(value) if isinstance(value, str) else attribute_access(value), *others])
 
@@ -190,39 +193,62 @@ def to_resource(raw: object) -> object:
     Raises:
         ValueError: the server sent invalid base64.
     """
-    return _only([_resource_value(as_dict(contents)) for contents in as_list(as_dict(raw).get("contents"))])
+    parts = _blocks(as_dict(raw), "contents")
+    return _only([_resource_value(part) for part in parts]) if parts else _unknown(raw, ("contents", "_meta"))
 
 
-def _resource_value(contents: dict[str, object]) -> object:
-    mime_type, blob = _text_or_none(contents.get("mimeType")), contents.get("blob")
+def _resource_value(contents: object) -> object:
+    raw = as_dict(contents)
+    if not _is_resource(raw):
+        return TextResult(raw["text"]) if _is_text(contents) else attribute_access(contents)
+    mime_type, blob = raw.get("mimeType"), raw.get("blob")
     if isinstance(blob, str):
         import binascii
 
         value: ResourceBytes | ResourceText = ResourceBytes(binascii.a2b_base64(blob))
     else:
-        value = ResourceText(contents.get("text", ""))
+        value = ResourceText(raw["text"])
         if (mime_type or "").partition(";")[0].strip().endswith(("/json", "+json")):
             parsed = _parsed(value)
             if parsed is not value:
                 return parsed
-    value.uri, value.mime_type = str(contents.get("uri", "")), mime_type
+    value.uri, value.mime_type = raw.get("uri") or "", mime_type
     return value
 
 
 def to_prompt(raw: object) -> object:
     """The Python value of a raw `GetPromptResult`: `description`, and `messages` with `role` and `content`."""
-    prompt = AttrDict(as_dict(raw))
-    messages = [AttrDict(as_dict(message)) for message in as_list(prompt.get("messages"))]
-    for message in messages:
-        blocks = message.get("content")
-        several: list[object] = as_list(blocks) or [blocks]  # MCP allows one block; some servers send a list.
-        message["content"] = _only([_block_value(as_dict(block), parse=False) for block in several])
-    prompt["messages"] = messages
+    found = as_dict(raw)
+    if found is not raw:
+        return attribute_access(raw)
+    prompt = AttrDict(found)
+    prompt["messages"] = [_message_value(message) for message in _blocks(prompt, "messages")]
     return prompt
 
 
-def _blocks(result: Mapping[str, object]) -> list[dict[str, object]]:
-    return [block for block in map(as_dict, as_list(result.get("content"))) if block]
+def _message_value(raw: object) -> object:
+    message = as_dict(raw)
+    if _is_text(raw):
+        return TextResult(message["text"])
+    if "content" not in message:
+        return attribute_access(raw)
+    # MCP allows one block; some servers send a list.
+    values = [_block_value(block, parse=False) for block in _blocks(message, "content")]
+    return AttrDict({**message, "content": _only(values)})
+
+
+def _blocks(result: Mapping[str, object], key: str) -> list[object]:
+    """The list at `key`. Anything else there is its only member, and a text in place of an object is a text block."""
+    given = result.get(key)
+    listed = as_list(given)
+    several = listed if given is listed or given is None else [given]
+    return [{"type": "text", "text": block} if isinstance(block, str) else block for block in several]
+
+
+def _unknown(raw: object, known: tuple[str, ...]) -> object:
+    """A result without content: None, or the result itself if it has anything else."""
+    found = as_dict(raw)
+    return None if raw is None or (found is raw and found.keys() <= set(known)) else attribute_access(raw)
 
 
 def _only(values: list[object]) -> object:
@@ -232,20 +258,32 @@ def _only(values: list[object]) -> object:
     return values[0] if values else None
 
 
-def _block_value(block: dict[str, object], parse: bool = True) -> object:
-    kind = block.get("type")
-    if kind == "text":
-        text = str(block.get("text", ""))
-        return _parsed(text) if parse else TextResult(text)
-    if kind == "image":
-        return ImageContent(block)
-    if kind == "audio":
-        return AudioContent(block)
-    if kind == "resource":
-        return ResourceContent(as_dict(block.get("resource")))
-    if kind == "resource_link":
-        return ResourceLink(block)
+def _block_value(block: object, parse: bool = True) -> object:
+    """The value of a block; one that is not as MCP defines it stays as it is."""
+    raw = as_dict(block)
+    kind = raw.get("type")
+    if _is_text(block):
+        return _parsed(raw["text"]) if parse else TextResult(raw["text"])
+    if kind in ("image", "audio") and _has_texts(raw, "data", optional=("mimeType",)):
+        return ImageContent(raw) if kind == "image" else AudioContent(raw)
+    if kind == "resource" and _is_resource(as_dict(raw.get("resource"))):
+        return ResourceContent(raw["resource"])
+    if kind == "resource_link" and _has_texts(raw, "uri", optional=("name", "description", "mimeType")):
+        return ResourceLink(raw)
     return attribute_access(block)
+
+
+def _is_text(block: object) -> bool:
+    raw = as_dict(block)
+    return raw.get("type") == "text" and isinstance(raw.get("text"), str)
+
+
+def _is_resource(raw: Mapping[str, object]) -> bool:
+    return any(_has_texts(raw, key, optional=("uri", "mimeType")) for key in ("text", "blob"))
+
+
+def _has_texts(raw: Mapping[str, object], needed: str, optional: tuple[str, ...]) -> bool:
+    return isinstance(raw.get(needed), str) and all(isinstance(raw.get(key, ""), (str, type(None))) for key in optional)
 
 
 def _parsed(text: str) -> object:
@@ -258,7 +296,7 @@ def _parsed(text: str) -> object:
     return text if isinstance(text, TextResult) else TextResult(text)
 
 
-def _unwrapped(structured: object, blocks: list[dict[str, object]]) -> object:
+def _unwrapped(structured: object, blocks: list[object]) -> object:
     """The value in `{"result": value}`, the envelope that Python servers put around non-objects.
 
     A server that really returns an object with that single key repeats the object as its text; then it is kept.
@@ -266,13 +304,13 @@ def _unwrapped(structured: object, blocks: list[dict[str, object]]) -> object:
     envelope = as_dict(structured)
     if len(envelope) != 1 or "result" not in envelope:
         return structured
-    texts = [str(block.get("text", "")) for block in blocks if block.get("type") == "text"]
+    texts = [as_dict(block)["text"] for block in blocks if _is_text(block)]
     if len(texts) == 1 and texts[0].lstrip().startswith("{") and _parsed(texts[0]) == envelope:
         return structured
     return envelope["result"]
 
 
-def _is_copy_of(structured: object, blocks: list[dict[str, object]]) -> bool:
+def _is_copy_of(structured: object, blocks: list[object]) -> bool:
     """Whether `structured` is `{"content": …}` and only repeats the blocks, as their text or as they are.
 
     `server-filesystem` answers like this. It declares the text a string, so a JSON file that was read stays text.
@@ -282,17 +320,22 @@ def _is_copy_of(structured: object, blocks: list[dict[str, object]]) -> bool:
         return False
     inner = envelope["content"]
     if isinstance(inner, str):
-        return len(blocks) == 1 and blocks[0].get("type") == "text" and blocks[0].get("text") == inner
+        return len(blocks) == 1 and _is_text(blocks[0]) and as_dict(blocks[0])["text"] == inner
     return inner == blocks
 
 
-def _error_text(result: Mapping[str, object], blocks: list[dict[str, object]]) -> str:
-    texts = [str(block.get("text", "")) for block in blocks if block.get("type") == "text"]
+def _error_text(result: Mapping[str, object], blocks: list[object]) -> str:
+    values = [_block_value(block, parse=False) for block in blocks]
+    said = [value for value in values if not isinstance(value, _Content)]
+    texts = [value if isinstance(value, str) else json.dumps(value) for value in said]
     text = "\n".join(part for part in texts if part.strip())
     if text:
         return text
     structured = result.get("structuredContent")
-    return "the tool failed without giving a reason" if structured is None else json.dumps(structured)
+    others = {key: value for key, value in result.items() if key not in _KEYS_OF_RESULT}
+    if structured is None and not others:
+        return "the tool failed without giving a reason"
+    return json.dumps(others if structured is None else structured)
 
 
 def _text_or_none(value: object) -> str | None:

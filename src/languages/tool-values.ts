@@ -4,15 +4,24 @@ import { isObject } from '../base/is-object.ts';
 import type { Named } from '../catalog/names.ts';
 
 const MAX_SHOWN_CHARS = 2_000;
+const KEYS: ReadonlySet<string> = new Set(['content', 'isError', '_meta', 'resultType']);
 
-/** Structured content, or the text as JSON if it is an object or a list, or the text; other content as it is. Throws `TOOL_FAILED`. */
+/**
+ * Structured content, or the text as JSON if it is an object or a list, or the text; other content, also of a shape that MCP does
+ * not know, as it is. Throws `TOOL_FAILED`.
+ */
 export function valueOfResult(result: unknown, label: string): unknown {
   if (!isObject(result)) {
     return result;
   }
-  const content = Array.isArray(result['content']) ? (result['content'] as unknown[]) : [];
+  const given = result['content'] ?? [];
+  const content = Array.isArray(given) ? (given as unknown[]) : [given];
   const texts = content.flatMap((block) =>
-    isObject(block) && block['type'] === 'text' && typeof block['text'] === 'string' ? [block['text']] : [],
+    isObject(block) && block['type'] === 'text' && typeof block['text'] === 'string'
+      ? [block['text']]
+      : typeof block === 'string'
+        ? [block]
+        : [],
   );
   const text = texts.join('\n');
   if (result['isError'] === true) {
@@ -21,7 +30,10 @@ export function valueOfResult(result: unknown, label: string): unknown {
   if (result['structuredContent'] !== undefined) {
     return result['structuredContent'];
   }
-  return texts.length === content.length ? parsedOrText(text) : content;
+  if (texts.length < content.length) {
+    return given;
+  }
+  return content.length === 0 && Object.keys(result).some((key) => !KEYS.has(key)) ? result : parsedOrText(text);
 }
 
 function parsedOrText(text: string): unknown {

@@ -2,7 +2,7 @@
 
 import { writeFile } from 'node:fs/promises';
 import { BridgeError, messageOf } from '../base/errors.ts';
-import { isObject, type JsonObject } from '../base/is-object.ts';
+import { isObject } from '../base/is-object.ts';
 import { escapeInLines } from '../base/log.ts';
 import { counted } from '../base/units.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
@@ -23,10 +23,12 @@ export interface ReadResult {
   readonly isError: boolean;
 }
 
-/** The text and the binary parts of a result. Without text, the structured content as JSON. */
+/** The text and the binary parts of a result. Without text, the structured content as JSON; what MCP does not know is JSON, too. */
 export function readResult(result: unknown): ReadResult {
-  const { content, structuredContent, isError } = isObject(result) ? result : {};
-  const blocks = (Array.isArray(content) ? content : []).filter(isObject);
+  const { content, structuredContent, isError } = isObject(result) ? result : { content: result };
+  const blocks: unknown[] = Array.isArray(content)
+    ? content
+    : [content].filter((given) => given !== undefined && given !== null);
   const texts = blocks.map(textOf).filter((text) => text !== undefined);
   const said = texts.length === 0 && structuredContent !== undefined ? [asJson(structuredContent)] : texts;
   return {
@@ -36,24 +38,23 @@ export function readResult(result: unknown): ReadResult {
   };
 }
 
-function textOf(block: JsonObject): string | undefined {
-  const { type, text, resource, uri, name } = block;
-  switch (type) {
-    case 'text':
-      return typeof text === 'string' ? text : '';
-    case 'resource':
-      return isObject(resource) && typeof resource['text'] === 'string' ? resource['text'] : undefined;
-    case 'resource_link':
-      return [uri, name].filter((word) => typeof word === 'string').join('  ');
-    case 'image':
-    case 'audio':
-      return undefined;
-    default:
-      return asJson(block); // A content type added to MCP later.
+function textOf(block: unknown): string | undefined {
+  if (typeof block === 'string') {
+    return block;
   }
+  const { type, text, resource, uri, name } = isObject(block) ? block : {};
+  const said = type === 'resource' && isObject(resource) ? resource['text'] : type === 'text' ? text : undefined;
+  if (typeof said === 'string') {
+    return said;
+  }
+  if (type === 'resource_link') {
+    return [uri, name].filter((word) => typeof word === 'string').join('  ');
+  }
+  return partOf(block) === undefined ? asJson(block) : undefined;
 }
 
-function partOf({ type, data, mimeType, resource }: JsonObject): BinaryPart | undefined {
+function partOf(block: unknown): BinaryPart | undefined {
+  const { type, data, mimeType, resource } = isObject(block) ? block : {};
   if ((type === 'image' || type === 'audio') && typeof data === 'string') {
     return toPart(type, mimeType, data);
   }

@@ -13,13 +13,26 @@ from typing import Any
 from bridge_kernel.attr_dict import AttrDict, attribute_access
 from bridge_kernel.errors import ToolError
 from bridge_kernel.text_result import TextResult
-from bridge_kernel.values import AudioContent, ImageContent, ResourceContent, ResourceLink, to_value
+from bridge_kernel.values import (
+    AudioContent,
+    ImageContent,
+    ResourceContent,
+    ResourceLink,
+    to_prompt,
+    to_resource,
+    to_value,
+)
 
 PNG = base64.b64encode(b"\x89PNG").decode()
 
 
 def value_of(*blocks: dict[str, object], **rest: object) -> Any:
     return to_value({"content": list(blocks), **rest}, "server", "tool")
+
+
+def _only_of(block: Any) -> Any:
+    """What a list of blocks becomes: nothing, its only member, or all of them."""
+    return block[0] if isinstance(block, list) and len(block) == 1 else block
 
 
 def text(content: str) -> dict[str, object]:
@@ -103,24 +116,57 @@ class Rules(unittest.TestCase):
         self.assertIsInstance(sound, AudioContent)
         self.assertEqual(unknown.x, 1)
 
-    def test_invalid_blocks_and_results_are_tolerated(self) -> None:
-        strange: list[Any] = [
-            None,
-            1,
-            "x",
-            [],
-            {},
-            {"type": 5},
-            {"type": "text"},
-            {"type": "image"},
-            {"type": "resource"},
-        ]
-        for block in strange:
-            for rest in ({}, {"structuredContent": block}, {"structuredContent": {"result": block}}):
-                to_value({"content": [block], **rest}, "s", "t")
-        for raw in (None, 1, "x", [], {"content": 5}, {"content": None, "structuredContent": []}):
-            to_value(raw, "s", "t")
-        self.assertEqual(value_of(1, text("a"), None), "a")  # pyright: ignore[reportArgumentType]
+    def test_a_block_that_is_not_as_mcp_defines_it_stays_as_it_is(self) -> None:
+        for block in (
+            None, 1, [], [{"a": 1}], {}, {"type": 5}, {"type": "text"}, {"type": "text", "text": 5}, {"type": "image"},
+            {"type": "text", "text": {"a": [1]}}, {"type": "text", "text": None}, {"type": "image", "data": [1]},
+            {"type": "image", "data": PNG, "mimeType": 5}, {"type": "audio", "data": None}, {"type": "resource"},
+            {"type": "resource", "resource": "x"}, {"type": "resource", "resource": {"uri": "a:b", "text": {"a": 1}}},
+            {"type": "resource", "resource": {"uri": 5, "text": "a"}}, {"type": "resource_link", "name": "no address"},
+        ):  # fmt: skip
+            with self.subTest(block=block):
+                self.assertEqual(value_of(block), block)  # pyright: ignore[reportArgumentType]
+                self.assertEqual(to_value({"content": block}, "s", "t"), None if block == [] else _only_of(block))
+                self.assertEqual(value_of(block, text("a")), [block, "a"])  # pyright: ignore[reportArgumentType]
+        self.assertEqual(value_of({"type": "text", "text": {"a": [{"b": 1}]}}).text.a[0].b, 1)
+        self.assertEqual(value_of({"type": "image"}, structuredContent={"a": 1}), [{"a": 1}, {"type": "image"}])
+
+    def test_content_that_is_no_list_is_the_only_block(self) -> None:
+        for content, value in (
+            ("plain", "plain"), ('[{"a": 1}]', [{"a": 1}]), (text("plain"), "plain"), ({"rows": [1]}, {"rows": [1]}),
+            (5, 5), (False, False), (["a", "b"], ["a", "b"]), ([["a"]], ["a"]), (None, None), ("", ""),
+        ):  # fmt: skip
+            with self.subTest(content=content):
+                self.assertEqual(to_value({"content": content}, "s", "t"), value)
+        lines: Any = to_value({"content": "a\nb"}, "s", "t")
+        self.assertEqual(lines.lines(), ["a", "b"])
+        self.assertEqual(to_value({"content": "5", "structuredContent": {"result": 5}}, "s", "t"), 5)
+
+    def test_a_result_without_the_keys_of_mcp_stays_as_it_is(self) -> None:
+        for raw in (1, "x", [{"a": 1}], {"toolResult": {"a": 1}}, {"rows": [], "_meta": {}}):
+            self.assertEqual(to_value(raw, "s", "t"), raw)
+        for raw in (None, {}, {"_meta": {"a": 1}}, {"content": None, "isError": False}, {"resultType": "complete"}):
+            self.assertIsNone(to_value(raw, "s", "t"))
+        self.assertEqual(to_value({"structuredContent": []}, "s", "t"), [])
+
+    def test_a_failure_shows_all_there_is(self) -> None:
+        for raw, said in (
+            ({"content": "plain"}, "s.t: plain"),
+            ({"content": [{"type": "text", "text": {"code": 7}}]}, '"code": 7'),
+            ({"content": {"reason": "why"}}, '"reason": "why"'),
+            ({"content": ["a", text("b")]}, "a\nb"),
+            ({"error": "why"}, '"error": "why"'),
+            ({"content": [{"type": "image", "data": PNG, "mimeType": "image/png"}]}, "without giving a reason"),
+        ):
+            with self.subTest(raw=raw), self.assertRaises(ToolError) as caught:
+                to_value({**raw, "isError": True}, "s", "t")
+            self.assertIn(said, str(caught.exception))
+        # What a server means by it is not certain, but a failure must not pass as a success.
+        for flag in ("true", 1, {"code": 1}):
+            with self.assertRaises(ToolError):
+                value_of(text("why"), isError=flag)
+        for flag in (False, None, "false", 0):
+            self.assertEqual(value_of(text("fine"), isError=flag), "fine")
 
     def test_a_failure_raises_with_the_text(self) -> None:
         with self.assertRaises(ToolError) as caught:
@@ -135,6 +181,36 @@ class Rules(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = value_of({"type": "image", "data": PNG, "mimeType": "image/png"}).save(f"{folder}/a.png")
             self.assertEqual(Path(path).read_bytes(), b"\x89PNG")
+
+
+class ResourcesAndPrompts(unittest.TestCase):
+    def test_contents_that_are_not_as_mcp_defines_them_stay_as_they_are(self) -> None:
+        for contents in (
+            {"uri": "a:b"}, {"uri": "a:b", "text": {"a": 1}}, {"uri": "a:b", "blob": [1]}, {"uri": 5, "text": "a"}, 5,
+            {"uri": "a:b", "text": None}, {"uri": "a:b", "mimeType": 5, "text": "a"},
+        ):  # fmt: skip
+            for raw in ({"contents": [contents]}, {"contents": contents}):
+                self.assertEqual(to_resource(raw), contents)
+        for raw, value in (
+            ({"contents": "plain"}, "plain"), ({"contents": ["a", {"uri": "a:b", "text": "b"}]}, ["a", "b"]),
+            ({"contents": []}, None), ({"text": "a"}, {"text": "a"}), ([1], [1]), ("x", "x"), (None, None), ({}, None),
+        ):  # fmt: skip
+            with self.subTest(raw=raw):
+                self.assertEqual(to_resource(raw), value)
+
+    def test_messages_that_are_not_as_mcp_defines_them_stay_as_they_are(self) -> None:
+        for raw, value in (
+            ({"messages": "plain"}, ["plain"]),
+            ({"messages": {"role": "user", "content": text("a")}}, [{"role": "user", "content": "a"}]),
+            ({"messages": ["a", 5, {"role": "user"}, {"content": ["a", {"x": 1}]}]},
+             ["a", 5, {"role": "user"}, {"content": ["a", {"x": 1}]}]),
+            ({"messages": [{"content": {"type": "text", "text": 5}}]}, [{"content": {"type": "text", "text": 5}}]),
+            ({"messages": [{"content": []}]}, [{"content": None}]),
+            ({}, []),
+        ):  # fmt: skip
+            with self.subTest(raw=raw):
+                self.assertEqual(to_prompt(raw), {"messages": value})
+        self.assertEqual(to_prompt("x"), "x")
 
 
 class AttributeAccess(unittest.TestCase):
@@ -234,6 +310,44 @@ class Texts(unittest.TestCase):
         inner = 'Below is the result.\n\n<untrusted-data-1>\n[{"id": 1}]\n</untrusted-data-1>\n\nBeware.'
         for text_of in (inner, json.dumps(inner), '### Result\n{"id": 1}\n### Page', "<data>[{}]</data>", "\ufeff{}"):
             self.assertIn(TextResult(text_of).json(), ([{"id": 1}], {"id": 1}, [{}], {}))
+
+    def test_json_lines_are_a_list(self) -> None:
+        for text_of in (
+            '{"a": 1}\n{"a": 2}\n', '{"a": 1}\r\n\r\n{"a": 2}', '\ufeff {\n  "a": 1\n}\n{"a":\n2}\n',
+            'Found:\n{"a": 1}\n{"a": 2}\nDone', '```jsonl\n{"a": 1}\n{"a": 2}\n```', "<o>" + '{"a": 1}\n{"a": 2}</o>',
+        ):  # fmt: skip
+            with self.subTest(text_of=text_of):
+                self.assertEqual(TextResult(text_of).json(), [{"a": 1}, {"a": 2}])
+        many = "All:\n" + "".join(f'{{"n": {number}}}\n' for number in range(5_000))
+        self.assertEqual(TextResult(many).json(), [{"n": number} for number in range(5_000)])
+        self.assertEqual(TextResult(many).json(-1), {"n": 4_999})
+
+    def test_several_documents_apart_are_refused_and_can_be_picked(self) -> None:
+        for text_of in (
+            'One:\n```json\n{"a": 1}\n```\nTwo:\n```json\n[2]\n```\n', 'One:\n{"a": 1}\nTwo:\n\n\n[2]\n',
+            '<one>{"a": 1}</one>\n\n\n<two>\n[2]</two>', '{"a": 1}\n# Two\n\n\n[\n2]',
+        ):  # fmt: skip
+            with self.subTest(text_of=text_of):
+                with self.assertRaises(ValueError) as caught:
+                    TextResult(text_of).json()
+                self.assertRegex(
+                    str(caught.exception),
+                    r"^the text has 2 JSON documents, at lines [1-3] and [4-7]; \.json\(0\) is the first, \.json\(1\)",
+                )
+                self.assertEqual([TextResult(text_of).json(which) for which in (0, 1, -1)], [{"a": 1}, [2], [2]])
+                with self.assertRaisesRegex(IndexError, r"the text has 2 JSON documents, so there is no \.json\(2\)"):
+                    TextResult(text_of).json(2)
+
+    def test_one_document_is_taken_whatever_surrounds_it(self) -> None:
+        same = '```json\n{"a": 1}\n```\nAgain:\n```\n{"a": 1.0}\n```'
+        scalar = 'Exit code:\n```\n0\n```\n```json\n{"a": 1}\n```'
+        outer = '```\n0\n```\n{"a": 1}'
+        inner = '{\n"a":\n1}\n'
+        for text_of in (same, scalar, outer, inner, f"[1] is a note\n{inner}[2] also"):
+            with self.subTest(text_of=text_of):
+                self.assertEqual(TextResult(text_of).json(), {"a": 1})
+                self.assertEqual(TextResult(text_of).json(0), {"a": 1})
+        self.assertEqual(TextResult("```\n7\n```").json(), 7)
 
     def test_text_without_json_names_another_way(self) -> None:
         for text_of in ("[FILE] a\n[DIR] b", "[1] a footnote", "{oops", "", "[" * 100_000, "[\n" * 5_000):

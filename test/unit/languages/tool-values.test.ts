@@ -13,6 +13,17 @@ describe('the value of a call', () => {
     expect(valueOfResult({ content: [...text('a'), image] }, 's.t')).toEqual([...text('a'), image]);
   });
 
+  it('is the content as it is, if MCP does not know its shape', () => {
+    expect(valueOfResult({ content: 'a' }, 's.t')).toBe('a');
+    expect(valueOfResult({ content: { a: 1 } }, 's.t')).toEqual({ a: 1 });
+    expect(valueOfResult({ content: [{ type: 'text', text: 5 }, 'a'] }, 's.t')).toEqual([
+      { type: 'text', text: 5 },
+      'a',
+    ]);
+    expect(valueOfResult({ toolResult: 5, _meta: {} }, 's.t')).toEqual({ toolResult: 5, _meta: {} });
+    expect(valueOfResult({ content: [], _meta: {} }, 's.t')).toBe('');
+  });
+
   it('is an error if the tool reports one', () => {
     expect(() => valueOfResult({ isError: true, content: text('no such issue') }, 's.t')).toThrow('no such issue');
     expect(() => valueOfResult({ isError: true, content: [] }, 's.t')).toThrow('s.t reported an error');

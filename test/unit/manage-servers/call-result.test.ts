@@ -14,8 +14,14 @@ describe('the text of a result', () => {
     [{ content: [{ type: 'resource', resource: { uri: 'a:b', text: 'words' } }] }, 'words\n'],
     [{ content: [{ type: 'resource_link', uri: 'file:///x', name: 'x' }] }, 'file:///x  x\n'],
     [{ content: [{ type: 'later', of: 'now' }] }, '{\n  "type": "later",\n  "of": "now"\n}\n'],
-    [{ content: [null, 5] }, ''],
-    ['nonsense', ''],
+    [
+      { content: [null, 5, 'words', { type: 'text', text: 6 }] },
+      'null\n5\nwords\n{\n  "type": "text",\n  "text": 6\n}\n',
+    ],
+    [{ content: 'words' }, 'words\n'],
+    [{ content: { a: 1 } }, '{\n  "a": 1\n}\n'],
+    ['nonsense', 'nonsense\n'],
+    [{}, ''],
   ])('%j', (result, expected) => {
     expect(readResult(result).text).toBe(expected);
   });
@@ -30,7 +36,7 @@ test('images, sounds and files become binary parts, and a failure is marked', ()
     { type: 'image' },
   ];
   expect(readResult({ content, isError: true })).toEqual({
-    text: '',
+    text: '{\n  "type": "image"\n}\n',
     isError: true,
     parts: [
       { kind: 'image', mimeType: 'image/png', bytes: PIXELS },
