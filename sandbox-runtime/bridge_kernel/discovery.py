@@ -121,7 +121,8 @@ class Runtime(ModuleType):
                  open_packages: Callable[[], Packages] | None = None,
                  add_tool: Callable[[str, object], None] | None = None) -> None:  # fmt: skip
         super().__init__("mcp.runtime", "Find and call tools of MCP servers; `runtime.help()` lists the helpers.")
-        self.__all__ = [*_HELPERS, *_CLASSES]
+        # Not `help`: `from mcp.runtime import *` must not hide the builtin.
+        self.__all__ = [*(name for name in _HELPERS if name != "help"), *_CLASSES]
         self._registry = registry
         self._host = registry.host
         self._namespace = namespace

@@ -10,7 +10,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 from bridge_kernel.attr_dict import attribute_access
-from bridge_kernel.proxies import proxy_of
+from bridge_kernel.proxies import proxy_of, star_names
 from bridge_kernel.servers import alias_of
 
 TYPE_CHECKING = False
@@ -40,7 +40,8 @@ class ServerModule(ModuleType):
         if name == "__all__":
             aliases = [alias_of(tool) for tool in self._state.fetch_tools_sync()]
             # Both spellings: aliases keep the tool's case, and programs may write them in lower case.
-            return ["TOOLS", "TOOL_MAP", *dict.fromkeys([*aliases, *(alias.lower() for alias in aliases)])]
+            names = dict.fromkeys([*aliases, *(alias.lower() for alias in aliases)])
+            return ["TOOLS", "TOOL_MAP", *star_names(self._state, list(names))]
         if name.startswith("__"):
             raise AttributeError(name)
         proxy = proxy_of(self._state)
@@ -76,7 +77,7 @@ class Package(ModuleType):
         state = self._registry.find(name)
         if state is not None:
             return proxy_of(state)
-        return getattr(self.runtime, name) if name in self.runtime.__all__ else None
+        return getattr(self.runtime, name) if name in (*self.runtime.__all__, "help") else None
 
     def __getattr__(self, name: str) -> object:
         found = None if name.startswith("_") else self.find(name)

@@ -6,6 +6,9 @@ checked before they are sent; later calls reuse them. Only `dir()`, iteration an
 
 from __future__ import annotations
 
+import builtins
+import sys
+
 from bridge_kernel.call_options import CallOptions
 from bridge_kernel.errors import MCPError
 from bridge_kernel.pending import Pending, calling_line
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 
 
 _NO_OPTIONS = CallOptions()
+_PREDEFINED = ("runtime", "display", "save_tool", "mcp_servers", "mcp")
 
 
 class Server:
@@ -40,7 +44,7 @@ class Server:
 
     def __getattr__(self, name: str) -> Tool:
         if name == "__all__":
-            return dir(self)  # pyright: ignore[reportReturnType] For `from mcp_x import *`.
+            return star_names(self._state, dir(self))  # pyright: ignore[reportReturnType]
         # Python and libraries (copy, pickle, inspect) probe for dunder names; no tool has one.
         if name.startswith("__") or name == "_state":
             raise AttributeError(name)
@@ -80,6 +84,18 @@ class Server:
     def __doc__(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The configured description."""
         return self._state.description or f"Tools of the MCP server '{self._state.name}'."
+
+
+def star_names(state: ServerState, names: list[str]) -> list[str]:
+    """The names that `from … import *` binds; says which it leaves out, because they would hide a builtin or `runtime`.
+
+    A tool named `print` would end all output of the session.
+    """
+    left_out = [name for name in names if hasattr(builtins, name) or name in _PREDEFINED]
+    if left_out:
+        calls = ", ".join(f"mcp_{state.alias}.{name}" for name in left_out)
+        print(f"import * left out names that would hide those of Python or the bridge; call {calls}", file=sys.stderr)
+    return [name for name in names if name not in left_out]
 
 
 def state_of(server: Server) -> ServerState:

@@ -65,6 +65,16 @@ found[0].lines(), found[1].rows, found[2].text.a, found[3].json(), await mcp_odd
       );
     });
 
+    it('a star import hides no builtin, and says what it left out', async () => {
+      const answer = await run(
+        'from mcp.servers.odd import *\nprint(len(list("abc")), await mcp_odd.print(), raw.__name__)',
+      );
+      expect(answer.text).toContain('3 print raw');
+      expect(answer.text).toContain(
+        'import * left out names that would hide those of Python or the bridge; call mcp_odd.print',
+      );
+    });
+
     it('a loop calls two servers, and the next cell has the state', async () => {
       await run(`found = {}
 for name, tool in (("filesystem", "list_allowed_directories"), ("memory", "read_graph")):

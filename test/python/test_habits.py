@@ -68,7 +68,7 @@ class Names(HabitTestCase):
             "await Files.list()",
             "import mcp_files\nawait mcp_files.list()",
             "from mcp_files import list as tool\nawait tool()",
-            "from mcp_files import *\nawait list()",
+            "from mcp_files import list\nawait list()\ndel list",
             "async def f():\n    return await files.list()\nawait f()",
         ):
             with self.subTest(code):
@@ -76,6 +76,27 @@ class Names(HabitTestCase):
                 self.assertEqual(self.called(), [("files", "list", {})])
         await self.run_cell("await mcp__git_hub__list()\nawait mcp_git_hub_list()\nawait git_hub.list()")
         self.assertEqual(self.called(), [("git-hub", "list", {})] * 3)
+
+    async def test_star_imports_hide_no_builtin_and_say_so(self) -> None:
+        tools = [READ_FILE, *({**LIST, "name": name, "alias": name} for name in ("print", "list", "len", "display"))]
+        self.host.answers["list_tools"] = lambda params: tools
+        for module, other in (("mcp.servers.files", "TOOLS"), ("mcp_files", "read_file")):
+            said = io.StringIO()
+            with contextlib.redirect_stderr(said):
+                # What `print` writes would be lost; `read_file` and the tables are imported.
+                code = f"from {module} import *\nprint(len(list('abc')), {other})\nread_file.__name__"
+                with contextlib.redirect_stdout(io.StringIO()) as shown:
+                    self.assertEqual(await self.repl.run(1, code, self.api.check), "read_file")
+            self.assertTrue(shown.getvalue().startswith("3 "))
+            for name in ("print", "list", "len", "display"):
+                self.assertIn(f"mcp_files.{name}", said.getvalue())
+                self.assertNotIn(f"files.{name}", repr(self.repl.namespace.get(name)))
+        explicit = "from mcp.servers.files import print, list as l\nawait print()\nawait l()"
+        await self.run_cell(f"await mcp_files.print()\n{explicit}")
+        self.assertEqual([tool for _, tool, _ in self.called()], ["print", "print", "list"])
+        self.assertIn("len", await self.run_cell("from mcp.runtime import *\ndir(mcp_files)"))
+        self.assertNotIn("help", self.repl.namespace)
+        self.assertTrue(await self.run_cell("from mcp import help\nhelp == runtime.help"))
 
     async def test_names_of_the_user_and_of_python_come_first(self) -> None:
         self.assertEqual(await self.run_cell("def call_tool(*x):\n    return x\ncall_tool(1)"), (1,))
