@@ -106,5 +106,7 @@ if grep -q '^Not covered: embedded: ' "$work/tests.txt"; then
 fi
 left=$(cd "$root$home" && find . -mindepth 1 -maxdepth 1 ! -name .npm ! -name .npmrc ! -name $CHECKOUT ! -name '.bash*' ! -name .profile)
 if [[ -n $left ]]; then
+  # What is in there says which test wrote it.
+  (cd "$root$home" && find $left -type f | while read -r file; do echo "$file: $(head -c 300 "$file" | tr '\n\0' '  ')"; done)
   fail "left behind in the user's home:" $left
 fi
