@@ -57,6 +57,8 @@ def _dict_to_json(value: dict[Any, object], depth: int) -> dict[Any, object]:
         # `key - key` is not 0 for NaN and infinities, which JSON would write as text.
         if key is not None and not (isinstance(key, (str, int)) or (isinstance(key, float) and key - key == 0)):
             raise NotJsonError(f"has the key {shown(key)}; keys must be str")
+        if isinstance(key, int) and str(key) in value:
+            raise NotJsonError(f"has the keys {key} and '{key}', which are the same in JSON")
         if plain is not member:
             changed[key] = plain
     return {**value, **changed} if changed else value

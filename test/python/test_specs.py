@@ -242,6 +242,7 @@ class Conversions(unittest.TestCase):
             ({"a": [NaTType()]}, r"value.a\[0\] is NaT, a missing value, which JSON cannot represent"),
             (float("-inf"), "value is -inf"),
             ({float("nan"): 3}, r"value has the key nan \(float\); keys must be str"),
+            ({"1": 2, 1: 3}, r"value has the keys 1 and '1', which are the same in JSON"),
             ({(1, 2): 3}, r"value has the key \(1, 2\); keys must be str"),
             (circle, "nested too deeply, or contains itself"),
             (Pending("mcp_x.y(...)", run, depth=1), "value is a call that was not awaited: .*write 'await mcp_x.y"),

@@ -21,6 +21,7 @@ from typing import Any
 
 from bridge_kernel.display import Display
 from bridge_kernel.repl import Repl
+from bridge_kernel.toon import to_toon
 
 # Rows and columns that are shown without cutting, as docs/guide.md promises, and how many if there are more.
 WHOLE_ROWS, CUT_ROWS, MAX_COLUMNS = 60, 20, 20
@@ -232,6 +233,50 @@ def check_named_series(pd: Any) -> None:
     check("named cells", series, text, is_right, wanted)
 
 
+class Host:
+    """Keeps what `runtime.to_toon` sends to be formatted."""
+
+    def call_sync(self, _method: str, params: dict[str, Any]) -> str:
+        return json.dumps(params["value"], allow_nan=False)
+
+
+def check_toon(pd: Any) -> None:
+    rows, columns = rng.choice([0, 1, 5, 30]), rng.choice([1, 3])
+    table = named_cells(rows, columns, pd)
+    table = one_of(lambda: table, lambda: table.reset_index(drop=True), lambda: table["c0"])
+    sent = json.loads(to_toon(Host(), table))  # pyright: ignore[reportArgumentType]
+    if isinstance(sent, dict):
+        is_right = list(sent.items()) == [(f"r{row}", f"r{row}c0") for row in range(rows)]
+    else:
+        has_label = not isinstance(table.index, pd.RangeIndex) or not rows
+        is_right = len(sent) == rows and all(
+            [record[f"c{at}"] for at in range(table.shape[1] if table.ndim == 2 else 1)]
+            == [f"r{row}c{at}" for at in range(table.shape[1] if table.ndim == 2 else 1)]
+            and (f"r{row}" in record.values()) == has_label
+            for row, record in enumerate(sent)
+        )
+    check("toon", table, json.dumps(sent), is_right)
+
+
+def judge_toon(pd: Any, np: Any) -> None:
+    """Tables in which something would be lost or look different."""
+    stamp = pd.Timestamp("2026-01-02 03:04:05.000000006")
+    for value, expected in (
+        (pd.Series([1, 2], index=["a", "a"]), [{"index": "a", "value": 1}, {"index": "a", "value": 2}]),
+        (pd.DataFrame({"k": ["x"], "v": [1.5]}).groupby("k").sum(), [{"k": "x", "v": 1.5}]),
+        (pd.DataFrame({"v": [1, 2]}, index=[7, 8]), [{"index": 7, "v": 1}, {"index": 8, "v": 2}]),
+        (pd.DataFrame({"v": [stamp, pd.NaT]}), [{"v": stamp.isoformat()}, {"v": None}]),
+        (np.array(["2026-01-02T03:04:05.000000006", "NaT"], dtype="M8[ns]"), ["2026-01-02T03:04:05.000000006", None]),
+        (pd.DataFrame([[1, 2]], columns=["same", "same"]), "two columns are named 'same'"),
+        ({1: "a", "1": "b"}, "two keys are the same as text"),
+    ):
+        try:
+            sent: object = json.loads(to_toon(Host(), value))  # pyright: ignore[reportArgumentType]
+        except ValueError as error:
+            sent = expected if str(expected) in str(error) else str(error)
+        check("toon", value, str(sent), sent == expected, expected)
+
+
 def judge_pandas(pd: Any, count: int) -> None:
     for _ in range(count):
         rows = size()
@@ -245,6 +290,8 @@ def judge_pandas(pd: Any, count: int) -> None:
             frame.columns = names
             check_frame(pd, frame)
         check_named_frame(pd) if rng.random() < 0.5 else check_named_series(pd)
+        if rng.random() < 0.1:
+            check_toon(pd)
     frame = pd.DataFrame({"k": list("aabbc"), "v": [1, 2, 3, 4, 5]})
     check_series(pd, frame.groupby("k").v.sum())
     # An option that code has set holds.
@@ -318,6 +365,7 @@ def main() -> None:
     import pandas as pd
 
     judge_pandas(pd, count)
+    judge_toon(pd, np)
     judge_numpy(np, count // 4)
     judge_others(count // 10)
     judge_containers(count // 10)

@@ -50,6 +50,8 @@ describe.each(VERSIONS)('values of $wanted', ({ newest, oldest, wanted }) => {
     const { frame = 0, series = 0, 'named cells': named = 0, ...others } = counts;
     expect(frame + series + named).toBeGreaterThan(2 * COUNT);
     const libraries = Object.keys(versions).filter((library) => library === 'polars' || library === 'pyarrow');
-    expect(Object.keys(others).toSorted()).toEqual(['array', 'container', 'index', 'option', ...libraries].toSorted());
+    expect(Object.keys(others).toSorted()).toEqual(
+      ['array', 'container', 'index', 'option', 'toon', ...libraries].toSorted(),
+    );
   });
 });
