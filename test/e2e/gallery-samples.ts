@@ -130,7 +130,7 @@ plt.show()
 with runtime.open_artifact("totals.xlsx", "wb") as file:
     totals.to_frame().to_excel(file)
 totals`,
-    text: /^\[1: image\/png \d+×\d+: Units by region\]\nSeries units, 2 rows, int64\n[\s\S]*north +8\nsouth +10/,
+    text: /^\[1: image\/png \d+×\d+: Units by region\]\nregion\nnorth +8\nsouth +10\nName: units, dtype: int64/,
     blocks: [IMAGE, 'resource_link artifact:///default/totals.xlsx'],
     servers: ['files'],
   },

@@ -101,7 +101,7 @@ describe.each(engines)('pandas on $label', (engine) => {
     const { text } = await bridge.runPython(MISSING, { servers: ['booking'], timeout: 60 });
     const first = '2026-01-02T03:04:05';
     const second = '2026-01-02T03:04:05.000000006';
-    expect(text).toBe(`[4]: null,null,null,"${first}"\n[2]{day,n,x}:\n  "${first}",1,null\n  "${first}",null,1.5`);
+    expect(text).toBe(`[4]: null,null,null,"${first}"\n[2]{day,n,x}:\n  "${first}",1,null\n  "${second}",null,1.5`);
     const [call, ...others] = readFileSync(join(bridge.folder, 'ledger'), 'utf8').trimEnd().split('\n');
     expect(others).toEqual([]);
     expect(JSON.parse(call ?? '')).toEqual({
