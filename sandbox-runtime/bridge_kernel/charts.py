@@ -8,17 +8,15 @@ from __future__ import annotations
 import os
 import re
 import sys
-from _frozen_importlib_external import PathFinder
+
+from bridge_kernel.on_import import on_import
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from importlib.machinery import ModuleSpec
-    from types import ModuleType
+    from collections.abc import Callable
     from typing import Any
 
 _FONTS = "matplotlib.font_manager"
-_PYPLOT = "matplotlib.pyplot"
 _GLYPH = re.compile(r"Glyph \d+ .*missing from", re.DOTALL)
 
 
@@ -30,33 +28,9 @@ def install(show_figures: Callable[[], None]) -> None:
     """
     os.environ.setdefault("MPLBACKEND", "agg")
     os.environ.setdefault("MPLCONFIGDIR", "/tmp/.matplotlib")
-    sys.meta_path.insert(0, _Finder(show_figures))
-
-
-class _Finder:
-    """Finds the modules that are changed, as `PathFinder` would."""
-
-    def __init__(self, show_figures: Callable[[], None]) -> None:
-        self._show_figures = show_figures
-
-    def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> Any:
-        if name not in (_FONTS, _PYPLOT):
-            return None
-        spec: ModuleSpec | None = PathFinder.find_spec(name, path, target)
-        loader: Any = None if spec is None else spec.loader
-        if loader is not None:
-            execute = loader.exec_module
-
-            def exec_module(module: ModuleType) -> None:
-                if name == _FONTS:
-                    # Before the module runs, because it builds its cache then and says so.
-                    _report_fonts_once()
-                execute(module)
-                if name == _PYPLOT:
-                    _replace_show(module, self._show_figures)
-
-            loader.exec_module = exec_module
-        return spec
+    on_import("matplotlib.pyplot", lambda module: _replace_show(module, show_figures))
+    # Before the module runs, because it builds its cache then and says so.
+    on_import(_FONTS, lambda _module: None, before=lambda _module: _report_fonts_once())
 
 
 def _replace_show(pyplot: Any, show_figures: Callable[[], None]) -> None:

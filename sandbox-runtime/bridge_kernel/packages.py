@@ -15,6 +15,7 @@ import time
 
 from bridge_kernel import unavailable
 from bridge_kernel.errors import CheckError, MCPError
+from bridge_kernel.processes import share_packages
 from bridge_kernel.syntax_nodes import nodes_of
 from bridge_kernel.values import as_dict, as_list
 
@@ -159,6 +160,7 @@ class Packages:
             own = [index for index, entry in enumerate(sys.path) if entry.endswith(("site-packages", "dist-packages"))]
             sys.path.insert(own[0] if own else len(sys.path), lib)
         self._path = str(path)
+        share_packages(lib, earlier)
         # Python may have looked before the set was there. `importlib.invalidate_caches` would load importlib.metadata,
         # which takes 100 ms in an image without compiled files.
         sys.path_importer_cache.pop(lib, None)

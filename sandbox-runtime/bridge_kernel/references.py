@@ -9,6 +9,7 @@ from bridge_kernel.jobs import Job
 from bridge_kernel.mcp_package import Package, ServerModule, ServersModule, state_of_module
 from bridge_kernel.pending import Pending
 from bridge_kernel.proxies import CallTool, MethodOrTool, Server, Surface, Tool, proxy_of, state_of
+from bridge_kernel.state_pickle import NotKeptError
 from bridge_kernel.surface import Method
 
 TYPE_CHECKING = False
@@ -23,10 +24,6 @@ if TYPE_CHECKING:
 
 _TOOLS = {cls.__name__: cls for cls in (Tool, MethodOrTool, Surface)}
 _METHODS = {cls.__name__: cls for cls in (Method, CallTool)}
-
-
-class NotKeptError(Exception):
-    """A value that a checkpoint does not keep. The text is the reason."""
 
 
 class References:

@@ -20,14 +20,16 @@ import pickle
 import sys
 import types
 
-from bridge_kernel.references import NotKeptError
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
     from typing import Any, Protocol
 
-    from bridge_kernel.references import References
+    class References(Protocol):
+        """See `references.py`."""
+
+        def reference_to(self, value: object, /) -> tuple[Any, ...] | None: ...
+        def referred(self, kind: str, /, *rest: Any) -> object: ...
 
     class Source(Protocol):
         """What the unpickler reads from."""
@@ -60,6 +62,10 @@ Lost = dict[str, str]
 """By name: why a variable is not kept."""
 
 
+class NotKeptError(Exception):
+    """A value that a checkpoint does not keep. The text is the reason."""
+
+
 class _Namespace:
     """Stands for the namespace of the session as the globals of a function."""
 
@@ -71,10 +77,10 @@ def _namespace() -> dict[str, object]:
     return sys.modules["__main__"].__dict__
 
 
-class _Pickler(cloudpickle.Pickler):
+class Pickler(cloudpickle.Pickler):
     """Knows the objects of the kernel, and refuses what would come back as something else."""
 
-    def __init__(self, file: Sink, references: References) -> None:
+    def __init__(self, file: Sink, references: References | None) -> None:
         super().__init__(file, protocol=_PROTOCOL)
         self._references = references
         self._main = sys.modules["__main__"]
@@ -92,7 +98,7 @@ class _Pickler(cloudpickle.Pickler):
             return _reduce_class(obj)
         if kind.__name__ == "ndarray" and kind.__module__ == "numpy" and (view := _array_view(obj)) is not None:
             return view
-        reference = self._references.reference_to(obj)
+        reference = None if self._references is None else self._references.reference_to(obj)
         if reference is not None:
             return _referred, reference
         if isinstance(obj, io.IOBase) and not isinstance(obj, (io.BytesIO, io.StringIO)):
@@ -258,7 +264,7 @@ def _referred(*reference: Any) -> object:
 
 def dump(values: dict[str, object], file: Sink, references: References) -> None:
     """Writes the variables. Raises `NotDumpedError` with the name of the first one that cannot be written."""
-    pickler = _Pickler(file, references)
+    pickler = Pickler(file, references)
     for name, value in values.items():
         try:
             pickler.dump((name, value))
@@ -445,7 +451,7 @@ class _Salvager(_python_unpickler):
         self.tainted: list[tuple[object, str]] = []
 
 
-class _Detector(_Pickler):
+class _Detector(Pickler):
     """Raises for a value that holds what could not be made."""
 
     def __init__(self, references: References, tainted: list[tuple[object, str]]) -> None:

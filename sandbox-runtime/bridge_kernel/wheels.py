@@ -12,6 +12,7 @@ import stat
 import sys
 
 from bridge_kernel.errors import MCPError
+from bridge_kernel.processes import share_packages
 from bridge_kernel.values import as_dict
 
 TYPE_CHECKING = False
@@ -44,6 +45,8 @@ async def use(wheels: list[Any], host: Host) -> bool:
             shutil.rmtree(folder, ignore_errors=True)
         raise
     sys.path += added
+    for folder in added:
+        share_packages(folder)
     return True
 
 

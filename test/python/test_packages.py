@@ -121,6 +121,20 @@ class InstallTest(unittest.TestCase):
         self.assertEqual(self.install("b"), ["a==1", "b==2"])
         self.assertEqual(sys.path, ["/usr/lib/python3", f"{second}/lib", "/usr/lib/python3/dist-packages"])
 
+    def test_python_programs_that_code_starts_have_the_set_too(self) -> None:
+        # They had not, so no worker of joblib could start.
+        first, second = self.make_set("1"), self.make_set("2")
+        for path in (first, second):
+            with open(f"{path}/lib/tiny_pkg.py", "w", encoding="ascii") as file:
+                file.write(f"path = {path!r}")
+        self.host.answers = [{"path": first, "packages": []}, {"path": second, "packages": []}]
+        with mock.patch.dict(os.environ, {"PYTHONPATH": "/mine"}):
+            self.install("a")
+            self.install("b")
+            command = [sys.executable, "-c", "import os, tiny_pkg; print(tiny_pkg.path, os.environ['PYTHONPATH'])"]
+            ended = subprocess.run(command, capture_output=True, text=True, check=True)
+        self.assertEqual(ended.stdout, f"{second} /mine:{second}/lib\n")
+
     def is_in_use(self, path: str) -> bool:
         try:
             with open(f"{path}/lock", "rb") as lock:

@@ -1,12 +1,20 @@
 /** What Python can do on some engines only, and tests that depend on it. */
 import { it } from 'vitest';
 
-export type Capability = 'threads' | 'child processes' | 'ctypes' | 'ssl' | 'code packs' | 'interrupts of loops in C';
+export type Capability =
+  | 'threads'
+  | 'child processes'
+  | 'shared memory'
+  | 'ctypes'
+  | 'ssl'
+  | 'code packs'
+  | 'interrupts of loops in C';
 
 /** What the embedded engine lacks. It needs no code packs. */
 export const EMBEDDED_LACKS: readonly Capability[] = [
   'threads',
   'child processes',
+  'shared memory',
   'ctypes',
   'ssl',
   'code packs',

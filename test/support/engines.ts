@@ -156,7 +156,8 @@ export function testEngine(
     hasCgroupLimits,
     isContainer: (CONTAINER_ENGINE_NAMES as readonly EngineName[]).includes(name),
     runsCommands: name !== 'embedded',
-    lacks: name === 'embedded' ? EMBEDDED_LACKS : [],
+    // See `probes/exceptions.ts`.
+    lacks: name === 'embedded' ? EMBEDDED_LACKS : label === 'podman-gvisor' ? ['shared memory'] : [],
     create: (options = {}) =>
       create({
         image: TEST_IMAGES.slim,

@@ -9,7 +9,7 @@ if (hasLocalPython()) {
     name: 'local python3 without threads',
     createEngine: () => createLocalPythonEngine({ hasThreads: false }),
     isSupervised: false,
-    lacks: ['threads', 'child processes'],
+    lacks: ['threads', 'child processes', 'shared memory'],
   });
 } else {
   // Counts as skipped, by name, not as passed.

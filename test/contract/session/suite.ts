@@ -13,6 +13,7 @@ import { describeCalls } from './calls.ts';
 import { describeEndings } from './endings.ts';
 import { describeJobs } from './jobs.ts';
 import { describeMissing } from './missing.ts';
+import { describeProcesses } from './processes.ts';
 import { createFakeTools, type Subject } from './subject.ts';
 
 interface SuiteOptions {
@@ -239,6 +240,7 @@ export function describeSession({ name, createEngine, isSupervised, lacks = [] }
     describeEndings(subject);
     describeCalls(subject);
     describeAsking(subject);
+    describeProcesses(subject);
     if (lacks.length > 0) {
       describeMissing(subject);
     }
