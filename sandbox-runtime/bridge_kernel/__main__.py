@@ -102,7 +102,7 @@ class Kernel:
         # Capture starts before any other import, so that whatever imports print ends up in the output of a cell.
         self.capture = platform.capture(self._send_output)
         import_asyncio()
-        from bridge_kernel import charts, processes
+        from bridge_kernel import charts, class_sources, processes
         from bridge_kernel.api import Api
         from bridge_kernel.display import Display
         from bridge_kernel.repl import Repl
@@ -114,6 +114,7 @@ class Kernel:
         self.api.install(self.display, self.capture.output)
         charts.install(self.display.show_figures)
         processes.install(self.api.owns)
+        class_sources.install()
         self._saved_tools: object = []
 
     def greet(self, hello: Frame) -> None:

@@ -45,6 +45,9 @@ _COUNTED_CHARS = 1 << 16
 _CO_COROUTINE = 0x80  # inspect.CO_COROUTINE, without importing inspect.
 # No value of a name.
 _MISSING = object()
+# Since Python 3.13, they have the source of the loader, which would be shown as that of code in `exec` and `eval`.
+linecache.cache.pop("<string>", None)
+getattr(linecache, "_interactive_cache", {}).clear()
 
 
 class _CellReturn(BaseException):
@@ -240,6 +243,8 @@ def _names_in(code: types.CodeType | None) -> set[str]:
 
 def _keep_lines(file: str, code: str) -> None:
     """Keeps the source of a cell for tracebacks."""
+    if not code:
+        return  # What restores a session has the number of a cell whose source it has restored.
     # Lines as the tokenizer counts them; str.splitlines would also split at a form feed or U+2028.
     lines = [f"{line}\n" for line in code.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
     linecache.cache[file] = (len(code), None, lines, file)

@@ -79,6 +79,7 @@ _NOT_HERE = (
     "environment and folder",
     "files",
     "source of a function",
+    "sources of the last cell",
     "random numbers",
     "decimals and fractions",
 )

@@ -52,6 +52,41 @@ export function describeSession({ name, createEngine, isSupervised, lacks = [] }
         expect((await run(code)).value).toBe(`('__main__', 'def g(a):\\n    return a * 2\\n', 8)`);
       });
 
+      it('has readable sources of classes', async () => {
+        await run(`import dataclasses, enum, functools
+@dataclasses.dataclass
+class Data:
+    x: int = 1
+class Outer:
+    class Inner(enum.Enum): ONE = 1
+    @functools.cached_property
+    def value(self): return 1
+def make():
+    class Local: y = 2
+    return Local
+class Twice: z = 1`);
+        await run('class Twice: z = 2\nclass Cut(: pass');
+        await run('class Twice:\n    z = 3');
+        const last = 'inspect.getsource(each).strip().splitlines()[-1].strip()';
+        expect(
+          (await run(`import inspect\n[${last} for each in (Data, Outer, Outer.Inner, make(), Twice)]`)).value,
+        ).toBe(
+          "['x: int = 1', 'def value(self): return 1', 'class Inner(enum.Enum): ONE = 1', 'class Local: y = 2', 'z = 3']",
+        );
+        expect((await run('inspect.getsource(type("Made", (), {}))')).error?.exception).toBe('OSError');
+      });
+
+      it('shows nothing of the kernel as the source of code in exec', async () => {
+        const answer = await run('exec("1/0")');
+        expect(answer.error?.message).toBe('division by zero');
+        expect(errorText(answer)).toMatch(
+          /File "<string>", line 1, in <module>\nZeroDivisionError: division by zero$/m,
+        );
+        expect(
+          (await run('import linecache\nexec("def from_text(): pass")\nlinecache.getlines("<string>")')).value,
+        ).toBe('[]');
+      });
+
       it('keeps files in the working directory and context variables', async () => {
         await run('import contextvars\nopen("a.txt", "w").write("kept")\nv = contextvars.ContextVar("v")\nv.set(7);');
         expect((await run('open("a.txt").read()')).value).toBe("'kept'");
