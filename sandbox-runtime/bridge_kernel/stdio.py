@@ -97,6 +97,14 @@ class _Stream:
         return (text, *dropped)
 
 
+class _Output(io.BufferedWriter):
+    """Is never closed: a wrapper that code puts around it closes it when nothing refers to the wrapper any more."""
+
+    def close(self) -> None:
+        """Only flushes."""
+        self.flush()
+
+
 class Capture:
     """Both streams. Base class of the two platforms. `emit` is called in order, never concurrently."""
 
@@ -109,7 +117,7 @@ class Capture:
         self._in_cell = False
         self._streams = tuple(_Stream(name, read_ends[index], _EARLY_BYTES) for index, name in enumerate(_NAMES))
         self._held: list[tuple[str, str]] = []
-        self._files = tuple(self._open_text(index) for index in range(len(_NAMES)))
+        self._files = [self._open_text(index) for index in range(len(_NAMES))]
         sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__ = self._files
 
     def open(self, budget: int, store: OutputStore) -> None:
@@ -128,6 +136,25 @@ class Capture:
             for name, text in self._held:
                 self._emit(name, text, 0, 0)
             self._held.clear()
+        self.repair()
+
+    def repair(self) -> None:
+        """Makes output whole again if code has closed it, and says so on stderr. Called before and after each cell."""
+        notes = self._repair_descriptors()
+        for index, name in enumerate(_NAMES):
+            if _is_closed(self._files[index]):
+                self._files[index] = self._open_text(index)
+                setattr(sys, f"__{name}__", self._files[index])
+            if _is_closed(getattr(sys, name, None)):
+                setattr(sys, name, self._files[index])
+                how = f"To redirect output, use contextlib.redirect_{name}"
+                notes.append(f"sys.{name} was closed and works again. {how}.")
+        for note in notes:
+            self._files[1].write(f"{note}\n")
+
+    def _repair_descriptors(self) -> list[str]:
+        """Where Python has pipes, opens those again that code has closed; returns what it did."""
+        return []
 
     def flush(self) -> None:
         """Flushes the streams, including ones set by the user."""
@@ -140,6 +167,7 @@ class Capture:
 
     def end_cell(self) -> None:
         """Sends everything written so far."""
+        self.repair()
         self.flush()
         with self._lock:
             self._drain()
@@ -180,9 +208,15 @@ class Capture:
     def _open_text(self, index: int) -> io.TextIOWrapper:
         raw = self._open_raw(index + 1)
         raw.name = f"<{_NAMES[index]}>"  # The names of the interpreter's own streams.
-        return io.TextIOWrapper(
-            io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace", line_buffering=True
-        )
+        return io.TextIOWrapper(_Output(raw), encoding="utf-8", errors="backslashreplace", line_buffering=True)
 
     def _open_raw(self, descriptor: int) -> io.FileIO:
         return io.FileIO(descriptor, "w", closefd=False)
+
+
+def _is_closed(file: object) -> bool:
+    """Whether nothing can be written to a stream; also if it was deleted or set to None."""
+    try:
+        return file is None or getattr(file, "closed", False) is True
+    except Exception:  # noqa: BLE001 It was detached, or a class of the user raises.
+        return True

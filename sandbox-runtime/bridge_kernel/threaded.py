@@ -197,6 +197,8 @@ class Capture(stdio.Capture):
     """Output capture with a thread that drains the pipes created by the supervisor."""
 
     def __init__(self, emit: stdio.Emit, pipes: Pipes) -> None:
+        # Copies of the write ends, which child programs do not get, and which pipes they are.
+        self._kept: list[tuple[int, tuple[int, int] | None]] = []
         for index, (read_end, write_end) in enumerate(pipes):
             os.set_blocking(read_end, False)
             try:
@@ -204,9 +206,21 @@ class Capture(stdio.Capture):
             except OSError:
                 pass  # The quota is used up.
             os.dup2(write_end, index + 1)
-            os.close(write_end)
+            os.set_inheritable(write_end, False)
+            self._kept.append((write_end, _identity(write_end)))
         super().__init__(emit, (pipes[0][0], pipes[1][0]))
         threading.Thread(target=self._drain_forever, name="bridge-output", daemon=True).start()
+
+    def _repair_descriptors(self) -> list[str]:
+        notes: list[str] = []
+        if _identity(0) is None:
+            os.open(os.devnull, os.O_RDONLY)  # The lowest number that is free.
+        for number, (kept, pipe) in enumerate(self._kept, 1):
+            if _identity(number) != pipe and _identity(kept) == pipe:
+                os.dup2(kept, number)
+                how = f"open({number}, 'w', closefd=False) does not close it"
+                notes.append(f"Descriptor {number} was closed or replaced, and is the output of cells again. {how}.")
+        return notes
 
     def _drain_forever(self) -> None:
         poll = select.poll()
@@ -225,6 +239,15 @@ class Capture(stdio.Capture):
             time.sleep(seconds)
             if any(_is_half_full(read_end) for read_end in self.read_ends):
                 return
+
+
+def _identity(descriptor: int) -> tuple[int, int] | None:
+    """What a descriptor refers to; None if it is closed."""
+    try:
+        status = os.fstat(descriptor)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _is_half_full(pipe: int) -> bool:

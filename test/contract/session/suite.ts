@@ -10,6 +10,7 @@ import { createHarness, errorText, type Harness, textOf } from '../../support/se
 import { describeAnswers } from './answers.ts';
 import { describeAsking } from './asking.ts';
 import { describeCalls } from './calls.ts';
+import { describeClosedOutput } from './closed-output.ts';
 import { describeEndings } from './endings.ts';
 import { describeJobs } from './jobs.ts';
 import { describeMissing } from './missing.ts';
@@ -272,6 +273,7 @@ class Twice: z = 1`);
       });
     });
 
+    describeClosedOutput(subject);
     describeEndings(subject);
     describeCalls(subject);
     describeAsking(subject);
