@@ -27,3 +27,12 @@ export function summarizeStderr(
 export function describeExit({ exitCode, signal }: SandboxExit): string {
   return signal === undefined ? `exit code ${exitCode}` : `signal ${signal}`;
 }
+
+const MISSING_PROGRAM =
+  /exec: "([^"]+)": (?:executable file not found|stat \S+ no such file)|executable file [`'"]([^`'"]+)[`'"] not found/i;
+
+/** The program that a container runtime or an engine was to run and did not find, as it names it; undefined if that is not why it failed. */
+export function missingProgram(stderr: string): string | undefined {
+  const [, ofGo, ofCrun] = MISSING_PROGRAM.exec(stderr) ?? [];
+  return ofGo ?? ofCrun;
+}

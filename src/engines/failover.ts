@@ -68,6 +68,7 @@ class FailoverEngine implements Engine {
   readonly #absent: readonly Refusal[];
   readonly #logger: Logger;
   readonly #engineOfSandbox = new WeakMap<Sandbox, Engine>();
+  readonly #builders = new WeakSet<Sandbox>();
   #currentIndex = 0;
   #refusals: Refusal[] = [];
   /** The strength of the strongest engine that has worked; undefined if none has. */
@@ -130,16 +131,24 @@ class FailoverEngine implements Engine {
   }
 
   async start(request: StartRequest): Promise<Sandbox> {
-    return this.#attempt(async (engine) => {
+    const startOn = async (engine: Engine): Promise<Sandbox> => {
       const sandbox = await engine.start(request);
       this.#engineOfSandbox.set(sandbox, engine);
       return sandbox;
-    });
+    };
+    if (request.isBuilder !== true) {
+      return this.#attempt(startOn);
+    }
+    // A builder needs more than a session does, such as a network, and must fill the store that sessions see.
+    const sandbox = await startOn(this.#current);
+    this.#builders.add(sandbox);
+    return sandbox;
   }
 
   explainStartFailure(sandbox: Sandbox, exit: SandboxExit, stderrTail: string): BridgeError {
     const engine = this.#engineOfSandbox.get(sandbox) ?? this.#current;
-    return this.#refuse(engine, engine.explainStartFailure(sandbox, exit, stderrTail));
+    const error = engine.explainStartFailure(sandbox, exit, stderrTail);
+    return this.#builders.has(sandbox) ? error : this.#refuse(engine, error);
   }
 
   noteReady(sandbox: Sandbox): void {

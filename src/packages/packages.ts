@@ -257,7 +257,7 @@ class Packages {
     if (request === undefined || (await this.#isLocked(request))) {
       return;
     }
-    // A builder needs more than a session does, such as a network: that it cannot start must not change the engine.
+    // A builder runs on the engine that sessions get, which must be known by then.
     await settleEngine(engine);
     // A session may have fetched it meanwhile.
     if (await this.#isLocked(request)) {

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { BridgeError, messageOf } from '../base/errors.ts';
 import { COMMAND } from '../base/package.ts';
 import { didYouMean } from '../base/suggest.ts';
-import { detectEngine } from '../engines/detect.ts';
+import { detectEngine, settleEngine } from '../engines/detect.ts';
 import { engineOptions } from '../settings/engine-options.ts';
 import { readBounded } from '../state/state-files.ts';
 import type { CommandContext, CommandHost } from '../terminal/command.ts';
@@ -52,6 +52,8 @@ export async function packages(command: PackagesCommand, options: PackagesRunOpt
   // The store may hold something even if sessions may not install anything now.
   const mode = settings.packages === 'off' ? 'common' : settings.packages;
   const engine = detectEngine(engineOptions({ ...settings, packages: mode }, logger));
+  // The store is that of the engine that sessions get.
+  await settleEngine(engine);
   const work: Work = {
     ...options,
     builder: { engine, program: await readBuilderProgram() },

@@ -139,11 +139,11 @@ class ContainerEngine implements Engine {
 
   explainStartFailure(sandbox: Sandbox, exit: SandboxExit, stderrTail: string): BridgeError {
     const unansweredMs = this.#unanswered.get(sandbox);
+    const program = this.#imageOf.get(sandbox);
     const failure: StartFailure =
       unansweredMs === undefined
-        ? classifyStartFailure(exit, stderrTail)
+        ? classifyStartFailure(exit, stderrTail, program?.command)
         : { kind: 'unreachable', detail: `no answer within ${unansweredMs} ms` };
-    const program = this.#imageOf.get(sandbox);
     const image = program?.image ?? this.#options.image;
     const { unreachableHint, forbiddenHint } = this.#dialect;
     const retryNow = this.#learn(failure, image, this.#omittedFrom.get(sandbox));

@@ -2,9 +2,10 @@
  * Why a container did not start, read from the exit code and stderr of the engine's command, and the error that a person or a
  * model gets. Pure functions. The patterns match podman 4.3 and docker 20.10 to 28 (observed), and podman 5 (from its sources).
  */
+import { basename } from 'node:path/posix';
 import { BridgeError, type ErrorCode } from '../../base/errors.ts';
 import type { EngineName, SandboxExit } from '../engine.ts';
-import { describeExit, NO_ERROR_OUTPUT, summarizeStderr } from '../failed-process.ts';
+import { describeExit, missingProgram, NO_ERROR_OUTPUT, summarizeStderr } from '../failed-process.ts';
 import { DESCRIPTOR_FLAG, OMITTABLE_FLAGS } from './argv.ts';
 
 /** `detail` is what the engine said, shortened. */
@@ -13,6 +14,8 @@ export type StartFailure =
       readonly kind: 'image-missing' | 'python-missing' | 'mount-missing' | 'unreachable' | 'forbidden' | 'other';
       readonly detail: string;
     }
+  /** A program on the engine's own machine is missing. */
+  | { readonly kind: 'helper-missing'; readonly detail: string; readonly helper: string }
   /** The engine refuses `flags`, all of which can be omitted. */
   | { readonly kind: 'flags-refused'; readonly detail: string; readonly flags: readonly string[] };
 
@@ -31,7 +34,25 @@ export interface StartErrorContext {
 }
 
 const IMAGE_MISSING = /image not known|no such image|unable to find image|did not resolve to an alias/i;
-const PROGRAM_MISSING = /executable file.* not found in \$PATH|exec: "[^"]*": stat .* no such file/i;
+/** Programs that podman and docker start, by the packages of Debian and Fedora that have them. */
+const PACKAGE_OF_HELPER: Readonly<Record<string, string>> = {
+  slirp4netns: 'slirp4netns',
+  pasta: 'passt',
+  netavark: 'netavark',
+  'aardvark-dns': 'aardvark-dns',
+  bridge: 'containernetworking-plugins',
+  conmon: 'conmon',
+  crun: 'crun',
+  runc: 'runc',
+  newuidmap: 'uidmap',
+  newgidmap: 'uidmap',
+  'fuse-overlayfs': 'fuse-overlayfs',
+  iptables: 'iptables',
+  nft: 'nftables',
+};
+/** podman says this without `exec:` about what it looks for in folders of its own. */
+const HELPER_MISSING =
+  /could not find (?:a working )?"?([\w.-]+)"?(?: binary)?(?: in one of|,? \(configured options|, the network)|OCI runtime "([\w./-]+)" not found|failed to find plugin "([\w.-]+)"/i;
 /** podman 4 and 5, docker, and Docker Desktop for a folder that is not shared with its virtual machine. */
 const MOUNT_MISSING =
   /statfs .*: no such file or directory|bind source path does not exist|mounts denied|is not shared from the host/i;
@@ -54,8 +75,8 @@ const MOUNT_HINT =
   'If the engine runs in a virtual machine, share the folder with it: for Podman, ' +
   '"podman machine init --volume FOLDER:FOLDER"; for Docker Desktop, Settings, Resources, File sharing.';
 
-/** Sorts a failed start by its remedy. */
-export function classifyStartFailure(exit: SandboxExit, stderrTail: string): StartFailure {
+/** Sorts a failed start by its remedy. `program` is what the sandbox was to run. */
+export function classifyStartFailure(exit: SandboxExit, stderrTail: string, program = 'python3'): StartFailure {
   const detail = summarizeStderr(stderrTail, { noise: ADVICE, prefix: /^(?:Error|docker): / }) || NO_ERROR_OUTPUT;
   const flags = refusedFlags(stderrTail);
   if (flags.length > 0) {
@@ -64,8 +85,13 @@ export function classifyStartFailure(exit: SandboxExit, stderrTail: string): Sta
   if (IMAGE_MISSING.test(stderrTail)) {
     return { kind: 'image-missing', detail };
   }
-  if ((exit.exitCode === 127 || exit.exitCode === 126) && PROGRAM_MISSING.test(stderrTail)) {
+  const missing = missingProgram(stderrTail);
+  if (missing === program) {
     return { kind: 'python-missing', detail };
+  }
+  const helper = missing ?? HELPER_MISSING.exec(stderrTail)?.slice(1).find((name) => name !== undefined);
+  if (helper !== undefined) {
+    return { kind: 'helper-missing', detail, helper: basename(helper) };
   }
   if (MOUNT_MISSING.test(stderrTail)) {
     return { kind: 'mount-missing', detail };
@@ -117,6 +143,12 @@ export function startError(failure: StartFailure, exit: SandboxExit, context: St
         `the image ${image} has no python3 on its PATH: ${detail}`,
         'Set MCP_BRIDGE_IMAGE to an image with Python 3.10 or newer, for example python:3.14-slim.',
       );
+    case 'helper-missing': {
+      const name = PACKAGE_OF_HELPER[failure.helper];
+      const what = name === undefined ? failure.helper : `the package ${name} (sudo apt install ${name})`;
+      const message = `${engine} needs ${failure.helper}, which this machine lacks: ${detail}`;
+      return error('ENGINE_FAILED', message, `Install ${what}.`);
+    }
     case 'mount-missing':
       return error('ENGINE_FAILED', `${engine} cannot see a folder of MCP_BRIDGE_MOUNTS: ${detail}`, MOUNT_HINT);
     case 'forbidden':

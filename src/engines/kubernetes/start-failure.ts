@@ -5,7 +5,7 @@
 import { BridgeError, type ErrorCode } from '../../base/errors.ts';
 import { COMMAND } from '../../base/package.ts';
 import type { SandboxExit } from '../engine.ts';
-import { describeExit, NO_ERROR_OUTPUT, summarizeStderr } from '../failed-process.ts';
+import { describeExit, missingProgram, NO_ERROR_OUTPUT, summarizeStderr } from '../failed-process.ts';
 import type { PodTrouble } from './pod-state.ts';
 
 interface Cause {
@@ -96,7 +96,7 @@ export function commandError(what: string, stderr: string, exit: SandboxExit = N
 /** The error for a Pod that does not run. */
 export function podError({ detail, kind }: PodTrouble, image: string): BridgeError {
   const text = summarizeStderr(detail);
-  if (/executable file not found|exec: "?python3|no such file or directory: unknown/i.test(detail)) {
+  if (missingProgram(detail) === 'python3') {
     const hint = 'Set MCP_BRIDGE_IMAGE to an image with Python 3.10 or newer, for example python:3.14-slim.';
     return startError('IMAGE_UNSUITABLE', `the image ${image} has no python3 on its PATH: ${text}`, hint, text);
   }

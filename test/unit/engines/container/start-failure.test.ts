@@ -40,6 +40,42 @@ const SAID: readonly [StartFailure['kind'], number, string][] = [
     'docker: Error response from daemon: failed to create task for container: exec: "python3": executable file not found in $PATH: unknown\n',
   ],
   [
+    'helper-missing',
+    127,
+    'Error: could not find slirp4netns, the network namespace can\'t be configured: exec: "slirp4netns": executable file not found in $PATH\n',
+  ],
+  [
+    'helper-missing',
+    127,
+    'Error: setting up Pasta: could not find pasta, the network namespace can\'t be configured: exec: "pasta": executable file not found in $PATH\n',
+  ],
+  [
+    'helper-missing',
+    127,
+    'Error: command required for rootless mode with multiple IDs: exec: "newuidmap": executable file not found in $PATH\n',
+  ],
+  [
+    'helper-missing',
+    125,
+    'Error: could not find "netavark" in one of [/usr/local/libexec/podman /usr/lib/podman].  To resolve this error, set the helper_binaries_dir key in the `[engine]` section of containers.conf\n',
+  ],
+  ['helper-missing', 125, 'Error: default OCI runtime "crun" not found: invalid argument\n'],
+  [
+    'helper-missing',
+    125,
+    'Error: could not find a working conmon binary (configured options: [/usr/libexec/podman/conmon]): invalid argument\n',
+  ],
+  [
+    'helper-missing',
+    126,
+    'Error: plugin type="bridge" failed (add): failed to find plugin "bridge" in path [/usr/lib/cni]\n',
+  ],
+  [
+    'helper-missing',
+    125,
+    'docker: Error response from daemon: failed to create task for container: failed to start shim: exec: "runc": executable file not found in $PATH: unknown.\n',
+  ],
+  [
     'unreachable',
     125,
     'docker: Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?\n',
@@ -121,6 +157,16 @@ describe('the output of a failed start', () => {
     });
   });
 
+  it('tells a program that the image lacks from one that the engine lacks', () => {
+    const exit = { exitCode: 127, signal: undefined };
+    const said = (name: string) => `Error: runc: exec: "${name}": executable file not found in $PATH\n`;
+    expect(classifyStartFailure(exit, said('node'), 'node').kind).toBe('python-missing');
+    expect(classifyStartFailure(exit, said('slirp4netns'), 'node')).toMatchObject({
+      kind: 'helper-missing',
+      helper: 'slirp4netns',
+    });
+  });
+
   it('keeps the end of a long text', () => {
     const { detail } = classifyStartFailure({ exitCode: 125, signal: undefined }, `${'x'.repeat(5000)}\nthe reason\n`);
     expect(detail).toHaveLength(601);
@@ -155,6 +201,20 @@ describe('the error of a failed start', () => {
       ['forbidden', 'ENGINE_UNAVAILABLE', 'ask for it'],
       ['other', 'ENGINE_FAILED', 'Check that this works: podman run --rm python:3.14-slim python3 --version'],
     ]);
+  });
+
+  it.each([
+    ['slirp4netns', 'Install the package slirp4netns (sudo apt install slirp4netns).'],
+    ['pasta', 'Install the package passt (sudo apt install passt).'],
+    ['/opt/bin/kata-runtime', 'Install kata-runtime.'],
+  ])('names what to install if the engine needs %s', (helper, hint) => {
+    const stderr = `Error: could not start: exec: "${helper}": executable file not found in $PATH\n`;
+    const failed = { exitCode: 127, signal: undefined };
+    expect(startError(classifyStartFailure(failed, stderr), failed, context)).toMatchObject({
+      code: 'ENGINE_FAILED',
+      message: expect.stringMatching(/^podman needs [a-z0-9-]+, which this machine lacks: could not start/),
+      hint,
+    });
   });
 
   it('says how the client ended if the engine printed nothing', () => {

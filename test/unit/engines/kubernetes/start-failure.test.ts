@@ -111,5 +111,7 @@ describe('the status of a Pod', () => {
     };
     const status = JSON.stringify({ phase: 'Failed', containerStatuses: [{ name: 'sandbox', state: { terminated } }] });
     expect(podError(troubleOf(status) as PodTrouble, 'golang')).toMatchObject({ code: 'IMAGE_UNSUITABLE' });
+    const ofNode = status.replaceAll('python3', 'kata-runtime');
+    expect(podError(troubleOf(ofNode) as PodTrouble, 'golang')).toMatchObject({ code: 'ENGINE_FAILED' });
   });
 });
