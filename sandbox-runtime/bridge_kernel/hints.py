@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import sys
 
 from bridge_kernel.attr_dict import ALREADY, RAW_NAMES
@@ -21,13 +22,20 @@ _NO_MEMORY = (
     "Variables of earlier cells stay in memory: del those you no longer need, or call runtime.reset(). Large data "
     "takes less as a file in /tmp that is read in parts."
 )
+_OTHER_SYSTEM = "Only the user can help further: MCP_BRIDGE_IMAGE, on Podman or Docker, can name an image that has {}."
 _NOT_JSON_TEXT = "the JSON object must be str, bytes or bytearray, not "
+_NO_LIBRARY = re.compile(r"(lib[\w.+-]+\.so[\w.]*): cannot open shared object file")
+# Where code puts files, or Python and packages have theirs.
+_OWN_FOLDERS = ("/workspace/", "/tmp/", "/dev/", "/proc/", "/usr/", "/packages/")
+_NO_FILE = frozenset({errno.ENOENT, errno.EACCES})
 _UNREACHABLE = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN})
 # Python's own attributes: a class of the user may override them with code that raises, or that says something else.
 _args: Any = vars(BaseException)["args"].__get__
 _cause: Any = vars(BaseException)["__cause__"].__get__
 _context: Any = vars(BaseException)["__context__"].__get__
+_traceback: Any = vars(BaseException)["__traceback__"].__get__
 _errno: Any = vars(OSError)["errno"].__get__
+_filename: Any = vars(OSError)["filename"].__get__
 _obj: Any = vars(AttributeError)["obj"].__get__
 _name: Any = vars(AttributeError)["name"].__get__
 # Exceptions of HTTP libraries are linked two to five deep. Chosen.
@@ -47,7 +55,32 @@ def hint_for(error: BaseException) -> str | None:
     # Its own attributes are safe to read; those of a subclass of the user may run code.
     if subprocess is not None and type(error) is subprocess.CalledProcessError and _runs_pip(vars(error).get("cmd")):
         return _NO_PIP
-    return NO_NETWORK if is_without_network(error) else None
+    return NO_NETWORK if is_without_network(error) else _what_the_system_lacks(error, text)
+
+
+def _what_the_system_lacks(error: BaseException, text: object) -> str | None:
+    """The hint if a library of the system is missing, or a file that a module reads as it is imported."""
+    library = _NO_LIBRARY.search(text) if isinstance(error, (ImportError, OSError)) and type(text) is str else None
+    if library is not None:
+        return (
+            f"The sandbox's system has no {library[1]}. Install a variant of the package that needs none, such as "
+            f"opencv-python-headless. {_OTHER_SYSTEM.format('that library')}"
+        )
+    failed = [each for each in _linked(error) if isinstance(each, OSError) and _errno(each) in _NO_FILE]
+    path = _filename(failed[0]) if failed and _is_importing(error) else None
+    if type(path) is not str or not path.startswith("/") or path.startswith(_OWN_FOLDERS):
+        return None
+    return f"The sandbox has no {path}, only /usr and a little more. {_OTHER_SYSTEM.format('that file')}"
+
+
+def _is_importing(error: BaseException) -> bool:
+    """Whether a module raised it as it was imported, or what that called. Python hides the frames of the import."""
+    place = _traceback(error)
+    while place is not None:
+        if place.tb_frame.f_code.co_name == "<module>" and place.tb_frame.f_globals.get("__name__") != "__main__":
+            return True
+        place = place.tb_next
+    return False
 
 
 def _runs_pip(command: object) -> bool:

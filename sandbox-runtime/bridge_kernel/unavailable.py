@@ -7,6 +7,7 @@ lacks.
 from __future__ import annotations
 
 import builtins
+import os
 import sys
 from _frozen_importlib_external import PathFinder
 
@@ -43,6 +44,7 @@ def install(folder: str) -> None:
     finder.folder = folder
     sys.path.append(folder)
     _explain_input()
+    _name_user()
 
 
 class LastFinder:
@@ -83,6 +85,17 @@ def why_missing(name: str) -> str:
         return reasons[name]
     without_c = ", if it is pure Python" if is_embedded else ""
     return _NO_NETWORK * (name in NETWORK_PACKAGES) + f"install it{without_c}: await runtime.install({name!r})"
+
+
+def _name_user() -> None:
+    """Gives the user a name if the image has none: `getpass.getuser()` and many programs need one."""
+    try:
+        import pwd
+
+        pwd.getpwuid(os.getuid())
+    except (ImportError, KeyError):  # No accounts in WebAssembly.
+        for variable in ("LOGNAME", "USER"):
+            os.environ.setdefault(variable, "sandbox")
 
 
 def _explain_input() -> None:

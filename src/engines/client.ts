@@ -44,8 +44,8 @@ const MAX_COMMAND_OUTPUT_BYTES = 4 * 1024 * 1024;
 export const CLIENT_DIRECTORY = process.platform === 'linux' ? '/proc' : undefined;
 
 export interface PipeOptions {
-  /** What the command can read from descriptor 3. */
-  readonly input?: Uint8Array | undefined;
+  /** What the command can read from descriptor 3 and the next ones. Undefined ones are left out. */
+  readonly inputs?: readonly (Uint8Array | undefined)[] | undefined;
   /** Whether descriptor 3 of the command is the pipe, a socket in both directions, instead of its stdin and stdout. */
   readonly usesDescriptor?: boolean | undefined;
 }
@@ -54,22 +54,23 @@ export interface PipeOptions {
 export async function openPipe(
   command: EngineCommand,
   commandArguments: readonly string[],
-  { input, usesDescriptor = false }: PipeOptions = {},
+  { inputs = [], usesDescriptor = false }: PipeOptions = {},
 ): Promise<PipeProcess> {
   const standard = usesDescriptor ? 'ignore' : 'pipe';
+  const given = inputs.filter((input) => input !== undefined);
   const child = spawn(command.executable, commandArguments, {
     ...(CLIENT_DIRECTORY === undefined ? {} : { cwd: CLIENT_DIRECTORY }),
     detached: LEADS_GROUP,
     windowsHide: true,
     env: { ...command.env },
-    stdio: [standard, standard, 'pipe', ...(usesDescriptor || input !== undefined ? ['pipe' as const] : [])],
+    stdio: [standard, standard, 'pipe', ...(usesDescriptor ? ['pipe' as const] : given.map(() => 'pipe' as const))],
   }) as PipeProcess;
-  const extra = child.stdio[3] as Socket | null | undefined;
+  const extra = child.stdio.slice(3) as unknown as (Socket | null)[];
   if (usesDescriptor) {
-    Object.assign(child, { stdin: extra, stdout: extra });
-  } else if (input !== undefined) {
+    Object.assign(child, { stdin: extra[0], stdout: extra[0] });
+  } else {
     // If the command ends without reading it, its exit code shows the failure.
-    extra?.on('error', () => undefined).end(input);
+    given.forEach((input, index) => extra[index]?.on('error', () => undefined).end(input));
   }
   await new Promise<void>((resolve, reject) => {
     child.once('spawn', resolve);

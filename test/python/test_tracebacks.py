@@ -7,8 +7,11 @@ import json
 import socket
 import statistics
 import subprocess
+import sys
+import tempfile
 import unittest
 import urllib.error
+from pathlib import Path
 from typing import Any
 
 from bridge_kernel.attr_dict import AttrDict
@@ -107,6 +110,27 @@ class Hints(unittest.TestCase):
                 raise RuntimeError("code of the user ran")
 
         self.assertIsNone(hint_for(CalledProcessError("pip install x")))
+
+    # Debian's matplotlib in a sandbox without /etc/matplotlibrc failed like a bug of matplotlib.
+    def test_an_import_that_fails_because_of_the_sandbox_says_so(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            sys.path.insert(0, folder)
+            self.addCleanup(sys.path.remove, folder)
+            for name, code in {
+                "reads_etc": "open('/etc/no-such.conf')",
+                "hides_it": "try:\n    import reads_etc\nexcept OSError as error:\n    raise RuntimeError from error",
+                "reads_own": "open('/tmp/no-such/file')",
+                "needs_library": "import ctypes\nctypes.CDLL('libno-such.so.7')",
+            }.items():
+                Path(folder, f"{name}.py").write_text(code)
+                self.addCleanup(sys.modules.pop, name, None)
+            for name in ("reads_etc", "hides_it"):
+                said = hint_for(error_of(f"import {name}", __name__="__main__"))
+                self.assertRegex(said or "", r"^The sandbox has no /etc/no-such\.conf, .* MCP_BRIDGE_IMAGE, ")
+            self.assertIsNone(hint_for(error_of("import reads_own", __name__="__main__")))
+            self.assertIsNone(hint_for(error_of("open('/etc/no-such.conf')", __name__="__main__")))
+            said = hint_for(error_of("import needs_library", __name__="__main__"))
+            self.assertRegex(said or "", r"^The sandbox's system has no libno-such\.so\.7\. .* MCP_BRIDGE_IMAGE, ")
 
 
 class OverriddenTest(unittest.TestCase):

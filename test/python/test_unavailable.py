@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import builtins
+import getpass
 import importlib.util
 import io
+import os
 import sys
 import tempfile
 import unittest
@@ -69,6 +71,17 @@ class UnavailableTest(unittest.TestCase):
         with self.assertRaises(ModuleNotFoundError) as caught:
             __import__("json.nothing")
         self.assertEqual(str(caught.exception), "No module named 'json.nothing'")
+
+    def test_a_user_whom_the_image_does_not_know_has_a_name(self) -> None:
+        before = dict(os.environ)
+        self.addCleanup(os.environ.update, before)
+        self.addCleanup(os.environ.clear)
+        self.addCleanup(setattr, os, "getuid", os.getuid)
+        os.getuid = lambda: 4_242_424
+        for variable in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+            os.environ.pop(variable, None)
+        unavailable.install(str(self.folder))
+        self.assertEqual(getpass.getuser(), "sandbox")
 
     def test_input_says_what_to_do_instead(self) -> None:
         stdin = sys.stdin

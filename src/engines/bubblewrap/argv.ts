@@ -12,6 +12,7 @@ import {
   SHM_BYTES,
   userAndGroup,
 } from '../process-limits.ts';
+import { type OwnFile, SHOWN_IN_ETC } from './etc-files.ts';
 import type { Interpreter } from './interpreter.ts';
 
 /** Absolute paths of the commands that start a sandbox. Each executes the next one. */
@@ -46,7 +47,9 @@ export interface BubblewrapRequest {
   readonly isBuilder?: boolean | undefined;
   readonly isOffline?: boolean | undefined;
   readonly program?: ProgramSandbox | undefined;
-  /** Whether bwrap reads a system-call filter from `FILTER_DESCRIPTOR`: builders and programs have no supervisor that applies one. */
+  /** Files that bwrap makes of what it reads from `FIRST_DESCRIPTOR` and the next ones. */
+  readonly files?: readonly OwnFile[] | undefined;
+  /** Whether bwrap reads a system-call filter from the descriptor after those: builders and programs have no supervisor that applies one. */
   readonly hasFilter?: boolean | undefined;
   /** Whether the Linux kernel counts processes by user namespace (5.14 or newer). */
   readonly countsProcesses?: boolean | undefined;
@@ -55,11 +58,8 @@ export interface BubblewrapRequest {
   readonly hardLimits?: HardLimits | undefined;
 }
 
-/** Where bwrap reads a filter. */
-const FILTER_DESCRIPTOR = '3';
-
-/** The files of /etc that the loader, links in /usr and local time need. No accounts, host names or certificates. */
-const ETC_FILES = ['ld.so.cache', 'ld.so.conf', 'ld.so.conf.d', 'alternatives', 'localtime'];
+/** The first one after stdin, stdout and stderr. */
+const FIRST_DESCRIPTOR = 3;
 
 /** Of a builder. Some systems link `resolv.conf` to /run. */
 const NETWORK_FILES = [
@@ -75,7 +75,7 @@ const NETWORK_FILES = [
 /** The program and its arguments. Throws `CONFIG_INVALID` if `user` is invalid. */
 export function buildBubblewrapCommand(given: BubblewrapRequest): string[] {
   const request = given.program === undefined ? given : ofProgram(given, given.program);
-  const { tools, limits, interpreter, command } = request;
+  const { tools, limits, interpreter, command, files = [] } = request;
   const [program = '', ...programArguments] = command;
   return [
     ...launcher(request),
@@ -84,6 +84,7 @@ export function buildBubblewrapCommand(given: BubblewrapRequest): string[] {
     ...namespaceArguments(request),
     ...environmentArguments(interpreter),
     ...systemArguments(request.folders),
+    ...files.flatMap(({ path }, index) => ['--perms', '0444', '--ro-bind-data', `${FIRST_DESCRIPTOR + index}`, path]),
     ...scratchArguments(limits),
     ...(request.isBuilder === true ? networkArguments() : (request.mounts ?? []).flatMap(mountArguments)),
     ...storeArguments(request),
@@ -96,7 +97,7 @@ export function buildBubblewrapCommand(given: BubblewrapRequest): string[] {
     '/dev',
     '--remount-ro',
     '/',
-    ...(request.hasFilter === true ? ['--seccomp', FILTER_DESCRIPTOR] : []),
+    ...(request.hasFilter === true ? ['--seccomp', `${FIRST_DESCRIPTOR + files.length}`] : []),
     '--',
     program === 'python3' ? interpreter.path : program,
     ...programArguments,
@@ -191,7 +192,7 @@ function systemArguments(folders: readonly SystemFolder[]): string[] {
     ...folders.flatMap(({ path, linkTarget }) =>
       linkTarget === undefined ? ['--ro-bind', path, path] : ['--symlink', linkTarget, path],
     ),
-    ...ETC_FILES.flatMap((file) => ['--ro-bind-try', `/etc/${file}`, `/etc/${file}`]),
+    ...Object.keys(SHOWN_IN_ETC).flatMap((file) => ['--ro-bind-try', `/etc/${file}`, `/etc/${file}`]),
     '--proc',
     '/proc',
     // Otherwise code could change the kernel settings of its own namespaces, some of which affect the whole machine on older kernels.

@@ -34,6 +34,7 @@ import {
   launcher,
   type SystemFolder,
 } from './argv.ts';
+import { ownFiles } from './etc-files.ts';
 import { FACTS_PROGRAM, type Interpreter, judgeInterpreter, parseFacts, systemInterpreter } from './interpreter.ts';
 import { bubblewrapStartError } from './start-failure.ts';
 
@@ -96,6 +97,7 @@ class BubblewrapEngine implements Engine {
     this.#startedCount += 1;
     const name = `mcp-bridge-${instanceId}-${this.#startedCount}`;
     const hardLimits = readHardLimits();
+    const files = ownFiles(user, request.isBuilder);
     const filter = filterFor(request);
     const command = buildBubblewrapCommand({
       ...parts,
@@ -109,10 +111,12 @@ class BubblewrapEngine implements Engine {
       program: request.program,
       countsProcesses: countsProcesses(release()),
       hardLimits,
+      files,
       hasFilter: filter !== undefined,
       command: request.command,
     });
-    const child = await openPipe(...toCommand(command), { input: filter }).catch((error: unknown) => {
+    const inputs = [...files.map(({ text }) => Buffer.from(text)), filter];
+    const child = await openPipe(...toCommand(command), { inputs }).catch((error: unknown) => {
       throw unavailable(`bubblewrap cannot be run: ${messageOf(error)}`, 'Check that "bwrap --version" works.');
     });
     // There is nothing to remove: the sandbox ends with its bwrap process.

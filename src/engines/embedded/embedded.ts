@@ -120,7 +120,8 @@ class EmbeddedEngine implements Engine {
     const launch = surroundings.launch(
       argumentsOf({ ...surroundings, limits, name, nodeVersion: process.versions.node }),
     );
-    const child = await openPipe({ ...launch, env: {} }, launch.arguments, launch).catch((error: unknown) => {
+    const inputs = [launch.input];
+    const child = await openPipe({ ...launch, env: {} }, launch.arguments, { inputs }).catch((error: unknown) => {
       throw cannotRun(launch.executable, error);
     });
     return this.#watch(name, child, { surroundings }, fault);

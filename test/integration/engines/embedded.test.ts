@@ -167,7 +167,7 @@ describe.each(surroundings)('a child $label', ({ commands, layer, userId, words 
     const chosen = await chooseSurroundings(readMachine(folderWithProgram(''), hostEnv()), []);
     expect(chosen.layer).toBe(layer);
     const { arguments: launchArguments, executable, input } = chosen.launch(['-e', code]);
-    const child = await openPipe({ executable, env: {} }, launchArguments, { input });
+    const child = await openPipe({ executable, env: {} }, launchArguments, { inputs: [input] });
     child.stderr.pipe(process.stderr);
     return JSON.parse(await text(child.stdout));
   }
@@ -231,7 +231,9 @@ describe.each(surroundings)('a child $label', ({ commands, layer, userId, words 
     const program = 'process.stdout.write(require("fs").readFileSync("/embedded/child.js", "utf8"))';
     const { arguments: inner, executable, input } = chosen.launch(['-e', program]);
     const unshare = join(pathWith(['unshare'], userId), 'unshare');
-    const child = await openPipe({ executable: unshare, env: {} }, [...outer, executable, ...inner], { input });
+    const child = await openPipe({ executable: unshare, env: {} }, [...outer, executable, ...inner], {
+      inputs: [input],
+    });
     child.stderr.pipe(process.stderr);
     expect([chosen.layer, await text(child.stdout)]).toEqual([layer, 'found\n']);
   });

@@ -42,6 +42,17 @@ for (const testEngine of engines) {
 
     describeProcesses(() => harness, itNeeds);
 
+    // `getpass.getuser()` raised KeyError on bubblewrap and for a user whom no image knows.
+    it('has a name for each user', async () => {
+      const other = await createHarness({ engine: testEngine.create({ limits: TEST_LIMITS, user: '4242:4242' }) });
+      const names = await Promise.all([harness, other].map((one) => one.run('import getpass; getpass.getuser()')));
+      await other.close();
+      expect(names.map(({ value }) => value)).toEqual([
+        expect.stringMatching(/^'\w+'$/),
+        expect.stringMatching(/^'\w+'$/),
+      ]);
+    });
+
     it('is reported if it was ended from outside', async () => {
       const instanceId = `outside-${process.pid}-${testEngine.label}`;
       const other = await createHarness({ engine: testEngine.create({ limits: TEST_LIMITS, instanceId }) });

@@ -2,11 +2,12 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { silentLogger } from '../../../../src/base/log.ts';
 import { buildBubblewrapCommand } from '../../../../src/engines/bubblewrap/argv.ts';
+import { ownFiles, SHOWN_IN_ETC } from '../../../../src/engines/bubblewrap/etc-files.ts';
 import { runEngineCommand } from '../../../../src/engines/client.ts';
 import { type DetectOptions, detectEngine } from '../../../../src/engines/detect.ts';
 import { findExecutable } from '../../../../src/engines/executable.ts';
@@ -41,13 +42,13 @@ function folderWith(tools: readonly string[], scripts: Readonly<Record<string, s
   return folder;
 }
 
-function detect(path: string, requested: DetectOptions['requested'] = 'auto') {
+function detect(path: string, requested: DetectOptions['requested'] = 'auto', user = '65534:65534') {
   nextInstance += 1;
   const engine = detectEngine({
     requested,
     image: TEST_IMAGES.slim,
     limits: TEST_LIMITS,
-    user: '65534:65534',
+    user,
     pullPolicy: 'never',
     instanceId: `bubblewrap-${process.pid}-${nextInstance}`,
     logger: silentLogger,
@@ -120,7 +121,69 @@ describe.runIf(bubblewrap !== undefined)('bubblewrap', () => {
     const [root, etc] = seen.stdout.head.trim().split(' | ');
     const allowed = ['bin', 'dev', 'etc', 'lib', 'lib32', 'lib64', 'libx32', 'proc', 'sbin', 'tmp', 'usr', 'workspace'];
     expect(root?.split(' ').filter((name) => !allowed.includes(name))).toEqual([]);
-    expect(etc?.split(' ')).not.toEqual(expect.arrayContaining(['passwd']));
+    const shown = Object.keys(SHOWN_IN_ETC).map((name) => name.split('/')[0]);
+    const own = ownFiles('65534').map(({ path }) => path.slice('/etc/'.length));
+    expect(etc?.split(' ').filter((name) => ![...shown, ...own].includes(name))).toEqual([]);
+  });
+
+  it('shows no file of /etc that is not named, and none of its accounts and hosts', async () => {
+    const harness = await createHarness({ engine: detect(folderWith(TOOLS), 'bubblewrap') });
+    onTestFinished(() => harness.close());
+    const code = [
+      'import json, os',
+      'found = [os.path.join(folder, name) for folder, _, names in os.walk("/etc") for name in names]',
+      'own = {name: open(f"/etc/{name}").read() for name in ("passwd", "group", "hosts", "nsswitch.conf")}',
+      'print(json.dumps([sorted(found), own]))',
+    ].join('\n');
+    const { stdout } = await harness.run(code);
+    const [found, own] = JSON.parse(stdout.head) as [string[], Record<string, string>];
+    const named = Object.keys(SHOWN_IN_ETC).map((name) => `/etc/${name}`);
+    const files = found.filter((path) => !named.some((one) => path === one || path.startsWith(`${one}/`)));
+    expect(files).toEqual(['/etc/group', '/etc/hosts', '/etc/nsswitch.conf', '/etc/passwd']);
+    expect(own).toMatchObject({
+      passwd: 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/workspace:/bin/sh\n',
+      group: 'root:x:0:\nnogroup:x:65534:\n',
+    });
+    expect(own['hosts']).not.toContain(hostname());
+  });
+
+  // Debian's matplotlib could not be imported, getpass.getuser() raised KeyError, and mimetypes knew half of the types.
+  it('has what Python packages read in /etc', async () => {
+    const harness = await createHarness({ engine: detect(folderWith(TOOLS), 'bubblewrap') });
+    onTestFinished(() => harness.close());
+    const facts = [
+      'import json, mimetypes, os, re, socket',
+      'def port(name):',
+      '    try:',
+      '        return socket.getservbyname(name)',
+      '    except OSError:',
+      '        return None',
+      `shown = {name: os.path.exists(f"/etc/{name}") for name in ${JSON.stringify(Object.keys(SHOWN_IN_ETC))}}`,
+      'types = [mimetypes.guess_type(f"x.{end}")[0] for end in ("docx", "webp", "parquet", "csv", "tex")]',
+      'print(json.dumps([shown, types, port("postgresql"), os.path.getsize("/etc/localtime")]))',
+    ].join('\n');
+    const here = JSON.parse(execFileSync('/usr/bin/python3', ['-I', '-c', facts], { encoding: 'utf8' })) as unknown;
+    const { stdout } = await harness.run(facts);
+    expect(JSON.parse(stdout.head)).toEqual(here);
+    const names = await harness.run(
+      [
+        'import getpass, grp, os, pwd, socket, subprocess',
+        'user = pwd.getpwuid(os.getuid())',
+        'address = socket.getaddrinfo("localhost", 80)[0][4][0]',
+        'program = subprocess.run(["id", "-un"], capture_output=True, text=True).stdout.strip()',
+        'getpass.getuser(), user.pw_name, user.pw_dir, grp.getgrgid(os.getgid()).gr_name, program, address',
+      ].join('\n'),
+    );
+    expect(names.value).toMatch(/^\('nobody', 'nobody', '\/workspace', 'nogroup', 'nobody', '(127\.0\.0\.1|::1)'\)$/);
+  });
+
+  it('names any user', async () => {
+    const harness = await createHarness({ engine: detect(folderWith(TOOLS), 'bubblewrap', '1234:5678') });
+    onTestFinished(() => harness.close());
+    const { value } = await harness.run(
+      'import getpass, grp, os; getpass.getuser(), grp.getgrgid(os.getgid()).gr_name',
+    );
+    expect(value).toBe("('sandbox', 'sandbox')");
   });
 
   it('does not pass on descriptors that the bridge inherited', async () => {

@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { type BubblewrapRequest, buildBubblewrapCommand, launcher } from '../../../../src/engines/bubblewrap/argv.ts';
+import { ownFiles } from '../../../../src/engines/bubblewrap/etc-files.ts';
 
 const MIB = 1024 * 1024;
+/** No file that can hold a secret, even if everyone may read it: see `etc-files.ts`. */
+const SHOWN = [
+  'ld.so.cache ld.so.conf ld.so.conf.d alternatives localtime timezone os-release debian_version mime.types magic magic.mime',
+  'protocols services locale.alias terminfo matplotlibrc fonts xml sgml dictionaries-common/words',
+  'ssl/certs/ca-certificates.crt ssl/ca-bundle.pem ssl/cert.pem pki/tls/certs/ca-bundle.crt pki/tls/cert.pem',
+].flatMap((line) => line.split(' '));
 const request: BubblewrapRequest = {
   tools: { bwrap: '/usr/bin/bwrap', choom: '/usr/bin/choom', prlimit: '/usr/bin/prlimit' },
   name: 'mcp-bridge-a1-1',
@@ -25,9 +32,7 @@ describe('the command of a bubblewrap sandbox', () => {
         '--setenv PATH /usr/bin:/bin --setenv HOME /workspace --setenv LANG C.UTF-8',
         '--setenv PYTHONUNBUFFERED 1 --setenv PYTHONIOENCODING utf-8 --setenv PYTHONDONTWRITEBYTECODE 1',
         '--ro-bind /usr /usr --symlink usr/bin /bin --ro-bind /lib /lib',
-        '--ro-bind-try /etc/ld.so.cache /etc/ld.so.cache --ro-bind-try /etc/ld.so.conf /etc/ld.so.conf',
-        '--ro-bind-try /etc/ld.so.conf.d /etc/ld.so.conf.d --ro-bind-try /etc/alternatives /etc/alternatives',
-        '--ro-bind-try /etc/localtime /etc/localtime',
+        ...SHOWN.map((name) => `--ro-bind-try /etc/${name} /etc/${name}`),
         '--proc /proc --ro-bind /proc/sys /proc/sys --dev /dev --dev-bind /dev/full /dev/zero',
         '--perms 1777 --size 67108864 --tmpfs /tmp --perms 1777 --size 134217728 --tmpfs /workspace',
         '--perms 1777 --size 16777216 --tmpfs /dev/shm',
@@ -64,6 +69,19 @@ describe('the command of a bubblewrap sandbox', () => {
     expect(words.join(' ')).toContain('--ro-bind /opt/go /opt/go --chdir');
     expect(words.slice(-7)).toEqual(['--', '/usr/bin/prlimit', '--nproc=64:64', '--', 'sh', '-c', 'true']);
     expect(words).not.toContain('--cap-add');
+  });
+
+  it('makes files of its own from descriptors, and reads the filter from the next one', () => {
+    const files = ownFiles('65534:65534');
+    const words = buildBubblewrapCommand({ ...request, files, program: {}, hasFilter: true }).join(' ');
+    expect(ownFiles('65533', true).map(({ path }) => path)).toEqual(['/etc/passwd', '/etc/group']);
+    expect(words).toContain(
+      [
+        '--perms 0444 --ro-bind-data 3 /etc/passwd --perms 0444 --ro-bind-data 4 /etc/group',
+        '--perms 0444 --ro-bind-data 5 /etc/hosts --perms 0444 --ro-bind-data 6 /etc/nsswitch.conf',
+      ].join(' '),
+    );
+    expect(words).toContain('--seccomp 7 -- ');
   });
 
   it('drops root first, also on the host', () => {
