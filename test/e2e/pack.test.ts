@@ -122,7 +122,9 @@ describe('the installed command', () => {
   });
 
   it('serves run_python', async () => {
-    const server = spawn(command, [], { cwd: folder, stdio: ['pipe', 'pipe', 'inherit'] });
+    // On a busy machine it lives long enough to start a sandbox ahead, which writes to the state directory.
+    const env = { ...process.env, MCP_BRIDGE_STATE_DIR: folder };
+    const server = spawn(command, [], { cwd: folder, env, stdio: ['pipe', 'pipe', 'inherit'] });
     const answers = createInterface({ input: server.stdout })[Symbol.asyncIterator]();
     const clientInfo = { name: 'pack-test', version: '1' };
     const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
