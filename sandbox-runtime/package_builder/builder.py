@@ -1,8 +1,8 @@
 """Fetches packages into the package store, and looks after it.
 
 Run as `python3 -c PROGRAM UID STORE` in a builder sandbox. Reads one job, a line of JSON, from stdin, and writes
-reports, lines of JSON, to stdout: `progress`, `resolved` or `set`, then one of `done`, `listed`, `removed` and
-`failed`. After `resolved` it waits for a line, if the job says so. It ends when its stdin is closed. pip only chooses
+reports, lines of JSON, to stdout: `progress`, `resolved` or `set`, then one of `done`, `listed`, `removed`, `checked`
+and `failed`. After `resolved` it waits for a line, if the job says so. It ends when its stdin is closed. pip only chooses
 versions. This program downloads the wheels itself, checks their hashes and unpacks them, so that nothing in a wheel
 is ever executed and it alone decides what a wheel may write.
 
@@ -14,7 +14,7 @@ The store:
     tmp/               what is being built; readable only by builders
 
 A folder appears under its final name by one rename. What a killed builder left in `tmp` is not locked, so the next one
-removes it. Formats: PEP 427 (wheels), PEP 691 and 700 (the index), the installation report of pip.
+removes it. Formats: PEP 427 (wheels), PEP 503, 691 and 700 (indexes), the installation report of pip.
 """
 
 # ruff: noqa: E402
@@ -47,14 +47,18 @@ if __name__ == "__main__":
 
 import base64
 import compileall
+import errno
 import fcntl
 import hashlib
 import http.client
+import http.server
 import importlib.util
+import io
 import json
 import py_compile
 import re
 import shutil
+import socket
 import stat
 import subprocess
 import sysconfig
@@ -64,15 +68,17 @@ import urllib.error
 import urllib.parse
 import urllib.request
 import zipfile
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
-# Has --uploaded-prior-to.
-_FIRST_PIP = (26, 0)
+_FIRST_PIP = (22, 2)
+"""Has --report, and reads JSON."""
+_GOOD_PIP = (23, 3)
+"""Reads the metadata of a wheel without fetching the wheel, so it is worth fetching this pip."""
 _MAX_FILES = 100_000
 """Files in one wheel. The largest ones have about 10,000."""
 _MAX_RATIO = 200
@@ -89,7 +95,11 @@ _PACE_BYTES = 64 << 10
 """A host that sends less than this in `_PACE_SECONDS` is given up: it would hold a builder from others."""
 _DOWNLOADS = 4
 _BLOCK = 1 << 18
-_SIMPLE_JSON = "application/vnd.pypi.simple.v1+json"
+_PAGES = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
+_TAIL_BYTES = 1 << 16
+"""What is fetched of a wheel to read its metadata. It has them at its end, and most are shorter."""
+_MAX_METADATA_BYTES = 4 << 20
+"""The longest metadata have about 200 KB."""
 
 
 class JobError(Exception):
@@ -201,79 +211,329 @@ def _syncfs(descriptor: int) -> None:
 
 
 class Index:
-    """The package indexes, with the credentials in their addresses."""
+    """What the packages come from: pages of links, then indexes, each with the credentials in its address.
+
+    Whichever has a name first is the only one that is asked for it. With the highest version of all, as pip takes it,
+    anyone could publish the name of a private package with a higher version.
+    """
 
     def __init__(self, job: dict[str, Any], store: Store) -> None:
-        self.urls: list[str] = [job["index"]["url"], *job["index"]["extra"]]
-        self.certificates: str | None = None
-        if job["index"].get("certificates"):
-            self.certificates = store.path("certificates.pem")
-            with open(self.certificates, "w", encoding="ascii") as file:
-                file.write(job["index"]["certificates"])
+        source = job["index"]
+        self.urls: list[str] = source["urls"]
+        self.links: list[str] = source["links"]
+        self.trusted: set[str] = set(source["trusted"])
+        self.certificates: str | None = source["certificates"]
+        self._store = store
         # Only these: an engine may have set others.
         for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
             del os.environ[name]
-        os.environ.update(job["index"]["proxies"])
+        os.environ.update(source["proxies"])
         self._opener: urllib.request.OpenerDirector | None = None
+        self._lock = threading.Lock()
+        self._pool = ThreadPoolExecutor(_DOWNLOADS)
+        self._projects: dict[str, Future[list[IndexFile] | None]] = {}
+        self._link_pages: dict[str, list[IndexFile]] = {}
+        self._wheels: dict[str, Future[str]] = {}
 
-    def open(self, url: str, accept: str | None = None) -> Any:
+    def open(self, url: str, **headers: str) -> Any:
         """Opens an address of an index, with the credentials for its host."""
-        if self._opener is None:
-            self._opener = self._new_opener()
+        with self._lock:
+            if self._opener is None:
+                handlers = (_Https(self.certificates, self.trusted), _Redirects(self))
+                self._opener = urllib.request.build_opener(*handlers)
         _check_address(url)
-        headers = {"User-Agent": "mcp-server-code-execution-mode"}
-        if accept is not None:
-            headers["Accept"] = accept
+        headers = {"User-Agent": "mcp-server-code-execution-mode", **headers}
         request = urllib.request.Request(without_credentials(url), headers=headers)
         self.authorize(request, url)
         try:
             return self._opener.open(request, timeout=_TIMEOUT_SECONDS)
         except urllib.error.HTTPError as error:
+            error.close()
             if error.code == 404:
                 raise
-            raise JobError("index", f"{_host(url)} answered {error.code} {error.reason}") from None
-        except urllib.error.URLError as error:
-            raise JobError("network", f"{_host(url)} cannot be reached: {error.reason}") from None
-
-    def _new_opener(self) -> urllib.request.OpenerDirector:
-        import ssl
-
-        file = self.certificates
-        if file is None and not os.path.exists(ssl.get_default_verify_paths().openssl_cafile):
-            file = _bundled_certificates()
-        context = ssl.create_default_context(cafile=file)
-        return urllib.request.build_opener(urllib.request.HTTPSHandler(context=context), _Redirects(self))
+            kind = "login" if error.code in (401, 403, 407) else "index"
+            raise JobError(kind, f"{_host(url)} answered {error.code} {error.reason}") from None
+        except (OSError, http.client.HTTPException) as error:
+            reason = error.reason if isinstance(error, urllib.error.URLError) else repr(error)
+            raise JobError(_kind_of(reason), f"{_host(url)} cannot be reached: {reason}") from None
 
     def authorize(self, request: urllib.request.Request, url: str) -> None:
         """Adds the credentials for the host of `url`; no redirect takes them along."""
-        for known in (url, *self.urls):
+        for known in (url, *self.urls, *self.links):
             credentials = credentials_of(known)
             if credentials and origin_of(known) == origin_of(url):
                 encoded = base64.b64encode(credentials.encode()).decode()
                 request.add_unredirected_header("Authorization", f"Basic {encoded}")
                 return
 
-    def files_of(self, name: str) -> list[dict[str, Any]]:
-        """The files of a project on the first index that has it: `filename`, `url`, `hashes`, `upload-time`."""
+    def look_up(self, name: str) -> Future[list[IndexFile] | None]:
+        """Begins to ask for a project, unless that was done before."""
+        with self._lock:
+            if name not in self._projects:
+                self._projects[name] = self._pool.submit(self._files_of, name)
+            return self._projects[name]
+
+    def files_of(self, name: str) -> list[IndexFile] | None:
+        """The files of a project where it is found first; None if it is nowhere."""
+        return self.look_up(name).result()
+
+    def _files_of(self, name: str) -> list[IndexFile] | None:
+        for url in self.links:
+            found = [file for file in self._linked(url) if file.project == name]
+            if found:
+                return found
         for url in self.urls:
-            page = f"{url.rstrip('/')}/{name}/"
             try:
-                with self.open(page, _SIMPLE_JSON) as answer:
-                    if "json" not in answer.headers.get("Content-Type", ""):
-                        continue
-                    data = bytearray()
-                    for block in _blocks(answer, page):
-                        data += block
-                        if len(data) > _MAX_INDEX_BYTES:
-                            raise JobError("index", f"the answer of {_host(url)} for {name} does not end")
+                return self._page(f"{url.rstrip('/')}/{name}/", name)
             except urllib.error.HTTPError:
                 continue
+        return None
+
+    def _linked(self, url: str) -> list[IndexFile]:
+        if url not in self._link_pages:
             try:
-                files: list[dict[str, Any]] = json.loads(data)["files"]
-                return [{**file, "url": urllib.parse.urljoin(page, file["url"])} for file in files]
-            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-                raise JobError("index", f"the answer of {_host(url)} for {name} is not that of an index") from None
-        return []
+                self._link_pages[url] = self._page(url, "links")
+            except urllib.error.HTTPError as error:
+                raise JobError("index", f"{_host(url)} answered {error.code} for a page of links") from None
+        return self._link_pages[url]
+
+    def _page(self, url: str, name: str) -> list[IndexFile]:
+        with self.open(url, Accept=_PAGES) as answer:
+            data = bytearray()
+            for block in _blocks(answer, url):
+                data += block
+                if len(data) > _MAX_INDEX_BYTES:
+                    raise JobError("index", f"the answer of {_host(url)} for {name} does not end")
+            kind, place = answer.headers.get("Content-Type", ""), answer.geturl()
+        if "html" in kind or data.lstrip().startswith(b"<"):
+            return _files_of_html(data.decode("utf-8", "replace"), place)
+        try:
+            files = [_file_of_json(file, place) for file in json.loads(data)["files"]]
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise JobError("index", f"the answer of {_host(url)} for {name} is not that of an index") from None
+        return files
+
+    def check(self) -> None:
+        """Raises JobError if a page of links or an index does not answer. The name that it asks for is public."""
+        for url in self.links:
+            self._linked(url)
+        for url in self.urls:
+            try:
+                self.open(f"{url.rstrip('/')}/pip/", Accept=_PAGES).close()
+            except urllib.error.HTTPError:
+                continue
+
+    def wheel_of(self, file: IndexFile) -> str:
+        """Path of a wheel that is needed before it is chosen: for its metadata or its hash, if the index lacks them."""
+        url = without_credentials(file.url)
+        with self._lock:
+            mine = url not in self._wheels
+            future = self._wheels.setdefault(url, Future())
+        if mine:
+            path = self._store.path(os.urandom(8).hex())
+            try:
+                sha256 = self.fetch(file.url, file.filename, path)
+                if file.sha256 is None:
+                    file.sha256 = sha256
+                check_hash(file.filename, sha256, file.sha256)
+                future.set_result(path)
+            except BaseException as error:
+                future.set_exception(error)
+                raise
+        return future.result()
+
+    def fetched(self, url: str) -> str | None:
+        """Path of a wheel that `wheel_of` has fetched."""
+        return self._wheels[url].result() if url in self._wheels else None
+
+    def fetch(self, url: str, name: str, path: str, on_block: Callable[[int, int], None] | None = None) -> str:
+        """Writes a file of an index to `path`. Returns its SHA-256."""
+        digest = hashlib.sha256()
+        try:
+            with self.open(url) as answer, open(path, "wb") as target:
+                total = int(answer.headers.get("Content-Length") or 0)
+                for block in _blocks(answer, url):
+                    if on_block is not None:
+                        on_block(len(block), total)
+                    digest.update(block)
+                    target.write(block)
+        except urllib.error.HTTPError as error:
+            raise JobError("index", f"{name} could not be fetched: {_host(url)} answered {error.code}") from None
+        return digest.hexdigest()
+
+
+class _Parts(io.RawIOBase):
+    """A file of an index, of which only what is read is fetched. The end, where wheels have their metadata, comes first.
+
+    Raises LookupError if the host sends no parts.
+    """
+
+    def __init__(self, index: Index, url: str) -> None:
+        super().__init__()
+        self._index, self._url, self._at = index, url, 0
+        self._tail, found = self._part(f"-{_TAIL_BYTES}")
+        self._size = found
+
+    def _part(self, span: str) -> tuple[bytes, int]:
+        with self._index.open(self._url, Range=f"bytes={span}") as answer:
+            span = answer.headers.get("Content-Range", "")
+            match = re.fullmatch(r"bytes (\d+)-(\d+)/(\d+)", span)
+            if answer.status != 206 or match is None:
+                raise LookupError
+            return answer.read(int(match[2]) - int(match[1]) + 1), int(match[3])
+
+    def seekable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
+        self._at = start + offset
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        end = self._size if size < 0 else min(self._size, self._at + size)
+        in_tail = self._at - (self._size - len(self._tail))
+        if end <= self._at:
+            return b""
+        if in_tail >= 0:
+            data = self._tail[in_tail : in_tail + end - self._at]
+        else:
+            data, _ = self._part(f"{self._at}-{max(end, min(self._size, self._at + _TAIL_BYTES)) - 1}")
+            data = data[: end - self._at]
+        self._at += len(data)
+        return data
+
+
+class IndexFile:
+    """A file that an index lists."""
+
+    def __init__(self, page: str, url: str, filename: str, **facts: Any) -> None:
+        self.page = page
+        self.url = url
+        self.filename = filename
+        self.sha256: str | None = facts.get("sha256")
+        self.requires_python: str | None = facts.get("requires_python")
+        self.uploaded: str | None = facts.get("uploaded")
+        self.yanked: object = facts.get("yanked")
+        self.has_metadata: bool = facts.get("has_metadata", False)
+
+    @property
+    def project(self) -> str:
+        """The normalized name, if it is a wheel."""
+        return _normal(self.filename.split("-")[0]) if self.filename.endswith(".whl") else ""
+
+    @property
+    def version(self) -> str:
+        """Of a wheel."""
+        return self.filename.split("-")[1] if self.filename.count("-") > 1 else ""
+
+    @property
+    def may_run(self) -> bool:
+        """Whether it is a wheel for Linux or for any platform."""
+        return self.filename.endswith(".whl") and re.search(r"any|linux", self.filename.rpartition("-")[2]) is not None
+
+    def is_old_enough(self, before: str | None) -> bool:
+        """Whether it was uploaded before a time. Both are UTC, so the texts compare like the times."""
+        return before is None or (self.uploaded is not None and self.uploaded < before)
+
+
+def _file_of_json(file: dict[str, Any], page: str) -> IndexFile:
+    """A file as PEP 691 describes it."""
+    return IndexFile(
+        page,
+        urllib.parse.urljoin(page, file["url"]),
+        str(file["filename"]),
+        sha256=_valid_sha256(file["hashes"].get("sha256")),
+        requires_python=file.get("requires-python"),
+        uploaded=file.get("upload-time"),
+        yanked=file.get("yanked"),
+        has_metadata=bool(file.get("core-metadata") or file.get("dist-info-metadata")),
+    )
+
+
+def _valid_sha256(text: object) -> str | None:
+    return text if isinstance(text, str) and re.fullmatch(r"[0-9a-f]{64}", text) else None
+
+
+def _files_of_html(text: str, page: str) -> list[IndexFile]:
+    """The files that a page links to (PEP 503): of an index, or of a folder that a web server lists."""
+    from html.parser import HTMLParser
+
+    files: list[IndexFile] = []
+    base = page
+
+    class Links(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            nonlocal base
+            facts = {name: value or "" for name, value in attrs}
+            if tag == "base" and "href" in facts:
+                base = urllib.parse.urljoin(page, facts["href"])
+            if tag != "a" or "href" not in facts:
+                return
+            url, _, fragment = urllib.parse.urljoin(base, facts["href"]).partition("#")
+            name = urllib.parse.unquote(urllib.parse.urlsplit(url).path.rpartition("/")[2])
+            if name:
+                hashes = urllib.parse.parse_qs(fragment).get("sha256", [None])
+                metadata = facts.get("data-core-metadata", facts.get("data-dist-info-metadata", "false"))
+                files.append(
+                    IndexFile(
+                        page,
+                        url,
+                        name,
+                        sha256=_valid_sha256(hashes[0]),
+                        requires_python=facts.get("data-requires-python"),
+                        yanked="data-yanked" in facts,
+                        has_metadata=metadata != "false",
+                    )
+                )
+
+    Links().feed(text)
+    return files
+
+
+def check_hash(name: str, found: str, expected: str) -> None:
+    """Raises JobError if a file is not the one that was promised."""
+    if found != expected:
+        raise JobError("hash", f"{name} has the SHA-256 {found}\nexpected {expected}")
+
+
+def _kind_of(reason: object) -> str:
+    """What kept a host from being reached."""
+    if isinstance(reason, socket.gaierror):
+        return "network"
+    if "CERTIFICATE_VERIFY_FAILED" in str(reason):
+        return "certificate"
+    number = reason.errno if isinstance(reason, OSError) else None
+    return "network" if number in (errno.ENETUNREACH, errno.EHOSTUNREACH) else "index"
+
+
+class _Https(urllib.request.HTTPSHandler):
+    """Checks certificates, except for the hosts that the user trusts without."""
+
+    def __init__(self, certificates: str | None, trusted: set[str]) -> None:
+        import ssl
+
+        super().__init__()
+        file = None
+        if certificates is None and not os.path.exists(ssl.get_default_verify_paths().openssl_cafile):
+            file = _bundled_certificates()
+        self._checking = ssl.create_default_context(cafile=file, cadata=certificates)
+        self._trusting = ssl.create_default_context()
+        self._trusting.check_hostname = False
+        self._trusting.verify_mode = ssl.CERT_NONE
+        self._trusted = trusted
+
+    def https_open(self, req: urllib.request.Request) -> Any:
+        host = _host(req.full_url)
+        is_trusted = not self._trusted.isdisjoint({host, re.sub(r":\d+$", "", host)})
+        context = self._trusting if is_trusted else self._checking
+        return self.do_open(http.client.HTTPSConnection, req, context=context)
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
@@ -302,7 +562,13 @@ def _check_address(url: str) -> None:
 def _blocks(answer: Any, url: str) -> Iterable[bytes]:
     """What a host sends. Raises JobError if it only keeps the connection open."""
     began, size = time.monotonic(), 0
-    while block := answer.read1(_BLOCK):
+    while True:
+        try:
+            block = answer.read1(_BLOCK)
+        except (OSError, http.client.HTTPException) as error:
+            raise JobError("index", f"{_host(url)} broke off its answer: {error!r}"[:300]) from None
+        if not block:
+            return
         yield block
         size += len(block)
         now = time.monotonic()
@@ -344,38 +610,193 @@ def _bundled_certificates() -> str | None:
 # Choosing versions
 
 
+class PipIndex:
+    """The only index that pip sees, and the only thing that it can reach: this server is also its proxy.
+
+    It passes on what the indexes have, as JSON without files that may not be taken. pip gets no credentials, and what a
+    package requires by its address is refused. Others on this machine do not know the folder.
+    """
+
+    HOST = "index.invalid"
+
+    def __init__(self, index: Index, before: str | None) -> None:
+        self.index = index
+        self.before = before
+        self.failure: JobError | None = None
+        self.folder = f"/{os.urandom(16).hex()}"
+        self.url = f"http://{self.HOST}{self.folder}/simple"
+        self._files: list[IndexFile] = []
+        self._numbers: dict[str, int] = {}
+        handler = type("Handler", (_PipRequest,), {"source": self})
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._server.daemon_threads = True
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    @property
+    def proxy(self) -> str:
+        """For `http_proxy`."""
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    def close(self) -> None:
+        """Answers no more."""
+        self._server.shutdown()
+        self._server.server_close()
+
+    def answer(self, url: str) -> bytes | str | None:
+        """The content for an address, as bytes or as the path of a file; None if there is none."""
+        prefix = f"http://{self.HOST}{self.folder}/"
+        if not url.startswith(prefix):
+            shown = without_credentials(url)[:200]
+            self.fail(JobError("wheel", f"a package requires {shown!r} by its address, not as a wheel from the index"))
+            return None
+        kind, _, rest = url[len(prefix) :].partition("/")
+        try:
+            return self._page(rest.strip("/")) if kind == "simple" else self._content(rest)
+        except urllib.error.HTTPError as error:
+            self.fail(JobError("index", f"{_host(error.url)} answered {error.code}"))
+        except JobError as error:
+            self.fail(error)
+        return None
+
+    def fail(self, error: JobError) -> None:
+        """Keeps the first failure: what pip says then follows from it."""
+        self.failure = self.failure or error
+
+    def file_of(self, url: str) -> IndexFile | None:
+        """The file that pip knows by this address."""
+        match = re.match(rf"http://{self.HOST}{self.folder}/files/(\d+)/", url)
+        return self._files[int(match[1])] if match else None
+
+    def _page(self, name: str) -> bytes | None:
+        files = self.index.files_of(name)
+        if files is None:
+            return None
+        wheels = [file for file in files if file.may_run and file.project == name]
+        if self.before is not None and wheels and all(file.uploaded is None for file in wheels):
+            raise no_times(_host(wheels[0].page))
+        listed = [self._entry(file) for file in wheels if file.is_old_enough(self.before)]
+        return json.dumps({"meta": {"api-version": "1.0"}, "name": name, "files": listed}).encode()
+
+    def _entry(self, file: IndexFile) -> dict[str, Any]:
+        number = self._numbers.setdefault(file.url, len(self._files))
+        if number == len(self._files):
+            self._files.append(file)
+        hashes = {} if file.sha256 is None else {"sha256": file.sha256}
+        return {
+            "filename": file.filename,
+            "url": f"../../files/{number}/{urllib.parse.quote(file.filename)}",
+            "hashes": hashes,
+            "requires-python": file.requires_python,
+            "yanked": file.yanked or False,
+            "core-metadata": True,
+            "dist-info-metadata": True,
+        }
+
+    def _content(self, rest: str) -> bytes | str | None:
+        number, _, name = rest.partition("/")
+        file = self._files[int(number)]
+        if not name.endswith(".metadata"):
+            return self.index.wheel_of(file)
+        data = self._metadata_of(file)
+        # pip will ask for these next.
+        for line in data.decode("utf-8", "replace").splitlines():
+            if ";" not in line and (need := re.match(r"Requires-Dist:\s*([A-Za-z0-9._-]+)", line)):
+                self.index.look_up(_normal(need[1]))
+        return data
+
+    def _metadata_of(self, file: IndexFile) -> bytes:
+        if file.has_metadata:
+            with self.index.open(f"{file.url}.metadata") as answer:
+                return answer.read(_MAX_METADATA_BYTES)
+        try:
+            wheel: Any = _Parts(self.index, file.url)
+        except (LookupError, urllib.error.HTTPError):
+            wheel = self.index.wheel_of(file)
+        try:
+            with zipfile.ZipFile(wheel) as archive:
+                name = next(one for one in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", one))
+                with archive.open(name) as content:
+                    return content.read(_MAX_METADATA_BYTES)
+        except (zipfile.BadZipFile, StopIteration, ValueError, NotImplementedError) as error:
+            raise JobError("wheel", f"{file.filename} is not a valid wheel: {error}") from None
+
+
+class _PipRequest(http.server.BaseHTTPRequestHandler):
+    """A request of pip."""
+
+    protocol_version = "HTTP/1.1"
+    source: PipIndex
+
+    def do_GET(self) -> None:
+        """Answers it."""
+        content = self.source.answer(self.path)
+        self.send_response(404 if content is None else 200)
+        self.send_header("Content-Type", "application/vnd.pypi.simple.v1+json")
+        size = os.path.getsize(content) if isinstance(content, str) else len(content or b"")
+        self.send_header("Content-Length", str(size))
+        self.end_headers()
+        if isinstance(content, str):
+            with open(content, "rb") as file:
+                shutil.copyfileobj(file, self.wfile, _BLOCK)
+        else:
+            self.wfile.write(content or b"")
+
+    def do_CONNECT(self) -> None:
+        """Refuses a connection to a host."""
+        self.path = f"https://{self.path}"
+        self.do_GET()
+
+    def log_message(self, *_: object, **__: object) -> None:
+        """Says nothing."""
+
+
 def resolve(job: dict[str, Any], index: Index, store: Store) -> list[dict[str, Any]]:
-    """The wheels that the requirements need, which the image does not have. Raises JobError with pip's reason."""
+    """The wheels that the requirements need, which the image does not have. Raises JobError with the reason."""
     report("progress", stage="resolve")
+    for line in job["requirements"]:
+        if named := re.match(r"[A-Za-z0-9._-]+", line):
+            index.look_up(_normal(named[0]))
     files = ("requirements.txt", "constraints.txt", "plan.json")
     requirements, constraints, plan = map(store.path, files)
     _write_lines(requirements, job["requirements"])
     _write_lines(constraints, job["constraints"])
-    command, environment = _pip(job, index, store)
+    command = _pip(job, index, store)
     arguments = [
         "install", "--dry-run", "--quiet", "--report", plan, "--only-binary", ":all:", "--no-input", "--no-color",
-        "--disable-pip-version-check", "--progress-bar", "off", "--no-cache-dir", "--retries", "1",
-        "--timeout", str(_TIMEOUT_SECONDS), "--requirement", requirements, "--constraint", constraints,
+        "--disable-pip-version-check", "--progress-bar", "off", "--no-cache-dir", "--retries", "0",
+        "--timeout", str(_RESOLVE_SECONDS), "--requirement", requirements, "--constraint", constraints,
     ]  # fmt: skip
-    if job["uploaded_before"] is not None:
-        arguments += ["--uploaded-prior-to", job["uploaded_before"]]
-    code, text = run_pip([*command, *arguments], environment, job, store)
+    source = PipIndex(index, job["uploaded_before"])
+    try:
+        code, text = run_pip([*command, *arguments], _environment(source, store), job, store)
+    finally:
+        source.close()
+    if source.failure is not None:
+        raise source.failure
     if code != 0:
-        raise _fresh_only(text, job, index) or explain_pip(text, job)
+        raise _fresh_only(text, job, index) or explain_pip(text, job, index)
     with open(plan, encoding="utf-8") as file:
         items = json.load(file)["install"]
     if len(items) > _MAX_PACKAGES:
         raise JobError("limit", f"{len(items)} packages are needed; a set has at most {_MAX_PACKAGES}")
-    wheels = [planned(item) for item in items]
-    if wheels and job.get("confirm"):
+    chosen = [planned(item, source) for item in items]
+    if chosen and job.get("confirm"):
         needed_by = needs(items)
-        chosen = [
-            {key: wheel[key] for key in ("name", "version")} | {"needed_by": needed_by.get(_normal(wheel["name"]), [])}
-            for wheel in wheels
+        facts = [
+            {"name": name, "version": version, "needed_by": needed_by.get(_normal(name), [])}
+            for name, version, _ in chosen
         ]
-        report("resolved", packages=chosen)
+        report("resolved", packages=facts)
         _agreed.wait()
-    return wheels
+    return [locked(name, version, file, index) for name, version, file in chosen]
+
+
+def locked(name: str, version: str, file: IndexFile, index: Index) -> dict[str, Any]:
+    """What locks keep of a file. If the index gives no hash, the first download decides."""
+    if file.sha256 is None:
+        index.wheel_of(file)
+    url = without_credentials(file.url)
+    return {"name": name, "version": version, "file": file.filename, "url": url, "sha256": file.sha256}
 
 
 def run_pip(command: list[str], environment: dict[str, str], job: dict[str, Any], store: Store) -> tuple[int, str]:
@@ -423,17 +844,15 @@ def _write_lines(path: str, lines: Iterable[str]) -> None:
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,250}\.whl")
 
 
-def planned(item: dict[str, Any]) -> dict[str, Any]:
-    source, metadata = item["download_info"], item["metadata"]
-    sha256 = source.get("archive_info", {}).get("hashes", {}).get("sha256", "")
-    if not re.fullmatch(r"[0-9a-f]{64}", sha256):
-        raise JobError("hash", f"the index gives no SHA-256 for {metadata['name']} {metadata['version']}")
-    url = without_credentials(source["url"])
-    file = urllib.parse.unquote(urllib.parse.urlsplit(url).path.rpartition("/")[2])
+def planned(item: dict[str, Any], source: PipIndex) -> tuple[str, str, IndexFile]:
+    """Name, version and file of a package that pip has chosen."""
+    metadata, url = item["metadata"], item["download_info"]["url"]
+    file = source.file_of(url)
     # A wheel can require another one by its address. The rules of the host are about packages of the index.
-    if item.get("is_direct") or not _FILE_NAME.fullmatch(file):
-        raise JobError("wheel", f"{metadata['name']} comes from {url[:200]!r}, not as a wheel from the index")
-    return {"name": metadata["name"], "version": metadata["version"], "file": file, "url": url, "sha256": sha256}
+    if item.get("is_direct") or file is None or not _FILE_NAME.fullmatch(file.filename):
+        shown = without_credentials(file.url if file is not None else url)[:200]
+        raise JobError("wheel", f"{metadata['name']} comes from {shown!r}, not as a wheel from the index")
+    return metadata["name"], metadata["version"], file
 
 
 _GUARDED_PIP = """
@@ -449,28 +868,26 @@ that: it would run code of the archive, or git.
 """
 
 
-def _pip(job: dict[str, Any], index: Index, store: Store) -> tuple[list[str], dict[str, str]]:
-    """The command of pip and its environment. Addresses with credentials are not in the arguments, which `ps` shows."""
+def _pip(job: dict[str, Any], index: Index, store: Store) -> list[str]:
     program = _GUARDED_PIP
-    if _pip_version() < _FIRST_PIP:
-        program = f"import sys; sys.path.insert(0, {_own_pip(job, index, store)!r})\n{program}"
+    own = _own_pip(job, index, store)
+    if own is not None:
+        program = f"import sys; sys.path.insert(0, {own!r})\n{program}"
     cache = os.path.join(store.tools, "pycache")
-    command = [sys.executable, "-I", "-X", f"pycache_prefix={cache}", "-c", program]
-    environment = {
+    return [sys.executable, "-I", "-X", f"pycache_prefix={cache}", "-c", program]
+
+
+def _environment(source: PipIndex, store: Store) -> dict[str, str]:
+    return {
         "PATH": os.environ.get("PATH", ""),
         "HOME": store.own,
         "TMPDIR": store.own,
         "PIP_CONFIG_FILE": os.devnull,
-        "PIP_INDEX_URL": index.urls[0],
-        "PIP_EXTRA_INDEX_URL": " ".join(index.urls[1:]),
-        **{name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")},
+        "PIP_INDEX_URL": source.url,
+        "PIP_TRUSTED_HOST": source.HOST,
+        "http_proxy": source.proxy,
+        "https_proxy": source.proxy,
     }
-    if index.certificates is not None:
-        environment["PIP_CERT"] = index.certificates
-    hosts = [host for host in (urllib.parse.urlsplit(url) for url in index.urls) if host.scheme == "http"]
-    if hosts:
-        environment["PIP_TRUSTED_HOST"] = " ".join(host.netloc.rpartition("@")[2] for host in hosts)
-    return command, environment
 
 
 def _pip_version() -> tuple[int, ...]:
@@ -482,30 +899,25 @@ def _pip_version() -> tuple[int, ...]:
         return ()
 
 
-def _own_pip(job: dict[str, Any], index: Index, store: Store) -> str:
-    """A folder with a pip from the index, for an image whose own is missing or too old."""
+def _own_pip(job: dict[str, Any], index: Index, store: Store) -> str | None:
+    """A folder with a pip from the index, for an image whose own is missing or old. None for that of the image."""
+    present = _pip_version()
+    if present >= _GOOD_PIP:
+        return None
     kept = sorted(name for name in os.listdir(store.tools) if name.startswith("pip-"))
     if kept:
         return os.path.join(store.tools, kept[-1])
     report("progress", stage="tool")
-    files = index.files_of("pip")
-    if job["uploaded_before"] is not None and files and not any("upload-time" in file for file in files):
-        raise _no_times("the index")
-    wheels = [file for file in files if _is_old_enough(file, job["uploaded_before"])]
-    usable = [
-        (tuple(int(part) for part in match[1].split(".")), file)
-        for file in wheels
-        if (match := re.fullmatch(r"pip-(\d+(?:\.\d+)*)-py3-none-any\.whl", file["filename"]))
-        and not file.get("yanked")
-        and _supports_this_python(file.get("requires-python"))
-    ]
-    if not usable:
-        raise JobError("tool", "the image has no pip 26 or newer, and the index has none that runs on this Python")
-    version, chosen = max(usable, key=lambda one: one[0])
-    if version < _FIRST_PIP:
-        raise JobError("tool", f"pip 26 or newer is needed; the newest on the index is {'.'.join(map(str, version))}")
-    wheel = {"name": "pip", "file": chosen["filename"], "url": chosen["url"], "sha256": chosen["hashes"]["sha256"]}
+    files = index.files_of("pip") or []
+    chosen = _newest_pip(files, job["uploaded_before"])
+    if chosen is None and present >= _FIRST_PIP:
+        return None
+    if chosen is None and _newest_pip(files, None) is not None and all(file.uploaded is None for file in files):
+        raise no_times(_host(files[0].page))
+    if chosen is None:
+        raise JobError("tool", "the image has no pip 22.2 or newer, and the index has none that runs on this Python")
     folder = store.path("pip")
+    wheel = locked("pip", chosen.version, chosen, index)
     Download(index, store, job["max_bytes"]).unpack(wheel, folder)
     store.sync()
     final = os.path.join(store.tools, f"pip-{wheel['sha256'][:16]}")
@@ -513,39 +925,36 @@ def _own_pip(job: dict[str, Any], index: Index, store: Store) -> str:
     return final
 
 
+def _newest_pip(files: list[IndexFile], before: str | None) -> IndexFile | None:
+    usable = [
+        (tuple(int(part) for part in match[1].split(".")), file)
+        for file in files
+        if (match := re.fullmatch(r"pip-(\d+(?:\.\d+)*)-py3-none-any\.whl", file.filename))
+        and not file.yanked
+        and file.is_old_enough(before)
+        and _supports_this_python(file.requires_python)
+    ]
+    version, chosen = max(usable, key=lambda one: one[0], default=((), None))
+    return chosen if version >= _FIRST_PIP else None
+
+
 def _supports_this_python(specifier: str | None) -> bool:
     match = re.fullmatch(r">=\s*3\.(\d+)", (specifier or ">=3.0").strip())
     return match is not None and sys.version_info[1] >= int(match[1])
 
 
-def _is_old_enough(file: dict[str, Any], before: str | None) -> bool:
-    # Both are UTC, so the texts compare like the times; an index that gives no time cannot be judged.
-    return before is None or str(file.get("upload-time", "9")) < before
-
-
 _NOISE = re.compile(r"^(WARNING|DEPRECATION|\[notice\])|^\s*$|looking at multiple versions|^INFO")
-_NO_NETWORK = re.compile(
-    "Temporary failure in name resolution|NameResolutionError|Network is unreachable|No route to host"
-)
-_NO_INDEX = re.compile(
-    "Connection refused|Max retries|ConnectTimeout|ReadTimeout|50[0-9] Server Error|NewConnectionError"
-)
 
 
-def _no_times(index: str) -> JobError:
-    return JobError("age", f"{index} gives no upload times, so no file is known to be old enough")
+def no_times(host: str) -> JobError:
+    """The error for an index that does not say how old its files are."""
+    return JobError("times", f"{host} gives no upload times, so the minimum age of files cannot be checked")
 
 
-def explain_pip(text: str, job: dict[str, Any]) -> JobError:
+def explain_pip(text: str, job: dict[str, Any], index: Index) -> JobError:
     """The error for what pip printed."""
     lines = [re.sub(r"^ERROR:\s*", "", line).strip() for line in text.splitlines() if not _NOISE.search(line)]
     joined = "\n".join(lines)
-    if _NO_NETWORK.search(text):
-        return JobError("network", "no network: " + _short(lines[-1:]))
-    if match := re.search(r"(\S+) does not provide upload-time metadata", text):
-        return _no_times(match[1])
-    if _NO_INDEX.search(text):
-        return JobError("index", _short(lines[-2:]))
     if "pip may not run programs" in text:
         return JobError("wheel", "a package requires something by its address that is not a wheel")
     if "DO NOT MATCH THE HASHES" in joined:
@@ -555,7 +964,7 @@ def explain_pip(text: str, job: dict[str, Any]) -> JobError:
         told = [line for line in lines if re.search(r" depends on | requested | requires |Cannot install", line)]
         return JobError("conflict", _short(told[:2]))
     if match := re.search(r"No matching distribution found for (\S+)", joined):
-        return JobError("missing", _explain_missing(match[1], joined, job))
+        return JobError("missing", _explain_missing(match[1], joined, job, index))
     return JobError("tool", _short(lines[-2:]))
 
 
@@ -566,9 +975,9 @@ def _fresh_only(text: str, job: dict[str, Any], index: Index) -> JobError | None
     if match is None or before is None:
         return None
     fresh = {
-        f"{file['filename'].split('-')[1]} ({file['upload-time'][:10]})": None
-        for file in index.files_of(_normal(match[2]))
-        if file["filename"].endswith(".whl") and str(file.get("upload-time", "")) >= before
+        f"{file.version} ({file.uploaded[:10]})": None
+        for file in index.files_of(_normal(match[2])) or []
+        if file.may_run and file.uploaded is not None and file.uploaded >= before
     }
     if not fresh:
         return None
@@ -577,14 +986,18 @@ def _fresh_only(text: str, job: dict[str, Any], index: Index) -> JobError | None
     return JobError("age", text)
 
 
-def _explain_missing(wanted: str, joined: str, job: dict[str, Any]) -> str:
+def _explain_missing(wanted: str, joined: str, job: dict[str, Any], index: Index) -> str:
+    named = re.match(r"[A-Za-z0-9._-]+", wanted)
+    files = (index.files_of(_normal(named[0])) if named else None) or []
+    has_others = len(index.urls) + len(index.links) > 1
+    place = _host(files[0].page) + ", where it is found first," if files and has_others else "the index"
     listed = re.search(r"\(from versions: ([^)]*)\)", joined)
     versions = listed[1] if listed else "none"
     if versions != "none":
-        return f"no version of {wanted} fits\nthe index has {versions[-150:]}"
+        return f"no version of {wanted} fits\n{place} has {versions[-150:]}"
     age = "" if job["uploaded_before"] is None else f" uploaded before {job['uploaded_before'][:10]}"
     python = f"Python {sys.version_info[0]}.{sys.version_info[1]} on {sysconfig.get_platform()}"
-    return f"the index has no wheel of {wanted}{age} for {python}"
+    return f"{place} has no wheel of {wanted}{age} for {python}"
 
 
 def _short(lines: list[str]) -> str:
@@ -613,8 +1026,14 @@ class Download:
 
     def unpack(self, wheel: dict[str, Any], folder: str) -> None:
         """Fetches a wheel, checks its hash, unpacks it and compiles its modules."""
-        file = folder + ".whl"
-        self._fetch(wheel, file)
+        file = self.index.fetched(wheel["url"])
+        if file is None:
+            file = folder + ".whl"
+            check_hash(
+                wheel["file"], self.index.fetch(wheel["url"], wheel["file"], file, self._counter()), wheel["sha256"]
+            )
+        else:
+            self._counter()(os.path.getsize(file), os.path.getsize(file))
         try:
             with zipfile.ZipFile(file) as archive:
                 self.extract(archive, wheel["file"], folder)
@@ -624,30 +1043,24 @@ class Download:
         os.unlink(file)
         self.compile(folder)
 
-    def _fetch(self, wheel: dict[str, Any], file: str) -> None:
-        digest = hashlib.sha256()
-        try:
-            with self.index.open(wheel["url"]) as answer, open(file, "wb") as target:
-                with self._lock:
-                    self.total += int(answer.headers.get("Content-Length") or 0)
-                for block in _blocks(answer, wheel["url"]):
-                    self._spend(len(block))
-                    digest.update(block)
-                    target.write(block)
-                    self._note(len(block))
-        except (urllib.error.HTTPError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
-            raise JobError("index", f"{wheel['file']} could not be fetched: {error!r}"[:300]) from None
-        if digest.hexdigest() != wheel["sha256"]:
-            raise JobError("hash", f"{wheel['file']} has the SHA-256 {digest.hexdigest()}\nexpected {wheel['sha256']}")
+    def _counter(self) -> Callable[[int, int], None]:
+        """What to call for each block of one file, with its size and that of the file."""
+        is_known = False
 
-    def _note(self, size: int) -> None:
-        with self._lock:
-            self.done += size
-            now = time.monotonic()
-            if now - self._reported < 0.1:
-                return
-            self._reported = now
-        report("progress", stage="fetch", done=self.done, total=self.total)
+        def count(size: int, total: int) -> None:
+            nonlocal is_known
+            self._spend(size)
+            with self._lock:
+                self.total += 0 if is_known else total
+                is_known = True
+                self.done += size
+                now = time.monotonic()
+                if now - self._reported < 0.1:
+                    return
+                self._reported = now
+            report("progress", stage="fetch", done=self.done, total=self.total)
+
+        return count
 
     def _spend(self, size: int) -> None:
         with self._lock:
@@ -879,6 +1292,21 @@ def remove_sets(store: Store, job: dict[str, Any]) -> None:
     report("removed", sets=removed, bytes=max(0, size - _size_of(store.wheels)))
 
 
+def check(job: dict[str, Any], store: Store) -> None:
+    """Reports which of the sets of the job are there, and whether every index answers."""
+    present = [identity for identity in job["sets"] if os.path.isdir(os.path.join(store.sets, identity))]
+    failed = None
+    try:
+        Index(job, store).check()
+    except JobError as failure:
+        failed = _failed(failure)
+    report("checked", sets=present, failed=failed)
+
+
+def _failed(failure: JobError) -> dict[str, str]:
+    return {"kind": failure.kind, "reason": _printable(str(failure)[:2000])}
+
+
 def build(job: dict[str, Any], store: Store) -> None:
     """Does the job and reports it."""
     index = Index(job, store)
@@ -910,10 +1338,12 @@ def main() -> None:
             list_sets(store)
         elif job["do"] == "remove":
             remove_sets(store, job)
+        elif job["do"] == "check":
+            check(job, store)
         else:
             build(job, store)
     except JobError as failure:
-        report("failed", kind=failure.kind, reason=_printable(str(failure)[:2000]))
+        report("failed", **_failed(failure))
     except OSError as error:
         is_full = error.errno in (28, 122)
         reason = "the disk of the package store is full" if is_full else _printable(str(error))

@@ -43,7 +43,7 @@ export interface BuildOptions extends BuilderOptions, StoreLimits {
   readonly onResolved?: ((packages: ReportOf<'resolved'>['packages']) => Promise<void>) | undefined;
 }
 
-type Ending = 'done' | 'listed' | 'removed';
+type Ending = 'done' | 'listed' | 'removed' | 'checked';
 
 interface BuilderRun<Type extends Ending> extends BuilderOptions {
   /** The type of the last report if all goes well. */
@@ -74,12 +74,7 @@ export async function buildPackages(job: BuildJob, options: BuildOptions): Promi
     lock: job.lock ?? null,
     confirm: onResolved !== undefined,
     ...limitsOfJob(options),
-    index: {
-      url: index.url,
-      extra: index.extra,
-      certificates: index.certificates ?? null,
-      proxies: index.proxies,
-    },
+    index: indexOfJob(index),
   };
   return runBuilder(line, {
     engine,
@@ -89,6 +84,11 @@ export async function buildPackages(job: BuildJob, options: BuildOptions): Promi
     onReport: (report) => (report.type === 'progress' ? onProgress(report) : undefined),
     onResolved,
   });
+}
+
+/** The part of a job that says where packages come from. */
+export function indexOfJob({ certificates, links, proxies, trusted, urls }: PackageIndex) {
+  return { urls, links, trusted, certificates: certificates ?? null, proxies };
 }
 
 /** The part of a job that says what may stay in the store. */
@@ -228,11 +228,14 @@ const HINTS: Readonly<Record<ReportOf<'failed'>['kind'], string>> = {
   index: 'Try again later, or check the address of the index (PIP_INDEX_URL).',
   conflict: 'Ask for versions that fit together, or start over with runtime.reset().',
   missing: 'Check the name and the version.',
+  login: 'Correct the credentials in the address of the index (PIP_INDEX_URL) or in ~/.netrc.',
+  certificate: 'Name the certificates of the authority in PIP_CERT, or the host in PIP_TRUSTED_HOST.',
   age: 'Ask for an older version. Only the user can take newer files, with MCP_BRIDGE_PACKAGES_MIN_AGE; 0 takes any.',
+  times: 'Only the user can take files of any age, with MCP_BRIDGE_PACKAGES_MIN_AGE=0.',
   hash: 'The index or something on the way changed the file; nothing was installed.',
   wheel: 'Choose another version; nothing was installed.',
   limit: 'Install less, or raise MCP_BRIDGE_PACKAGES_MAX_SIZE.',
-  tool: 'Choose an image with pip 26 or newer, or an index that has pip.',
+  tool: 'Choose an image with pip 22.2 or newer, or add an index that has pip.',
   disk: 'Free some disk space where the engine keeps its volumes.',
   store: 'Check the package store of the engine.',
   busy: 'Try again when that is done.',

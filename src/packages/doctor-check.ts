@@ -23,11 +23,11 @@ export const examinePackages: Examination = async ({ env, settings }) => {
     return findings;
   }
   try {
-    const { extra, mask, url } = await readPackageIndex(env);
-    const more = extra.length === 0 ? '' : ` and ${counted(extra.length, 'other')}`;
+    const { links, mask, urls } = await readPackageIndex(env);
+    const places = [...links, ...urls].map((place) => mask(place)).join(', then ');
     const sets = Object.keys(await createPackageLocks(stateDir).usedAt()).length;
     const stored = sets === 0 ? '' : `; ${counted(sets, 'set')} stored`;
-    findings.push({ section, level: 'ok', text: `packages come from ${mask(url)}${more}${stored}` });
+    findings.push({ section, level: 'ok', text: `packages come from ${places}${stored}` });
   } catch (error) {
     findings.push(problemOf(section, toBridgeError(error)));
   }

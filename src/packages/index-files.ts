@@ -13,6 +13,9 @@ type Environment = Readonly<Record<string, string | undefined>>;
 const PIP_OPTIONS: ReadonlyMap<string, string> = new Map([
   ['index-url', 'PIP_INDEX_URL'],
   ['extra-index-url', 'PIP_EXTRA_INDEX_URL'],
+  ['find-links', 'PIP_FIND_LINKS'],
+  ['no-index', 'PIP_NO_INDEX'],
+  ['trusted-host', 'PIP_TRUSTED_HOST'],
   ['cert', 'PIP_CERT'],
   ['proxy', 'PIP_PROXY'],
 ]);
@@ -20,11 +23,22 @@ const PIP_OPTIONS: ReadonlyMap<string, string> = new Map([
 const PIP_SECTIONS = ['global', 'install'];
 const MAX_FILE_BYTES = 1024 * 1024;
 
-const UvIndex = z.object({ url: z.string(), default: z.boolean().optional() });
+const UvIndex = z.object({
+  name: z.string().optional(),
+  url: z.string(),
+  default: z.boolean().optional(),
+  /** Only for the packages that a project names. */
+  explicit: z.boolean().optional(),
+  /** `flat` is a page of links. */
+  format: z.string().optional(),
+});
 const UvFile = z.object({
   index: z.array(UvIndex).optional(),
   'index-url': z.string().optional(),
   'extra-index-url': z.array(z.string()).optional(),
+  'find-links': z.array(z.string()).optional(),
+  'no-index': z.boolean().optional(),
+  'allow-insecure-host': z.array(z.string()).optional(),
 });
 
 /** The variables that the files stand for; those of the environment itself take precedence. Files that are not valid are left out. */
@@ -104,17 +118,6 @@ function variablesOfPip(text: string): Record<string, string> {
       found.set(key, `${found.get(key) ?? ''} ${line.trim()}`.trim());
     }
   }
-  for (const name of PIP_SECTIONS) {
-    // A builder sees no folders of this machine.
-    const option = `${name}.extra-index-url`;
-    found.set(
-      option,
-      (found.get(option) ?? '')
-        .split(/\s+/)
-        .filter((url) => !url.startsWith('file:'))
-        .join(' '),
-    );
-  }
   const entries = PIP_SECTIONS.flatMap((name) =>
     [...PIP_OPTIONS].map(([option, variable]) => [variable, found.get(`${name}.${option}`)] as const),
   );
@@ -128,16 +131,20 @@ async function variablesOfUv(text: string): Promise<Record<string, string>> {
   // Loaded here, because few have such a file.
   const { getStaticTOMLValue, parseTOML } = await import('toml-eslint-parser');
   try {
-    const { index = [], ...file } = UvFile.parse(getStaticTOMLValue(parseTOML(text)));
-    const main = index.find((one) => one.default === true)?.url ?? file['index-url'];
-    const others = [
-      ...index.filter((one) => one.default !== true).map(({ url }) => url),
-      ...(file['extra-index-url'] ?? []),
-    ];
-    return {
-      ...(main === undefined ? {} : { UV_DEFAULT_INDEX: main }),
-      ...(others.length === 0 ? {} : { UV_INDEX: others.join(' ') }),
+    const { index: listed = [], ...file } = UvFile.parse(getStaticTOMLValue(parseTOML(text)));
+    const named = ({ name, url }: z.infer<typeof UvIndex>) => (name === undefined ? url : `${name}=${url}`);
+    const flat = listed.filter(({ format }) => format === 'flat');
+    const index = listed.filter((one) => one.explicit !== true && !flat.includes(one));
+    const main = index.filter((one) => one.default === true).map(named)[0] ?? file['index-url'];
+    const others = index.filter((one) => one.default !== true).map(named);
+    const found = {
+      UV_DEFAULT_INDEX: main ?? '',
+      UV_INDEX: [...others, ...(file['extra-index-url'] ?? [])].join(' '),
+      UV_FIND_LINKS: [...flat.map(({ url }) => url), ...(file['find-links'] ?? [])].join(' '),
+      UV_NO_INDEX: file['no-index'] === true ? '1' : '',
+      UV_INSECURE_HOST: (file['allow-insecure-host'] ?? []).join(' '),
     };
+    return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== ''));
   } catch {
     return {};
   }

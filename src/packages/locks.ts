@@ -71,14 +71,14 @@ export interface LockedRequest {
   readonly requirements: readonly string[];
   /** Versions that are fixed. */
   readonly constraints: readonly string[];
-  readonly index: Pick<PackageIndex, 'url' | 'extra' | 'mask'>;
+  readonly index: Pick<PackageIndex, 'urls' | 'links' | 'mask'>;
   readonly image: string;
   readonly minAgeMs: number;
 }
 
 /** The name of the lock of a request. */
 export function lockKey({ constraints, image, index, minAgeMs, requirements }: LockedRequest): string {
-  const addresses = [index.url, ...index.extra].map((url) => index.mask(url));
+  const addresses = [...index.links, ...index.urls].map((url) => index.mask(url));
   const parts = { requirements, constraints, addresses, image, minAgeMs };
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }

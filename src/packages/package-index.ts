@@ -1,14 +1,21 @@
-/** The indexes to fetch from, as pip and uv read them from their files and the environment, and the secrets in their addresses. */
+/** Where to fetch from, as pip and uv read it from their files and the environment, and the secrets in the addresses. */
 import { readFileSync } from 'node:fs';
 import { BridgeError, messageOf } from '../base/errors.ts';
 import { variablesOfFiles } from './index-files.ts';
+import { credentialsOfNetrc } from './netrc.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface PackageIndex {
-  /** With its credentials, if there are any. */
-  readonly url: string;
-  readonly extra: readonly string[];
+  /**
+   * Indexes with their credentials, in the order in which they are asked for a name. The first that has it is the only one from which
+   * it is taken, as with uv.
+   */
+  readonly urls: readonly string[];
+  /** Pages of links to wheels (`--find-links`), which are asked before. */
+  readonly links: readonly string[];
+  /** Hosts, perhaps with a port, whose certificates are not checked (`--trusted-host`). */
+  readonly trusted: readonly string[];
   /** Certificates of authorities, as PEM; undefined for those of the image. */
   readonly certificates: string | undefined;
   /** Proxies as programs read them, such as `https_proxy`. */
@@ -18,34 +25,100 @@ export interface PackageIndex {
 }
 
 const PYPI = 'https://pypi.org/simple';
+/** Anyone can publish there, so every other index is asked before. */
+const PUBLIC_HOSTS: ReadonlySet<string> = new Set(['pypi.org', 'www.pypi.org', 'pypi.python.org', 'test.pypi.org']);
 const MAX_CERTIFICATE_BYTES = 4 * 1024 * 1024;
 
 /** Reads the environment and the files that it leads to. Rejects with `CONFIG_INVALID` for an address that is not one, or certificates that cannot be read. */
 export async function readPackageIndex(given: Environment): Promise<PackageIndex> {
   const env = { ...(await variablesOfFiles(given)), ...given };
-  const url = first(env, 'UV_DEFAULT_INDEX', 'UV_INDEX_URL', 'PIP_INDEX_URL') ?? PYPI;
-  const extra = [env['UV_INDEX'], env['UV_EXTRA_INDEX_URL'], env['PIP_EXTRA_INDEX_URL']]
-    .flatMap((text) => (text ?? '').split(/\s+/))
-    .filter((text) => text !== '')
-    // uv allows NAME=ADDRESS.
-    .map((text) => text.replace(/^[A-Za-z0-9._-]+=(?=https?:)/, ''));
-  const all = [url, ...extra];
+  const netrc = await credentialsOfNetrc(given);
+  const login = (text: string): string => withLogin(text, env, netrc);
+  const links = wordsOf(env, 'UV_FIND_LINKS', 'PIP_FIND_LINKS').filter(isRemote).map(login);
+  const urls = isOn(env, 'UV_NO_INDEX', 'PIP_NO_INDEX') ? [] : indexesOf(env).map(login);
+  if (urls.length + links.length === 0) {
+    throw new BridgeError('CONFIG_INVALID', 'pip or uv is set up to use no index, and only folders of this machine', {
+      hint: 'Unset PIP_NO_INDEX, or set PIP_FIND_LINKS to an http or https address that lists the wheels.',
+    });
+  }
   const proxies = readProxies(env);
   const secrets = [
-    ...all.flatMap(secretsOf),
+    ...[...urls, ...links].flatMap(secretsOf),
     ...Object.values(proxies).flatMap((one) => (URL.canParse(one) ? credentialsIn(one) : [])),
   ];
   return {
-    url,
-    extra,
+    urls,
+    links,
+    trusted: wordsOf(env, 'UV_INSECURE_HOST', 'PIP_TRUSTED_HOST'),
     certificates: readCertificates(first(env, 'PIP_CERT', 'SSL_CERT_FILE', 'REQUESTS_CA_BUNDLE')),
     proxies,
     mask: (text) => secrets.reduce((masked, secret) => masked.replaceAll(secret, '***'), text),
   };
 }
 
+/** In the order of uv, where additional indexes come before the main one, and with PyPI at the end. */
+function indexesOf(env: Environment): string[] {
+  const extra = wordsOf(env, 'UV_INDEX', 'UV_EXTRA_INDEX_URL', 'PIP_EXTRA_INDEX_URL').filter(isRemote);
+  const all = [...extra, first(env, 'UV_DEFAULT_INDEX', 'UV_INDEX_URL', 'PIP_INDEX_URL') ?? PYPI];
+  return [...all.filter((url) => !isPublic(url)), ...all.filter(isPublic)];
+}
+
+function isPublic(text: string): boolean {
+  const url = withoutName(text);
+  return URL.canParse(url) && PUBLIC_HOSTS.has(new URL(url).hostname);
+}
+
+/** A builder sees no folders of this machine. */
+function isRemote(text: string): boolean {
+  return URL.canParse(withoutName(text)) && !text.startsWith('file:');
+}
+
+/** uv allows NAME=ADDRESS. */
+const NAMED = /^([A-Za-z0-9._-]+)=(?=https?:)/;
+
+function withoutName(text: string): string {
+  return text.replace(NAMED, '');
+}
+
+/** The address with its credentials: those in it, those that uv reads for its name, or those of the netrc file. */
+function withLogin(text: string, env: Environment, netrc: ReadonlyMap<string, Login>): string {
+  const address = withoutName(text);
+  if (!URL.canParse(address)) {
+    return address;
+  }
+  const url = new URL(address);
+  const name = NAMED.exec(text)?.[1]
+    ?.toUpperCase()
+    .replaceAll(/[^A-Z0-9]/g, '_');
+  const [username, password] = [env[`UV_INDEX_${name}_USERNAME`], env[`UV_INDEX_${name}_PASSWORD`]];
+  const isNamed = name !== undefined && (username ?? password) !== undefined;
+  const login = isNamed ? { username, password } : netrc.get(url.hostname);
+  if (login === undefined || url.username !== '' || url.password !== '') {
+    return address;
+  }
+  [url.username, url.password] = [login.username ?? '', login.password ?? ''].map(encodeURIComponent) as [
+    string,
+    string,
+  ];
+  return url.href;
+}
+
+interface Login {
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
+}
+
 function first(env: Environment, ...names: readonly string[]): string | undefined {
   return names.map((name) => env[name]?.trim()).find((value) => value !== undefined && value !== '');
+}
+
+/** The words of several variables. */
+function wordsOf(env: Environment, ...names: readonly string[]): string[] {
+  return names.flatMap((name) => (env[name] ?? '').split(/[\s,]+/)).filter((text) => text !== '');
+}
+
+function isOn(env: Environment, ...names: readonly string[]): boolean {
+  return names.some((name) => /^(?:1|true|yes|on|y|t)$/i.test(env[name]?.trim() ?? ''));
 }
 
 /** The user name and password, as written and decoded. Throws `CONFIG_INVALID`; the message does not repeat the address. */
@@ -57,7 +130,6 @@ function secretsOf(address: string): string[] {
   }
   return credentialsIn(address);
 }
-
 function credentialsIn(address: string): string[] {
   const { password, username } = new URL(address);
   if (username === '' && password === '') {
@@ -70,7 +142,7 @@ function credentialsIn(address: string): string[] {
 }
 
 /** A percent sign may also be part of a password. */
-function decoded(text: string): string {
+export function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

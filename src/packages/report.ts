@@ -22,6 +22,26 @@ export type LockedPackage = z.infer<typeof LockedPackageSchema>;
 const text = z.string().max(2_000);
 const bytes = z.number().nonnegative().max(Number.MAX_SAFE_INTEGER);
 
+const kind = z.enum([
+  'network',
+  'index',
+  'login',
+  'certificate',
+  'conflict',
+  'missing',
+  'age',
+  'times',
+  'hash',
+  'wheel',
+  'limit',
+  'tool',
+  'disk',
+  'store',
+  'busy',
+  'platform',
+  'internal',
+]);
+
 const ReportSchema = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('progress'),
@@ -64,26 +84,13 @@ const ReportSchema = z.discriminatedUnion('type', [
   }),
   z.strictObject({ type: z.literal('listed'), bytes }),
   z.strictObject({ type: z.literal('removed'), sets: z.array(sha256).max(MAX_SETS), bytes }),
+  /** Which of the sets that the job names are there, and what kept the indexes from answering. */
   z.strictObject({
-    type: z.literal('failed'),
-    kind: z.enum([
-      'network',
-      'index',
-      'conflict',
-      'missing',
-      'age',
-      'hash',
-      'wheel',
-      'limit',
-      'tool',
-      'disk',
-      'store',
-      'busy',
-      'platform',
-      'internal',
-    ]),
-    reason: text,
+    type: z.literal('checked'),
+    sets: z.array(sha256).max(MAX_SETS),
+    failed: z.strictObject({ kind, reason: text }).nullable(),
   }),
+  z.strictObject({ type: z.literal('failed'), kind, reason: text }),
 ]);
 export type Report = z.infer<typeof ReportSchema>;
 export type ReportOf<Type extends Report['type']> = Extract<Report, { readonly type: Type }>;

@@ -138,7 +138,7 @@ for path in glob.glob('/packages/**', recursive=True) + glob.glob('/proc/*/envir
       makeWheel({ name: 'by-wheel', requires: [`evil @ ${origin}/files/${wheel.filename}`] }),
     );
     const asked = await requestsOf(async () => {
-      expect(await install('by-archive')).toContain('requires something by its address that is not a wheel');
+      expect(await install('by-archive')).toContain('by its address, not as a wheel from the index');
       expect(await install('by-git')).toContain('PACKAGE_UNAVAILABLE');
       expect(await install('by-wheel')).toContain('not as a wheel from the index');
     });

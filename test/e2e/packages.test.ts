@@ -302,7 +302,7 @@ async function killBuilder(engine: TestEngine, bridgePid: number): Promise<void>
     await engine.run('kill', '--signal=KILL', stdout.trim());
     return;
   }
-  const builders = descendantsOf(bridgePid).filter((pid) => commandLine(pid).includes('uploaded-prior-to'));
+  const builders = descendantsOf(bridgePid).filter((pid) => commandLine(pid).includes('--dry-run'));
   builders.forEach((pid) => process.kill(pid, 'SIGKILL'));
 }
 

@@ -3,15 +3,21 @@ from __future__ import annotations
 import base64
 import contextlib
 import fcntl
+import hashlib
+import http.client
 import http.server
+import io
 import json
 import os
+import re
+import ssl
 import stat
 import sys
 import tempfile
 import threading
 import time
 import unittest
+import urllib.parse
 import zipfile
 from typing import TYPE_CHECKING, Any
 from unittest import mock
@@ -245,7 +251,7 @@ class ExtractTest(unittest.TestCase):
 
 class ExplainTest(unittest.TestCase):
     def explain(self, text: str) -> tuple[str, str]:
-        failure = builder.explain_pip(text, {"uploaded_before": None})
+        failure = builder.explain_pip(text, {"uploaded_before": None}, index_of(None))
         return failure.kind, str(failure)
 
     def test_the_reason_of_pip_has_at_most_two_lines(self) -> None:
@@ -259,20 +265,12 @@ class ExplainTest(unittest.TestCase):
         self.assertEqual(len(reason.splitlines()), 2)
         self.assertIn("Cannot install a==1 and b==1", reason)
 
-    def test_the_network_and_the_index_are_told_apart(self) -> None:
+    def test_a_missing_package_is_told_apart_from_anything_else(self) -> None:
         for text, kind in (
-            ("ERROR: Could not install: Temporary failure in name resolution", "network"),
-            ("ERROR: HTTPConnectionPool(host='x'): Max retries exceeded with url: /simple/a/", "index"),
             ("ERROR: x (from versions: none)\nERROR: No matching distribution found for a", "missing"),
             ("ERROR: something new", "tool"),
         ):
             self.assertEqual(self.explain(text)[0], kind)
-
-    def test_an_index_without_upload_times_is_told_apart_from_a_missing_package(self) -> None:
-        job = {"uploaded_before": "2026-01-01T00:00:00Z"}
-        failure = builder.explain_pip("ERROR: Index http://x/simple does not provide upload-time metadata.", job)
-        self.assertEqual(failure.kind, "age")
-        self.assertIn("http://x/simple gives no upload times", str(failure))
 
 
 class IndexTest(unittest.TestCase):
@@ -329,7 +327,7 @@ class IndexTest(unittest.TestCase):
             self.index(own).files_of("x")
 
     def test_an_answer_without_end_and_rubbish_are_reported(self) -> None:
-        for body in (b"[" * 100_000, b'{"files": [{}]}', b"x" * 9):
+        for body in (b"[" * 100_000, b'{"files": [{}]}', b'{"files": 1}', b"x" * 9):
 
             def give(handler: http.server.BaseHTTPRequestHandler, body: bytes = body) -> None:
                 answer(handler, 200, {"Content-Type": "application/json"}, body)
@@ -341,7 +339,12 @@ class IndexTest(unittest.TestCase):
 
     def index(self, url: str) -> builder.Index:
         store: Any = None
-        return builder.Index({"index": {"url": url, "extra": [], "proxies": {}}}, store)
+        return index_of(store, url)
+
+
+def index_of(store: Any, *urls: str, links: list[str] | None = None, trusted: list[str] | None = None) -> builder.Index:
+    source = {"urls": urls, "links": links or [], "trusted": trusted or [], "certificates": None, "proxies": {}}
+    return builder.Index({"index": source}, store)
 
 
 def answer(
@@ -355,7 +358,9 @@ def answer(
 
 
 @contextlib.contextmanager
-def serving(respond: Callable[[http.server.BaseHTTPRequestHandler], object]) -> Generator[str]:
+def serving(
+    respond: Callable[[http.server.BaseHTTPRequestHandler], object], tls: ssl.SSLContext | None = None
+) -> Generator[str]:
     """A server on this machine; what `respond` does not answer is answered with an empty page."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -379,33 +384,296 @@ def serving(respond: Callable[[http.server.BaseHTTPRequestHandler], object]) -> 
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}"
+        yield f"{'http' if tls is None else 'https'}://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         server.server_close()
         thread.join()
 
 
+def made_wheel(name: str, version: str = "1.0", *requires: str) -> tuple[str, bytes]:
+    """File name and content of a wheel with one module."""
+    info = f"{name}-{version}.dist-info"
+    metadata = [
+        f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}",
+        *(f"Requires-Dist: {one}" for one in requires),
+    ]
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(f"{name}/__init__.py", f"version = {version!r}\n")
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{info}/METADATA", "\n".join(metadata) + "\n")
+        archive.writestr(f"{info}/RECORD", "")
+    return f"{name}-{version}-py3-none-any.whl", file.getvalue()
+
+
+class FormsTest(unittest.TestCase):
+    """Indexes as companies have them, and what pip sees of them; pip itself is in the integration tests."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.store = builder.Store(folder.name)
+        self.addCleanup(self.store.close)
+        self.asked: list[str] = []
+        self.pages: dict[str, tuple[str, bytes]] = {}
+        served = serving(self.respond)
+        self.own = served.__enter__()
+        self.addCleanup(served.__exit__, None, None, None)
+
+    def respond(self, handler: http.server.BaseHTTPRequestHandler) -> None:
+        self.asked.append(handler.path)
+        page = self.pages.get(handler.path)
+        if page is None:
+            answer(handler, 404, {"Content-Length": "0"})
+            return
+        answer(handler, 200, {"Content-Type": page[0], "Content-Length": str(len(page[1]))}, page[1])
+
+    def add(self, path: str, *wheels: tuple[str, bytes]) -> None:
+        for name, content in wheels:
+            self.pages[f"{path}{name}"] = ("application/octet-stream", content)
+
+    def html(self, path: str, *links: str) -> None:
+        lines = "".join(f"<a {link}>x</a><br/>\n" for link in links)
+        self.pages[path] = ("text/html", f"<!DOCTYPE html><html><body>{lines}</body></html>".encode())
+
+    def json(self, path: str, *files: dict[str, object]) -> None:
+        body = {"meta": {"api-version": "1.0"}, "name": "x", "files": [{"hashes": {}, **file} for file in files]}
+        self.pages[path] = ("application/vnd.pypi.simple.v1+json", json.dumps(body).encode())
+
+    def build(self, name: str, before: str | None = None, **sources: list[str]) -> list[str]:
+        """Takes the newest version of a package and of what it needs, as pip does. Returns names and versions."""
+        index = index_of(self.store, *sources.get("urls", []), links=sources.get("links"))
+        source = builder.PipIndex(index, before)
+        self.addCleanup(source.close)
+        chosen: list[builder.IndexFile] = []
+        names = [name]
+        for each in names:
+            page = f"{source.url}/{each}/"
+            files = json.loads(self.passed_on(source, page))["files"]
+            best = max((file for file in files if not file["yanked"]), key=lambda file: file["filename"])
+            url = urllib.parse.urljoin(page, best["url"])
+            for line in self.passed_on(source, f"{url}.metadata").decode().splitlines():
+                if line.startswith("Requires-Dist: "):
+                    names.append(re.split("[ =>]", line.removeprefix("Requires-Dist: "))[0].replace("_", "-"))
+            file = source.file_of(url)
+            assert file is not None
+            chosen.append(file)
+        wheels = [builder.locked(file.project, file.version, file, index) for file in chosen]
+        with contextlib.redirect_stdout(io.StringIO()):
+            builder.fetch_all(wheels, index, self.store, 1 << 30)
+        for wheel in wheels:
+            self.assertRegex(wheel["sha256"], "^[0-9a-f]{64}$")
+            module = wheel["name"].replace("-", "_")
+            self.assertTrue(os.path.isdir(os.path.join(self.store.wheels, wheel["sha256"], module)))
+        return sorted(f"{wheel['name']} {wheel['version']}" for wheel in wheels)
+
+    def passed_on(self, source: builder.PipIndex, url: str) -> bytes:
+        content = source.answer(url)
+        if source.failure is not None:
+            raise source.failure
+        assert isinstance(content, bytes)
+        return content
+
+    def test_html_with_hashes_and_without_upload_times(self) -> None:
+        top, low = made_wheel("top_pkg", "2.0", "low_pkg>=1"), made_wheel("low_pkg")
+        self.add("/files/", top, low, made_wheel("top_pkg", "3.0"))
+        sha256 = hashlib.sha256(top[1]).hexdigest()
+        self.html(
+            "/simple/top-pkg/",
+            f'href="../../files/{top[0]}#sha256={sha256}" data-requires-python="&gt;=3.8"',
+            'href="../../files/top_pkg-3.0-py3-none-any.whl" data-yanked="broken"',
+            'href="../../files/top_pkg-4.0.tar.gz#sha256=0"',
+        )
+        self.html("/simple/low-pkg/", f'href="{self.own}/files/{low[0]}" data-requires-python=">=3.8"')
+        urls = [f"{self.own}/simple"]
+        self.assertEqual(self.build("top-pkg", urls=urls), ["low-pkg 1.0", "top-pkg 2.0"])
+        with self.assertRaisesRegex(builder.JobError, "127.0.0.1:\\d+ gives no upload times, so the minimum") as raised:
+            self.build("top-pkg", before="2026-01-01T00:00:00Z", urls=urls)
+        self.assertEqual(raised.exception.kind, "times")
+
+    def test_a_file_that_is_not_the_one_of_its_page_is_refused(self) -> None:
+        wheel = made_wheel("changed")
+        self.add("/simple/changed/", wheel)
+        self.html("/simple/changed/", f'href="{wheel[0]}#sha256={"0" * 64}"')
+        with self.assertRaisesRegex(builder.JobError, "has the SHA-256"):
+            self.build("changed", urls=[f"{self.own}/simple"])
+
+    def test_json_with_and_without_upload_times(self) -> None:
+        old, new = made_wheel("timed", "1.0"), made_wheel("timed", "2.0")
+        self.add("/simple/timed/", old, new)
+        self.json(
+            "/simple/timed/",
+            {"filename": old[0], "url": old[0], "upload-time": "2020-01-01T00:00:00.000000Z"},
+            {"filename": new[0], "url": new[0], "upload-time": "2026-06-01T00:00:00.000000Z"},
+        )
+        urls = [f"{self.own}/simple/"]
+        self.assertEqual(self.build("timed", before="2026-01-01T00:00:00Z", urls=urls), ["timed 1.0"])
+        self.assertEqual(self.build("timed", urls=urls), ["timed 2.0"])
+
+    def test_a_folder_behind_a_web_server(self) -> None:
+        wheel = made_wheel("in_folder", "1.0+local")
+        quoted = wheel[0].replace("+", "%2B")
+        self.add("/wheels/", (quoted, wheel[1]))
+        self.html("/wheels/", 'href="../"', f'href="{quoted}"', 'href="?C=M;O=A"', 'href="notes.txt"')
+        self.assertEqual(self.build("in-folder", links=[f"{self.own}/wheels/"]), ["in-folder 1.0+local"])
+        # It was fetched once, although its metadata and its hash had to be read from it.
+        self.assertEqual(self.asked.count(f"/wheels/{quoted}"), 2)
+
+    def test_a_page_of_links_comes_before_the_indexes(self) -> None:
+        linked, listed = made_wheel("both", "1.0"), made_wheel("both", "2.0")
+        self.add("/wheels/", linked)
+        self.add("/simple/both/", listed)
+        self.html("/wheels/", f'href="{linked[0]}"')
+        self.json("/simple/both/", {"filename": listed[0], "url": listed[0]})
+        sources = {"urls": [f"{self.own}/simple"], "links": [f"{self.own}/wheels/"]}
+        self.assertEqual(self.build("both", **sources), ["both 1.0"])
+        self.assertNotIn("/simple/both/", self.asked)
+        self.assertEqual(self.build("both", urls=sources["urls"]), ["both 2.0"])
+
+    def test_an_image_without_pip_gets_one_and_the_reason_if_it_cannot(self) -> None:
+        pip = made_wheel("pip", "26.0")
+        self.add("/simple/pip/", pip)
+        self.html("/simple/pip/", f'href="{pip[0]}"', 'href="pip-21.0-py3-none-any.whl"')
+        job: dict[str, Any] = {"uploaded_before": None, "max_bytes": 1 << 30}
+        young = {**job, "uploaded_before": "2026-01-01T00:00:00Z"}
+        index = index_of(self.store, f"{self.own}/simple")
+        out = contextlib.redirect_stdout(io.StringIO())
+        with out, mock.patch.object(builder, "_pip_version", return_value=(22, 3)):
+            self.assertIsNone(builder._own_pip(young, index, self.store))
+        with out, mock.patch.object(builder, "_pip_version", return_value=()):
+            self.assertRaisesRegex(builder.JobError, "no upload times", builder._own_pip, young, index, self.store)
+            elsewhere = index_of(self.store, f"{self.own}/empty")
+            self.assertRaisesRegex(builder.JobError, "has no pip", builder._own_pip, job, elsewhere, self.store)
+            found = builder._own_pip(job, index, self.store) or ""
+        self.assertTrue(os.path.isfile(os.path.join(found, "pip", "__init__.py")))
+
+    # Anyone could publish the name of a private package on the public index, with a higher version.
+    def test_the_public_index_is_not_asked_for_a_name_that_a_private_one_has(self) -> None:
+        private, public, dependency = (
+            made_wheel("secret_pkg", "1.0", "known"),
+            made_wheel("secret_pkg", "99.0"),
+            made_wheel("known"),
+        )
+        self.add("/private/secret-pkg/", private)
+        self.add("/public/secret-pkg/", public)
+        self.add("/public/known/", dependency)
+        self.html("/private/secret-pkg/", f'href="{private[0]}"')
+        self.json("/public/secret-pkg/", {"filename": public[0], "url": public[0]})
+        self.json("/public/known/", {"filename": dependency[0], "url": dependency[0]})
+        urls = [f"{self.own}/private", f"{self.own}/public"]
+        self.assertEqual(self.build("secret-pkg", urls=urls), ["known 1.0", "secret-pkg 1.0"])
+        self.assertEqual([path for path in self.asked if path.startswith("/public/secret")], [])
+
+    def test_an_index_that_refuses_or_fails_passes_no_name_on(self) -> None:
+        public = made_wheel("secret_pkg", "99.0")
+        self.json("/public/secret-pkg/", {"filename": public[0], "url": public[0]})
+        for status, kind in ((401, "login"), (403, "login"), (500, "index")):
+
+            def refuse(handler: http.server.BaseHTTPRequestHandler, status: int = status) -> None:
+                answer(handler, status, {"Content-Length": "0"})
+
+            with serving(refuse) as private, self.assertRaisesRegex(builder.JobError, f"answered {status}") as raised:
+                self.build("secret-pkg", urls=[f"{private}/simple", f"{self.own}/public"])
+            self.assertEqual(raised.exception.kind, kind)
+        self.assertEqual(self.asked, [])
+
+    def test_what_a_package_requires_by_its_address_is_not_asked(self) -> None:
+        self.add("/elsewhere/", made_wheel("other"))
+        for address in (f"{self.own}/elsewhere/other-1.0-py3-none-any.whl", "https://ada:secret@elsewhere.example:443"):
+            source = builder.PipIndex(index_of(self.store, self.own), None)
+            self.addCleanup(source.close)
+            self.assertIsNone(source.answer(address))
+            self.assertRegex(str(source.failure), "elsewhere.* by its address, not as a wheel from the index")
+            self.assertNotIn("secret", str(source.failure))
+        self.assertEqual(self.asked, [])
+
+    def test_nobody_else_on_this_machine_learns_what_an_index_has(self) -> None:
+        self.html("/simple/a/", 'href="a-1.0-py3-none-any.whl"')
+        source = builder.PipIndex(index_of(self.store, f"{self.own}/simple"), None)
+        self.addCleanup(source.close)
+        place = urllib.parse.urlsplit(source.proxy).netloc
+        for path in ("/", "/simple/a/", f"http://{source.HOST}/simple/a/"):
+            connection = http.client.HTTPConnection(place)
+            connection.request("GET", path)
+            self.assertEqual(connection.getresponse().status, 404)
+            connection.close()
+        self.assertEqual(self.asked, [])
+
+    def test_only_the_end_of_a_large_wheel_is_fetched_for_its_metadata(self) -> None:
+        name, content = made_wheel("large", "1.0")
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w") as archive, zipfile.ZipFile(io.BytesIO(content)) as small:
+            archive.writestr("large/data.bin", os.urandom(1 << 20))
+            for entry in small.namelist():
+                archive.writestr(entry, small.read(entry))
+        whole = file.getvalue()
+        spans: list[str | None] = []
+
+        def parts(handler: http.server.BaseHTTPRequestHandler) -> None:
+            if handler.path.endswith("/"):
+                answer(handler, 200, {"Content-Type": "text/html"}, f'<a href="{name}">'.encode())
+                return
+            span = handler.headers["Range"]
+            spans.append(span)
+            if span is None:
+                answer(handler, 200, {"Content-Length": str(len(whole))}, whole)
+                return
+            first, _, last = span.removeprefix("bytes=").partition("-")
+            start, end = (int(first), int(last) + 1) if first else (len(whole) - int(last), len(whole))
+            answer(handler, 206, {"Content-Range": f"bytes {start}-{end - 1}/{len(whole)}"}, whole[start:end])
+
+        with serving(parts) as own:
+            self.assertEqual(self.build("large", urls=[own]), ["large 1.0"])
+            # For the metadata, and for the hash.
+            self.assertEqual(spans, ["bytes=-65536", None])
+            with mock.patch.object(builder, "_TAIL_BYTES", 300):
+                self.assertEqual(self.build("large", urls=[own]), ["large 1.0"])
+
+
+class TrustTest(unittest.TestCase):
+    def test_a_certificate_is_checked_unless_the_host_is_trusted(self) -> None:
+        tls = os.path.join(os.path.dirname(__file__), "../fixtures/tls/mcp.test")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(f"{tls}.crt", f"{tls}.key")
+        with serving(lambda handler: answer(handler, 200, {}, b"hello"), context) as own:
+            with self.assertRaisesRegex(builder.JobError, "cannot be reached") as raised:
+                index_of(None, own).open(own)
+            self.assertEqual(raised.exception.kind, "certificate")
+            for trusted in ("127.0.0.1", own.removeprefix("https://")):
+                with index_of(None, own, trusted=[trusted]).open(own) as page:
+                    self.assertEqual(page.read(), b"hello")
+
+
 class PlanTest(unittest.TestCase):
     """What pip chose, which follows from what wheels say about themselves."""
 
-    def item(self, url: str, **more: object) -> dict[str, Any]:
-        source = {"url": url, "archive_info": {"hashes": {"sha256": "a" * 64}}}
-        return {"download_info": source, "metadata": {"name": "a", "version": "1"}, **more}
-
     def test_only_wheels_of_the_index_are_taken(self) -> None:
-        good = "https://x/a-1-py3-none-any.whl"
-        self.assertEqual(builder.planned(self.item(good))["file"], "a-1-py3-none-any.whl")
-        for item in (
-            self.item(good, is_direct=True),
-            self.item("https://x/a-1.tar.gz"),
-            self.item("https://x/a%0A%1B%5B2J-1-py3-none-any.whl"),
+        source = builder.PipIndex(index_of(None), None)
+        self.addCleanup(source.close)
+        for name in ("a-1-py3-none-any.whl", "a-1.tar.gz", "a\n\x1b[2J-1-py3-none-any.whl"):
+            source._files.append(builder.IndexFile("https://x/a/", f"https://ada:secret@x/{name}", name))
+
+        def planned(url: str, **more: object) -> tuple[str, str, builder.IndexFile]:
+            item = {"download_info": {"url": url}, "metadata": {"name": "a", "version": "1"}, **more}
+            return builder.planned(item, source)
+
+        folder = source.url.removesuffix("simple") + "files"
+        self.assertEqual(planned(f"{folder}/0/a-1-py3-none-any.whl")[2].filename, "a-1-py3-none-any.whl")
+        for url, more in (
+            (f"{folder}/0/a-1-py3-none-any.whl", {"is_direct": True}),
+            (f"{folder}/1/a-1.tar.gz", {}),
+            (f"{folder}/2/a-1-py3-none-any.whl", {}),
+            ("https://x/a-1-py3-none-any.whl", {}),
         ):
-            with self.assertRaisesRegex(builder.JobError, "not as a wheel from the index"):
-                builder.planned(item)
+            with self.subTest(url), self.assertRaisesRegex(builder.JobError, "not as a wheel from the index") as raised:
+                planned(url, **more)
+            self.assertNotIn("secret", str(raised.exception))
 
     def test_a_million_dependencies_take_no_time(self) -> None:
         lines = [f"name-{number}; python_version < '1'" for number in range(10_000)]

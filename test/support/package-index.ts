@@ -1,4 +1,4 @@
-/** A package index on 127.0.0.1 (PEP 503, 691 and 700), with wheels made by the test, and pip for images that have none. */
+/** A package index on 127.0.0.1 in one of the forms that companies have, with wheels made by the test, and pip for images that have none. */
 import { execFile } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -15,9 +15,17 @@ export interface IndexedWheel extends Wheel {
   readonly promisedSha256?: string;
 }
 
+/**
+ * `json` is PyPI (PEP 691, 700 and 658), `untimed` an index with JSON but without upload times and metadata files, `html` one with
+ * pages of links (PEP 503), and `folder` a web server that lists a folder of wheels, and of folders of wheels.
+ */
+export type IndexForm = 'json' | 'untimed' | 'html' | 'folder';
+
 export interface PackageIndex {
   /** For `PIP_INDEX_URL`. */
   readonly url: string;
+  /** A page with links to all wheels, for `PIP_FIND_LINKS`. */
+  readonly links: string;
   /** Method and path of every request so far. */
   readonly requests: readonly string[];
   add(...wheels: IndexedWheel[]): void;
@@ -45,13 +53,19 @@ export async function whyNoIndex(): Promise<string | undefined> {
 }
 
 /** Starts the index. By default it has pip, which builders may need, and which `python3 -m pip download` fetched once. */
-export async function startPackageIndex({ hasPip = true } = {}): Promise<PackageIndex> {
+export async function startPackageIndex({
+  form = 'json',
+  hasPip = true,
+}: {
+  form?: IndexForm;
+  hasPip?: boolean;
+} = {}): Promise<PackageIndex> {
   const wheels: IndexedWheel[] = hasPip ? [await pipWheel()] : [];
   const requests: string[] = [];
   const server = createServer((request, response) => {
     requests.push(`${request.method} ${request.url}`);
     if (index.answer === undefined) {
-      respond(wheels, request, response);
+      respond(wheels, form, request, response);
     } else {
       index.answer(request, response);
     }
@@ -60,13 +74,14 @@ export async function startPackageIndex({ hasPip = true } = {}): Promise<Package
   const { port } = server.address() as AddressInfo;
   const index: PackageIndex = {
     url: `http://127.0.0.1:${port}/simple`,
+    links: `http://127.0.0.1:${port}/all/`,
     requests,
     add: (...more) => void wheels.push(...more),
     answer: undefined,
     hold(path, onRequest) {
       const waiting: (() => void)[] = [];
       index.answer = (request, response) => {
-        const answer = () => respond(wheels, request, response);
+        const answer = () => respond(wheels, form, request, response);
         if (path.test(request.url ?? '')) {
           waiting.push(answer);
           onRequest();
@@ -89,18 +104,28 @@ export async function startPackageIndex({ hasPip = true } = {}): Promise<Package
   return index;
 }
 
-function respond(wheels: readonly IndexedWheel[], request: IncomingMessage, response: ServerResponse): void {
+function respond(
+  wheels: readonly IndexedWheel[],
+  form: IndexForm,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
   const [, folder, name = ''] = (request.url ?? '').split('/').map(decodeURIComponent);
   const files = wheels.filter((wheel) => wheel.name === name);
   const file = wheels.find(({ filename }) => filename === name);
   const described = wheels.find(({ filename }) => `${filename}.metadata` === name);
-  if (folder === 'simple' && files.length > 0) {
+  if (folder === 'all' || (folder === 'simple' && files.length > 0 && (form === 'html' || form === 'folder'))) {
+    response.setHeader('Content-Type', 'text/html');
+    response.end(pageOf(folder === 'all' ? wheels : files, folder === 'all' ? 'folder' : form));
+  } else if (folder === 'simple' && files.length > 0) {
     response.setHeader('Content-Type', 'application/vnd.pypi.simple.v1+json');
-    response.end(JSON.stringify({ meta: { 'api-version': '1.1' }, name, files: files.map(describe) }));
+    response.end(
+      JSON.stringify({ meta: { 'api-version': '1.1' }, name, files: files.map((one) => describe(one, form)) }),
+    );
   } else if (folder === 'files' && file !== undefined) {
     response.setHeader('Content-Type', 'application/octet-stream');
     response.end(file.bytes);
-  } else if (folder === 'files' && described?.metadata !== undefined) {
+  } else if (form === 'json' && folder === 'files' && described?.metadata !== undefined) {
     response.end(described.metadata);
   } else {
     response.statusCode = 404;
@@ -108,23 +133,30 @@ function respond(wheels: readonly IndexedWheel[], request: IncomingMessage, resp
   }
 }
 
-function describe({
-  bytes,
-  filename,
-  metadata,
-  promisedSha256,
-  requiresPython,
-  sha256,
-  uploadedAt = LONG_AGO,
-}: IndexedWheel) {
+/** An index writes hashes into its links; a web server knows nothing but names. */
+function pageOf(wheels: readonly IndexedWheel[], form: IndexForm): string {
+  const links = wheels.map(({ filename, promisedSha256, requiresPython = '', sha256 }) => {
+    const href = `/files/${encodeURIComponent(filename)}`;
+    const facts = ` data-requires-python="${requiresPython.replaceAll('>', '&gt;').replaceAll('<', '&lt;')}"`;
+    return form === 'folder'
+      ? `<a href="${href}">${filename.slice(0, 20)}..&gt;</a>`
+      : `<a href="${href}#sha256=${promisedSha256 ?? sha256}"${requiresPython && facts}>${filename}</a>`;
+  });
+  return `<!DOCTYPE html><html><body><a href="../">../</a>\n${links.join('<br/>\n')}</body></html>`;
+}
+
+function describe(
+  { bytes, filename, metadata, promisedSha256, requiresPython, sha256, uploadedAt = LONG_AGO }: IndexedWheel,
+  form: IndexForm,
+) {
   return {
     filename,
     url: `../../files/${filename}`,
     hashes: { sha256: promisedSha256 ?? sha256 },
     size: bytes.length,
-    'upload-time': uploadedAt.toISOString().replace(/Z$/, '000Z'),
+    ...(form === 'json' && { 'upload-time': uploadedAt.toISOString().replace(/Z$/, '000Z') }),
     // PEP 658, as PyPI does: pip need not fetch a wheel to know what it requires.
-    ...(metadata === undefined ? {} : { 'core-metadata': { sha256: sha256Of(metadata) } }),
+    ...(form === 'json' && metadata !== undefined && { 'core-metadata': { sha256: sha256Of(metadata) } }),
     ...(requiresPython === undefined ? {} : { 'requires-python': requiresPython }),
   };
 }

@@ -89,7 +89,11 @@ export function classifyStartFailure(exit: SandboxExit, stderrTail: string, prog
   if (missing === program) {
     return { kind: 'python-missing', detail };
   }
-  const helper = missing ?? HELPER_MISSING.exec(stderrTail)?.slice(1).find((name) => name !== undefined);
+  const helper =
+    missing ??
+    HELPER_MISSING.exec(stderrTail)
+      ?.slice(1)
+      .find((name) => name !== undefined);
   if (helper !== undefined) {
     return { kind: 'helper-missing', detail, helper: basename(helper) };
   }

@@ -214,7 +214,10 @@ class Resolution {
             'age',
             `no version of ${name} fits that was uploaded before ${before}\nuploaded since: ${told.join(', ')}`,
           )
-        : new FetchFailure('age', 'the index gives no upload times, so no file is known to be old enough');
+        : new FetchFailure(
+            'times',
+            `${fitting[0]?.file.host} gives no upload times, so the minimum age of files cannot be checked`,
+          );
     }
     if (releases.length > 0 && (demands.length > 1 || fixed !== undefined)) {
       const present = fixed === undefined ? [] : [`the session has ${name}${fixed.specifier}`];

@@ -1,5 +1,5 @@
 /**
- * Reads package indexes (PEP 691, PEP 700, PEP 658) for the embedded engine, which has no builder. The host does that itself, so
+ * Reads package indexes (PEP 503, 691, 700, 658) for the embedded engine, which has no builder. The host does that itself, so
  * an index can name only addresses on the internet, or in its own network, and gets its credentials on its own host alone.
  */
 import { z } from 'zod';
@@ -7,10 +7,11 @@ import { messageOf } from '../../base/errors.ts';
 import { AddressRefusedError, ruleForAddressesFrom } from '../../upstream/http/addresses.ts';
 import { BodyTooLongError, HttpClient, type HttpResponse, readBody } from '../../upstream/http/http-client.ts';
 import { proxiesOf } from '../../upstream/http/proxies.ts';
-import type { PackageIndex } from '../package-index.ts';
+import { decoded, type PackageIndex } from '../package-index.ts';
+import { normalizeName } from '../requirement.ts';
 import { FetchFailure } from './failure.ts';
 
-const SIMPLE_JSON = 'application/vnd.pypi.simple.v1+json';
+const PAGES = 'application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1';
 /** The longest page of PyPI has about 10 MB. */
 const MAX_PAGE_BYTES = 32 * 1024 * 1024;
 /** The longest metadata files have about 200 KB. */
@@ -31,6 +32,8 @@ export interface ListedFile {
   readonly isYanked: boolean;
   /** Whether the index has the metadata of the file beside it. */
   readonly hasMetadata: boolean;
+  /** Of the page that lists it. */
+  readonly host: string;
 }
 
 /** What an index has of a project. */
@@ -63,23 +66,41 @@ export class SimpleIndex {
   readonly #own: HttpClient;
   readonly #others: HttpClient;
   readonly #reached = new Set<string | undefined>();
+  readonly #linked = new Map<string, Promise<Project>>();
   readonly #signal: AbortSignal;
 
   /** `signal` ends every request. */
   constructor(index: PackageIndex, signal: AbortSignal) {
-    const { certificates, proxies, url } = index;
+    const { certificates, links, proxies, urls } = index;
+    const [main = 'https://index.invalid'] = [...urls, ...links];
     const common = { certificates, proxies: proxiesOf(proxies) };
     this.#index = index;
     this.#signal = signal;
     this.#own = new HttpClient(common);
-    this.#others = new HttpClient({ ...common, rule: () => ruleForAddressesFrom(new URL(url), this.#reached) });
+    this.#others = new HttpClient({ ...common, rule: () => ruleForAddressesFrom(new URL(main), this.#reached) });
   }
 
-  /** Throws `FetchFailure`. An index that does not know the project has no files. */
+  /** What the first index that knows the project has of it; the others are not asked. Throws `FetchFailure`. */
   async project(name: string): Promise<Project> {
-    const { extra, url } = this.#index;
-    const pages = await Promise.all([url, ...extra].map(async (address) => this.#page(address, name)));
-    return { files: pages.flatMap(({ files }) => files), hasOthers: pages.some(({ hasOthers }) => hasOthers) };
+    const { links, urls } = this.#index;
+    for (const address of links) {
+      const page = this.#linked.get(address) ?? this.#page(new URL(address), 'links').then(demanded(address));
+      this.#linked.set(address, page);
+      // biome-ignore lint/performance/noAwaitInLoops: an index must not hear of what another one has.
+      const { files, hasOthers } = await page;
+      const own = files.filter(({ filename }) => normalizeName(filename.split('-')[0] ?? '') === name);
+      if (own.length > 0) {
+        return { files: own, hasOthers };
+      }
+    }
+    for (const address of urls) {
+      // biome-ignore lint/performance/noAwaitInLoops: see above.
+      const found = await this.#page(new URL(`${address.replace(/\/+$/, '')}/${name}/`), name);
+      if (found !== undefined) {
+        return found;
+      }
+    }
+    return { files: [], hasOthers: false };
   }
 
   /** The metadata of a file. Throws `FetchFailure`. */
@@ -103,20 +124,18 @@ export class SimpleIndex {
     return AbortSignal.any([this.#signal, AbortSignal.timeout(PAGE_TIMEOUT_MS)]);
   }
 
-  async #page(address: string, name: string): Promise<Project> {
-    const url = new URL(`${address.replace(/\/+$/, '')}/${name}/`);
-    const response = await this.#get(url, this.#limited(), SIMPLE_JSON);
+  /** Undefined if the index does not know the project. */
+  async #page(url: URL, name: string): Promise<Project | undefined> {
+    const response = await this.#get(url, this.#limited(), PAGES);
     if (response.status === 404) {
       response.body.destroy();
-      return { files: [], hasOthers: false };
+      return undefined;
     }
     const text = (await this.#body(url, response, MAX_PAGE_BYTES)).toString('utf8');
-    const listed = listOf(text);
+    const isHtml = /html/.test(response.headers['content-type'] ?? '') || text.trimStart().startsWith('<');
+    const listed = isHtml ? linksOf(text, response.url) : listOf(text);
     if (listed === undefined) {
-      throw new FetchFailure(
-        'index',
-        `${url.host} answered for ${name} with something other than the JSON of an index (PEP 691)`,
-      );
+      throw new FetchFailure('index', `the answer of ${url.host} for ${name} is not that of an index`);
     }
     // The schema checks only what may be used: large projects have thousands of files.
     const usable = listed.filter((file) =>
@@ -146,7 +165,8 @@ export class SimpleIndex {
   ): Promise<Buffer> {
     if (response.status !== 200) {
       response.body.destroy();
-      throw new FetchFailure('index', `${url.host} answered ${response.status} for ${shownPath(url)}`);
+      const kind = [401, 403, 407].includes(response.status) ? 'login' : 'index';
+      throw new FetchFailure(kind, `${url.host} answered ${response.status} for ${shownPath(url)}`);
     }
     const total = Number(response.headers['content-length'] ?? 0) || 0;
     try {
@@ -180,7 +200,7 @@ export class SimpleIndex {
   async #getOnce(address: URL, signal: AbortSignal, accept: string): Promise<HttpResponse> {
     const url = new URL(address);
     [url.username, url.password, url.hash] = ['', '', ''];
-    const known = [this.#index.url, ...this.#index.extra]
+    const known = [...this.#index.urls, ...this.#index.links]
       .map((one) => new URL(one))
       .find(({ origin }) => origin === url.origin);
     const { password = '', username = '' } = known ?? {};
@@ -198,6 +218,49 @@ export class SimpleIndex {
       throw failureOf(url, error);
     }
   }
+}
+
+/** A page of links must be there; an index need not know every project. */
+function demanded(address: string): (page: Project | undefined) => Project {
+  return (page) => {
+    if (page === undefined) {
+      throw new FetchFailure('index', `${new URL(address).host} answered 404 for a page of links`);
+    }
+    return page;
+  };
+}
+
+/** Stops at the next tag, so a hostile page costs no more than its length. */
+const LINK = /<a\s(?<attributes>(?:[^<>"']|"[^"<]*"|'[^'<]*')*)>/gi;
+const ATTRIBUTE = /(?<name>[\w-]+)(?:\s*=\s*(?:"(?<double>[^"]*)"|'(?<single>[^']*)'|(?<plain>[^\s"'>]+)))?/g;
+const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', amp: '&', '#39': "'", '#43': '+' };
+
+/** The links of an HTML page (PEP 503), as JSON has them (PEP 691). */
+function linksOf(text: string, page: URL): unknown[] {
+  return [...text.matchAll(LINK)].flatMap(({ groups }) => {
+    const found = [...(groups?.['attributes'] ?? '').matchAll(ATTRIBUTE)].map(({ groups: one = {} }) => {
+      const value = one['double'] ?? one['single'] ?? one['plain'] ?? '';
+      const plain = value.replaceAll(/&(#?\w+);/g, (whole, entity: string) => ENTITIES[entity] ?? whole);
+      return [one['name']?.toLowerCase(), plain] as const;
+    });
+    const attributes = new Map(found);
+    const href = attributes.get('href') ?? '';
+    if (!URL.canParse(href, page.href)) {
+      return [];
+    }
+    const url = new URL(href, page);
+    const metadata = attributes.get('data-core-metadata') ?? attributes.get('data-dist-info-metadata');
+    const sha256 = new URLSearchParams(url.hash.slice(1)).get('sha256') ?? undefined;
+    url.hash = '';
+    return {
+      filename: decoded(url.pathname.split('/').at(-1) ?? ''),
+      url: url.href,
+      hashes: { sha256 },
+      'requires-python': attributes.get('data-requires-python'),
+      yanked: attributes.has('data-yanked'),
+      'core-metadata': metadata !== undefined && metadata !== 'false',
+    };
+  });
 }
 
 function listOf(text: string): unknown[] | undefined {
@@ -224,6 +287,7 @@ function readFile(value: unknown, page: URL): ListedFile | undefined {
     uploadedAt: uploadedAt === undefined || Number.isNaN(uploadedAt.getTime()) ? undefined : uploadedAt,
     isYanked: data.yanked !== undefined && data.yanked !== false,
     hasMetadata: Boolean(data['core-metadata'] ?? data['dist-info-metadata']),
+    host: page.host,
   };
 }
 

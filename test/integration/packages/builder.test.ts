@@ -1,18 +1,14 @@
 /** The builder's program on this machine's Python, killed at random points: no broken set is ever seen, and nothing stays behind. */
-import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { parseReport } from '../../../src/packages/report.ts';
+import { jobOf, startBuilder } from '../../support/builder-run.ts';
 import { hasLocalPython } from '../../support/local-python.ts';
 import { type PackageIndex, startPackageIndex, whyNoIndex } from '../../support/package-index.ts';
 import { pause } from '../../support/pause.ts';
 import { makeWheel } from '../../support/wheels.ts';
 
-const PROGRAM = readFileSync(join(import.meta.dirname, '../../../sandbox-runtime/package_builder/builder.py'), 'utf8');
-/** The builder gives up root, and then could not run a Python in root's home. */
-const PYTHON = existsSync('/usr/bin/python3') ? '/usr/bin/python3' : 'python3';
 const MISSING = hasLocalPython() ? await whyNoIndex() : 'builders in local Python: needs python3 3.10 or newer on PATH';
 const KILLS = 50;
 const PACKAGES = ['one', 'two', 'three', 'four', 'five'];
@@ -38,36 +34,14 @@ afterAll(async () => {
 
 /** Runs a builder for the first `count` packages, and kills it after `killAfterMs`. Returns its last report. */
 async function build(count: number, killAfterMs?: number) {
-  const child = spawn(PYTHON, ['-I', '-c', PROGRAM, '65533', store], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-    detached: true,
-  });
-  let output = '';
-  child.stdout.on('data', (chunk: Buffer) => {
-    output += chunk.toString('utf8');
-  });
-  child.stdin.on('error', () => undefined);
-  const job = {
-    do: 'build',
-    requirements: PACKAGES.slice(0, count),
-    constraints: [],
-    uploaded_before: '2021-01-01T00:00:00Z',
-    lock: null,
-    max_bytes: 1024 ** 3,
-    max_age: null,
-    used_at: {},
-    index: { url: index.url, extra: [], certificates: null, proxies: {} },
-  };
-  child.stdin.write(`${JSON.stringify(job)}\n`);
-  const closed = new Promise((resolve) => child.once('close', resolve));
+  const { child, report } = startBuilder(store, jobOf(PACKAGES.slice(0, count), { urls: [index.url] }));
   if (killAfterMs !== undefined) {
-    await Promise.race([closed, pause(killAfterMs, 'the time is the point: wherever the builder is then, it dies')]);
+    await Promise.race([report, pause(killAfterMs, 'the time is the point: wherever the builder is then, it dies')]);
     if (child.exitCode === null) {
       process.kill(-(child.pid ?? 0), 'SIGKILL');
     }
   }
-  await closed;
-  return parseReport(output.trim().split('\n').at(-1) ?? '');
+  return report;
 }
 
 /** Problems of the sets that can be seen. */

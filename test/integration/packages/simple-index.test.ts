@@ -74,6 +74,7 @@ it('reads files, and leaves out what it cannot use', async () => {
         uploadedAt: new Date('2025-01-02T03:04:05.678Z'),
         isYanked: true,
         hasMetadata: true,
+        host,
       },
     ],
   });
@@ -82,11 +83,66 @@ it('reads files, and leaves out what it cannot use', async () => {
   expect(requests[0]?.headers.accept).toContain('application/vnd.pypi.simple.v1+json');
 });
 
-it('asks all indexes, and takes an unknown name for no files', async () => {
+it('asks one index after the other, and takes an unknown name for no files', async () => {
   const first = await serve((_, response) => response.writeHead(404).end());
   const second = await serve((_, response) => response.end(page(wheel('a.whl'))));
-  const index = await open(`http://${first.host}/simple`, { PIP_EXTRA_INDEX_URL: `http://${second.host}/simple` });
+  const index = await open(`http://${second.host}/simple`, { PIP_EXTRA_INDEX_URL: `http://${first.host}/simple` });
   expect((await index.project('a')).files).toHaveLength(1);
+  expect(first.requests).toHaveLength(1);
+});
+
+// Anyone could publish the name of a private package elsewhere, with a higher version.
+it('asks no other index for a name that the first one has, or about which it says nothing', async () => {
+  const others = await serve((_, response) => response.end(page(wheel('a.whl'))));
+  const env = (host: string) => ({ PIP_EXTRA_INDEX_URL: `http://${host}/simple` });
+  const empty = await serve((_, response) => response.end(page()));
+  expect((await (await open(`http://${others.host}/simple`, env(empty.host))).project('a')).files).toEqual([]);
+  const down = await serve((_, response) => response.writeHead(503).end());
+  const index = await open(`http://${others.host}/simple`, env(down.host));
+  await expect(index.project('a')).rejects.toMatchObject({ kind: 'index' });
+  expect(others.requests).toEqual([]);
+});
+
+it('reads HTML, of an index and of a folder that a web server lists', async () => {
+  const { host } = await serve((request, response) => {
+    response.setHeader('content-type', 'text/html; charset=utf-8');
+    response.end(
+      request.url === '/simple/a/'
+        ? `<!DOCTYPE html><a href="../../f/a-1.0-py3-none-any.whl#sha256=${'b'.repeat(64)}"
+             data-requires-python="&gt;=3.9,&lt;4" data-yanked data-core-metadata="true">a</a>
+           <a data-requires-python=">=3" href='a-2.0.tar.gz'>sdist</a>`
+        : '<a href="../">..</a><a href="B_c-1.0%2Blocal-py3-none-any.whl">B_c-1.0&gt;</a><a href="a-9-py3-none-any.whl">',
+    );
+  });
+  const index = await open(`http://${host}/simple`, { PIP_FIND_LINKS: `http://${host}/wheels/` });
+  const facts = { uploadedAt: undefined, host };
+  expect((await index.project('b-c')).files).toEqual([
+    {
+      filename: 'B_c-1.0+local-py3-none-any.whl',
+      url: new URL(`http://${host}/wheels/B_c-1.0%2Blocal-py3-none-any.whl`),
+      sha256: undefined,
+      requiresPython: '',
+      isYanked: false,
+      hasMetadata: false,
+      ...facts,
+    },
+  ]);
+  expect((await index.project('a')).files.map(({ filename }) => filename)).toEqual(['a-9-py3-none-any.whl']);
+  const alone = await open(`http://${host}/simple`);
+  expect(await alone.project('a')).toEqual({
+    hasOthers: true,
+    files: [
+      {
+        filename: 'a-1.0-py3-none-any.whl',
+        url: new URL(`http://${host}/f/a-1.0-py3-none-any.whl`),
+        sha256: 'b'.repeat(64),
+        requiresPython: '>=3.9,<4',
+        isYanked: true,
+        hasMetadata: true,
+        ...facts,
+      },
+    ],
+  });
 });
 
 it('sends credentials to no other host, also after a redirect', async () => {
@@ -102,11 +158,7 @@ it('sends credentials to no other host, also after a redirect', async () => {
 });
 
 it.each([
-  [
-    'rubbish',
-    '<html>Sign in',
-    { kind: 'index', message: expect.stringMatching(/not|other than the JSON of an index/) },
-  ],
+  ['rubbish', '{"files": 1}', { kind: 'index', message: expect.stringContaining('is not that of an index') }],
   ['a list', '[]', { kind: 'index', message: expect.any(String) }],
   ['null', 'null', { kind: 'index', message: expect.any(String) }],
 ])('reports %s instead of a page', async (_, text, expected) => {

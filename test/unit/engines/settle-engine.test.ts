@@ -31,14 +31,17 @@ async function failBuilder(engine: Engine): Promise<BridgeError> {
 }
 
 // It once made the bridge go on with Docker, whose store is another one.
-it.each(['docker', 'bubblewrap'] as const)('a builder that cannot start does not change the engine to %s', async (next) => {
-  const engine = createFailoverEngine([fakeEngine('podman', 0), fakeEngine(next, 0)], [], silentLogger);
-  for (const work of [async () => undefined, () => settleEngine(engine)]) {
-    await work();
-    expect(await failBuilder(engine)).toMatchObject({ message: 'podman failed', data: {} });
-    expect(engine.name).toBe('podman');
-  }
-});
+it.each(['docker', 'bubblewrap'] as const)(
+  'a builder that cannot start does not change the engine to %s',
+  async (next) => {
+    const engine = createFailoverEngine([fakeEngine('podman', 0), fakeEngine(next, 0)], [], silentLogger);
+    for (const work of [async () => undefined, () => settleEngine(engine)]) {
+      await work();
+      expect(await failBuilder(engine)).toMatchObject({ message: 'podman failed', data: {} });
+      expect(engine.name).toBe('podman');
+    }
+  },
+);
 
 it('goes on to the next engine, and rejects with all reasons if none works', async () => {
   const engine = createFailoverEngine([fakeEngine('podman', 125), fakeEngine('bubblewrap', 0)], [], silentLogger);

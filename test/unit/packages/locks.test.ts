@@ -64,10 +64,10 @@ describe('locks', () => {
   });
 
   it('differ in their keys by everything that decides about versions', () => {
-    const index = { url: 'https://x.example', extra: [], mask: (text: string) => text };
+    const index = { urls: ['https://x.example'], links: [], mask: (text: string) => text };
     const request = { requirements: ['a'], constraints: [], index, image: 'x', minAgeMs: 0 };
     const others = [{ requirements: ['b'] }, { constraints: ['a==1'] }, { image: 'y' }, { minAgeMs: 1 }];
-    const keys = [{}, ...others, { index: { ...index, url: 'https://y.example' } }].map((more) => {
+    const keys = [{}, ...others, { index: { ...index, urls: ['https://y.example'] } }].map((more) => {
       return lockKey({ ...request, ...more });
     });
     expect(new Set(keys).size).toBe(6);

@@ -10,7 +10,7 @@ const read = (env: Record<string, string>) =>
 
 describe('readPackageIndex', () => {
   it('is PyPI by default', async () => {
-    expect(await read({})).toMatchObject({ url: 'https://pypi.org/simple', extra: [], proxies: {} });
+    expect(await read({})).toMatchObject({ urls: ['https://pypi.org/simple'], links: [], proxies: {} });
   });
 
   it('reads what pip and uv read', async () => {
@@ -19,14 +19,24 @@ describe('readPackageIndex', () => {
       PIP_EXTRA_INDEX_URL: 'https://b.example/simple http://c.example',
     };
     expect(await read(ofPip)).toMatchObject({
-      url: 'https://a.example/simple',
-      extra: ['https://b.example/simple', 'http://c.example'],
+      urls: ['https://b.example/simple', 'http://c.example', 'https://a.example/simple'],
     });
     const ofUv = { ...ofPip, UV_DEFAULT_INDEX: 'https://u.example/simple', UV_INDEX: 'own=https://v.example/simple' };
     expect(await read(ofUv)).toMatchObject({
-      url: 'https://u.example/simple',
-      extra: ['https://v.example/simple', 'https://b.example/simple', 'http://c.example'],
+      urls: ['https://v.example/simple', 'https://b.example/simple', 'http://c.example', 'https://u.example/simple'],
     });
+  });
+
+  it('asks PyPI, where anyone can publish, after every other index', async () => {
+    const env = { PIP_INDEX_URL: 'https://private.example/simple', PIP_EXTRA_INDEX_URL: 'https://pypi.org/simple/' };
+    expect((await read(env)).urls).toEqual(['https://private.example/simple', 'https://pypi.org/simple/']);
+  });
+
+  it('takes the credentials that uv has for a name', async () => {
+    const env = { UV_INDEX: 'our-own=https://own.example/simple', UV_INDEX_OUR_OWN_USERNAME: 'ada' };
+    const index = await read({ ...env, UV_INDEX_OUR_OWN_PASSWORD: 'pass word' });
+    expect(index.urls[0]).toBe('https://ada:pass%20word@own.example/simple');
+    expect(index.mask('pass word')).toBe('***');
   });
 
   it('masks every credential, also as it is decoded', async () => {
@@ -84,14 +94,15 @@ index-url = https://wrong.example
       const env = homeWith({ '.config/pip/pip.conf': PIP });
       const index = await readPackageIndex(env);
       expect(index).toMatchObject({
-        url: 'https://user:secret@pip.example/simple',
-        extra: ['https://b.example/simple', 'https://c.example/simple'],
+        urls: ['https://b.example/simple', 'https://c.example/simple', 'https://user:secret@pip.example/simple'],
         proxies: { https_proxy: 'http://proxy.example:8080' },
       });
-      expect(index.mask(index.url)).not.toContain('secret');
+      expect(index.mask(index.urls.join(' '))).not.toContain('secret');
       const own = await readPackageIndex({ ...env, PIP_INDEX_URL: 'https://e.example/simple' });
-      expect(own.url).toBe('https://e.example/simple');
-      expect((await readPackageIndex({ ...env, PIP_CONFIG_FILE: '/dev/null' })).url).toBe('https://pypi.org/simple');
+      expect(own.urls.at(-1)).toBe('https://e.example/simple');
+      expect((await readPackageIndex({ ...env, PIP_CONFIG_FILE: '/dev/null' })).urls).toEqual([
+        'https://pypi.org/simple',
+      ]);
     });
 
     it('reads those of uv', async () => {
@@ -101,15 +112,55 @@ url = "https://ours.example/simple"
 [[index]]
 url = "https://main.example/simple"
 default = true
+[[index]]
+name = "only-for-torch"
+url = "https://torch.example/simple"
+explicit = true
+[[index]]
+name = "flat"
+url = "https://flat.example/wheels"
+format = "flat"
 `;
       const env = homeWith({ '.config/uv/uv.toml': text });
       expect(await readPackageIndex({ ...env, PIP_CONFIG_FILE: '/dev/null' })).toMatchObject({
-        url: 'https://main.example/simple',
-        extra: ['https://ours.example/simple'],
+        urls: ['https://ours.example/simple', 'https://main.example/simple'],
+        links: ['https://flat.example/wheels'],
       });
       const without = homeWith({ '.config/uv/uv.toml': 'not = [TOML' });
-      expect((await readPackageIndex({ ...without, PIP_CONFIG_FILE: '/dev/null' })).url).toBe(
+      expect((await readPackageIndex({ ...without, PIP_CONFIG_FILE: '/dev/null' })).urls).toEqual([
         'https://pypi.org/simple',
+      ]);
+    });
+
+    it('reads pages of links, trusted hosts and the netrc file; folders of this machine are left out', async () => {
+      const conf = `[global]
+index-url = https://pypi.org/simple
+extra-index-url = https://private.example:8443/simple
+find-links =
+    /srv/wheels
+    https://links.example/wheels
+    relative/wheels
+trusted-host = private.example:8443 links.example
+`;
+      const netrc = `# ours
+machine private.example login ada password p@ss
+machine links.example
+  login eve
+default login anyone password anything
+`;
+      const env = homeWith({ '.config/pip/pip.conf': conf, '.netrc': netrc });
+      const index = await readPackageIndex(env);
+      expect(index).toMatchObject({
+        urls: ['https://ada:p%40ss@private.example:8443/simple', 'https://pypi.org/simple'],
+        links: ['https://eve@links.example/wheels'],
+        trusted: ['private.example:8443', 'links.example'],
+      });
+      expect(index.mask('p@ss p%40ss')).toBe('*** ***');
+      const offline = readPackageIndex({ ...env, PIP_NO_INDEX: '1' });
+      expect(await offline).toMatchObject({ urls: [], links: ['https://eve@links.example/wheels'] });
+      const folders = { PIP_CONFIG_FILE: '/dev/null', PIP_NO_INDEX: 'yes', PIP_FIND_LINKS: '/srv/wheels' };
+      await expect(readPackageIndex({ HOME: env['HOME'] ?? '', ...folders })).rejects.toThrow(
+        'use no index, and only folders of this machine',
       );
     });
   });

@@ -15,8 +15,9 @@ import type { CallContext } from '../../../src/session/dispatch.ts';
 const IMAGE = 'python:3.14-slim';
 const PYTHON = 'cpython-314 linux x86_64';
 const INDEX: PackageIndex = {
-  url: 'https://index.example/simple',
-  extra: [],
+  urls: ['https://index.example/simple'],
+  links: [],
+  trusted: [],
   certificates: undefined,
   proxies: {},
   mask: (text) => text,

@@ -20,6 +20,7 @@ function indexOf(uploads: Readonly<Record<string, Upload>>) {
       uploadedAt: new Date('2020-01-01'),
       isYanked: false,
       hasMetadata: true,
+      host: 'index.example',
       ...facts,
     },
   }));
@@ -192,8 +193,8 @@ describe('a failure', () => {
       message: 'no version of a fits that was uploaded before 2026-01-01\nuploaded since: 1.0 (2026-01-02)',
     });
     expect(await failure({ [any('a-1.0')]: { uploadedAt: undefined } }, ['a'], request)).toEqual({
-      kind: 'age',
-      message: 'the index gives no upload times, so no file is known to be old enough',
+      kind: 'times',
+      message: 'index.example gives no upload times, so the minimum age of files cannot be checked',
     });
   });
 
