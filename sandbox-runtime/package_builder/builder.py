@@ -88,6 +88,8 @@ _MAX_INDEX_BYTES = 64 << 20
 _MAX_PACKAGES = 500
 """Of one set, as on the host."""
 _TIMEOUT_SECONDS = 30
+_CHECK_SECONDS = 10
+"""Chosen: an index that takes longer is of no use to a cell."""
 _RESOLVE_SECONDS = 300
 """How long pip may choose. Chosen: large sets take a minute over a slow line."""
 _PACE_SECONDS = 60
@@ -224,6 +226,7 @@ class Index:
         self.trusted: set[str] = set(source["trusted"])
         self.certificates: str | None = source["certificates"]
         self._store = store
+        self._timeout = _TIMEOUT_SECONDS
         # Only these: an engine may have set others.
         for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
             del os.environ[name]
@@ -246,7 +249,7 @@ class Index:
         request = urllib.request.Request(without_credentials(url), headers=headers)
         self.authorize(request, url)
         try:
-            return self._opener.open(request, timeout=_TIMEOUT_SECONDS)
+            return self._opener.open(request, timeout=self._timeout)
         except urllib.error.HTTPError as error:
             error.close()
             if error.code == 404:
@@ -314,7 +317,8 @@ class Index:
         return files
 
     def check(self) -> None:
-        """Raises JobError if a page of links or an index does not answer. The name that it asks for is public."""
+        """Raises JobError if a page of links or an index does not answer soon. The name that it asks for is public."""
+        self._timeout = _CHECK_SECONDS
         for url in self.links:
             self._linked(url)
         for url in self.urls:

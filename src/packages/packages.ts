@@ -151,6 +151,10 @@ export interface PackageInstaller {
    * reason, which the first import that needs it also gets.
    */
   preinstall(): Promise<void>;
+  /** The one lock of what `MCP_BRIDGE_PREINSTALL` names; undefined if there is none. */
+  preinstalled(): Promise<PackageLock | undefined>;
+  /** What `preinstall` would fetch now, of which it fetches nothing. Rejects with the reason why that cannot be done. */
+  choosePreinstall(): Promise<ReportOf<'resolved'>['packages']>;
 }
 
 export function createPackageInstaller(options: PackagesOptions): PackageInstaller {
@@ -161,6 +165,8 @@ export function createPackageInstaller(options: PackagesOptions): PackageInstall
       ['read_wheel', checked(WheelParams, ({ offset, sha256 }, call) => packages.readWheel(sha256, offset, call))],
     ],
     preinstall: () => packages.preinstall(),
+    preinstalled: () => packages.preinstalled(),
+    choosePreinstall: () => packages.choosePreinstall(),
   };
 }
 
@@ -254,13 +260,13 @@ class Packages {
   async preinstall(): Promise<void> {
     const { engine } = this.#options;
     const request = await this.#preinstallRequest();
-    if (request === undefined || (await this.#isLocked(request))) {
+    if (request === undefined || (await this.#lockOf(request)) !== undefined) {
       return;
     }
     // A builder runs on the engine that sessions get, which must be known by then.
     await settleEngine(engine);
     // A session may have fetched it meanwhile.
-    if (await this.#isLocked(request)) {
+    if ((await this.#lockOf(request)) !== undefined) {
       return;
     }
     if (!canInstall(engine)) {
@@ -268,6 +274,36 @@ class Packages {
     }
     // Which Python sessions have is not known yet. No lock is for this one, so the request is resolved.
     await this.#install(request, { modules: [], requirements: [], python: '', is_gone: false, set: null }, BRIDGE_CALL);
+  }
+
+  async preinstalled(): Promise<PackageLock | undefined> {
+    const request = await this.#preinstallRequest();
+    return request && (await this.#lockOf(request))?.lock;
+  }
+
+  async choosePreinstall(): Promise<ReportOf<'resolved'>['packages']> {
+    const { engine, minAgeMs, readIndex } = this.#options;
+    const request = await this.#preinstallRequest();
+    if (request === undefined) {
+      return [];
+    }
+    if (!canInstall(engine)) {
+      throw noBuilder(engine, request.wanted);
+    }
+    const uploadedBefore = minAgeMs === 0 ? undefined : new Date(Date.now() - minAgeMs);
+    const job = { requirements: request.requirements, constraints: [], uploadedBefore, lock: undefined };
+    let chosen: ReportOf<'resolved'>['packages'] | undefined;
+    const onResolved = async (packages: ReportOf<'resolved'>['packages']): Promise<void> => {
+      this.#consent.refuseDenied(packages);
+      chosen = packages;
+      throw new BridgeError('CALL_REFUSED', 'nothing is fetched');
+    };
+    await this.#fetch(job, { index: await readIndex(), onProgress: () => undefined, onResolved }).catch((error) => {
+      if (chosen === undefined) {
+        throw error;
+      }
+    });
+    return chosen ?? [];
   }
 
   /** The set of `MCP_BRIDGE_PREINSTALL`; undefined if there is none, or it cannot be built and the code asks for something else. */
@@ -298,14 +334,17 @@ class Packages {
       : { ...(await this.#request(preinstall.map(parseRequirement), undefined)), isAllowed: true };
   }
 
-  /** Whether a session will find a lock for a request, unless the image has got another Python. Its use is noted, so that it stays. */
-  async #isLocked({ key, wanted }: Request): Promise<boolean> {
+  /**
+   * What a session will find for a request, unless the image has got another Python; without `lock` if several additions serve it.
+   * Its use is noted, so that it stays.
+   */
+  async #lockOf({ key, wanted }: Request): Promise<Pick<AddedPackages, 'lock'> | undefined> {
     await this.#locks.touch(key);
     const locks = await this.#locks.all();
     const image = this.#image;
-    return locks.some(({ key: other, lock: { python } }) => {
-      return other === key || findAdded(locks, { image, python, present: [], wanted }) !== undefined;
-    });
+    const own = locks.find(({ key: other }) => other === key);
+    const pythons = [...new Set(locks.map(({ lock }) => lock.python))];
+    return own ?? pythons.map((python) => findAdded(locks, { image, python, present: [], wanted })).find(Boolean);
   }
 
   async #request(wanted: readonly Requirement[], before: Installed | undefined): Promise<Request> {

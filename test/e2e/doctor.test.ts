@@ -1,16 +1,19 @@
 /** `doctor` of the built command, with engines that work, are broken, or are not installed. */
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { currentOwner } from '../../src/base/owner.ts';
 import { writeLabels } from '../../src/engines/container/labels.ts';
 import { CLI, ROOT } from '../support/bridge-client.ts';
-import { coverEngines } from '../support/covered-engines.ts';
+import { coverEngines, coverPackageEngines } from '../support/covered-engines.ts';
 import { emptyHome } from '../support/empty-home.ts';
+import { startPackageIndex } from '../support/package-index.ts';
+import { makeWheel } from '../support/wheels.ts';
 
 const HOME = emptyHome();
 
@@ -157,5 +160,73 @@ esac
     expect(await readFile(join(folder, 'ps'), 'utf8')).toContain('c0ffee');
     const fixed = await runDoctor(env, '--no-servers', '--fix');
     expect(fixed.stdout).toContain('  ok       podman: 1 sandbox left behind by ended bridges, 1 removed\n');
+  });
+});
+
+const packageEngines = [...(await coverPackageEngines(engines)), ...engines.filter(({ name }) => name === 'embedded')];
+
+// It once promised what MCP_BRIDGE_PREINSTALL names without a look at the network, the index or the store.
+describe.each(packageEngines)('packages, as doctor sees them on $label', (engine) => {
+  const store = `bridge-test-doctor-${randomUUID().slice(0, 8)}`;
+  afterAll(async () => {
+    if (engine.isContainer) {
+      await engine.run('volume', 'rm', '--force', store);
+    } else {
+      await rm(join('/var/lib/mcp-server-code-execution-mode', store), { recursive: true, force: true });
+    }
+  });
+
+  it('says that sessions can import packages only if they can', async () => {
+    const stateDir = await mkdtemp(join(tmpdir(), 'doctor-'));
+    const index = await startPackageIndex({ hasPip: engine.name !== 'embedded' });
+    onTestFinished(async () => {
+      await index.close();
+      await rm(stateDir, { recursive: true });
+    });
+    index.add(makeWheel({ name: 'tiny-pkg' }));
+    const env = {
+      ...engine.env,
+      MCP_BRIDGE_STATE_DIR: stateDir,
+      MCP_BRIDGE_PACKAGES: 'off',
+      MCP_BRIDGE_PACKAGES_STORE: store,
+      MCP_BRIDGE_PACKAGES_NETWORK: 'host',
+      PIP_INDEX_URL: index.url.replace('//', '//ada:pass-word@'),
+      PIP_CONFIG_FILE: '/dev/null',
+      UV_NO_CONFIG: '1',
+    };
+    const doctor = async (preinstall: string) => {
+      const { exitCode, stdout } = await runDoctor({ ...env, MCP_BRIDGE_PREINSTALL: preinstall }, '--no-servers');
+      expect(stdout).not.toContain('pass-word');
+      return { exitCode, stdout };
+    };
+
+    const before = await doctor('tiny-pkg');
+    expect(before.stdout).toContain(`ok       packages can be fetched on ${engine.name}`);
+    expect(before.stdout).toContain('can be had: the bridge fetches tiny-pkg 1.0 when it starts');
+    expect(before.exitCode).toBe(0);
+    expect(index.requests.filter((request) => request.endsWith('tiny_pkg-1.0-py3-none-any.whl'))).toEqual([]);
+
+    const missing = await doctor('no-such-package');
+    expect(missing.stdout).toContain(
+      'problem  no session can import no-such-package of MCP_BRIDGE_PREINSTALL: the index has',
+    );
+    expect(missing.exitCode).toBe(1);
+
+    if (engine.name !== 'embedded') {
+      const add = spawn(process.execPath, [CLI, 'packages', 'add', 'tiny-pkg'], {
+        env: { HOME, ...env, MCP_BRIDGE_PACKAGES: 'any' },
+      });
+      expect(await once(add, 'close')).toEqual([0, null]);
+      expect((await doctor('tiny-pkg')).stdout).toContain('ok       every session can import tiny-pkg');
+    }
+
+    index.answer = (_, response) => void response.writeHead(403).end();
+    const refused = await doctor('other-pkg');
+    expect(refused.stdout).not.toContain('can be fetched');
+    expect(refused.stdout).toContain('problem  no session can import other-pkg of MCP_BRIDGE_PREINSTALL: 127.0.0.1');
+    expect(refused.stdout).toContain(
+      '→ Correct the credentials in the address of the index (PIP_INDEX_URL) or in ~/.netrc.',
+    );
+    expect(refused.exitCode).toBe(1);
   });
 });

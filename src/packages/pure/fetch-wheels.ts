@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { BridgeError, messageOf } from '../../base/errors.ts';
 import { type BuildJob, type BuildOptions, failedBuild } from '../build.ts';
+import type { PackageIndex } from '../package-index.ts';
 import type { LockedPackage, ReportOf } from '../report.ts';
 import { FetchFailure } from './failure.ts';
 import { type Choice, resolvePackages } from './resolve.ts';
@@ -27,14 +28,28 @@ export async function fetchWheels(job: BuildJob, options: FetchOptions): Promise
   try {
     return await new WheelFetch(job, options, source).run();
   } catch (error) {
-    if (error instanceof BridgeError) {
-      throw error;
-    }
-    const failure = error instanceof FetchFailure ? error : new FetchFailure(kindOf(error), messageOf(error));
-    throw await failedBuild({ kind: failure.kind, reason: failure.message }, options.index.mask);
+    throw error instanceof BridgeError ? error : await explained(error, options.index);
   } finally {
     source.close();
   }
+}
+
+/** Why an index cannot be used; undefined if all answer. */
+export async function checkIndex(index: PackageIndex, timeoutMs: number): Promise<BridgeError | undefined> {
+  const source = new SimpleIndex(index, AbortSignal.timeout(timeoutMs));
+  try {
+    await source.check();
+    return undefined;
+  } catch (error) {
+    return await explained(error, index);
+  } finally {
+    source.close();
+  }
+}
+
+async function explained(error: unknown, { mask }: PackageIndex): Promise<BridgeError> {
+  const failure = error instanceof FetchFailure ? error : new FetchFailure(kindOf(error), messageOf(error));
+  return failedBuild({ kind: failure.kind, reason: failure.message }, mask);
 }
 
 class WheelFetch {

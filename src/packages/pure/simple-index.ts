@@ -95,12 +95,21 @@ export class SimpleIndex {
     }
     for (const address of urls) {
       // biome-ignore lint/performance/noAwaitInLoops: see above.
-      const found = await this.#page(new URL(`${address.replace(/\/+$/, '')}/${name}/`), name);
+      const found = await this.#page(projectPage(address, name), name);
       if (found !== undefined) {
         return found;
       }
     }
     return { files: [], hasOthers: false };
+  }
+
+  /** Throws `FetchFailure` if a place does not answer. The name that it asks for is public. */
+  async check(): Promise<void> {
+    const { links, urls } = this.#index;
+    await Promise.all([
+      ...links.map(async (address) => demanded(address)(await this.#page(new URL(address), 'links'))),
+      ...urls.map(async (address) => this.#page(projectPage(address, 'pip'), 'pip')),
+    ]);
   }
 
   /** The metadata of a file. Throws `FetchFailure`. */
@@ -218,6 +227,10 @@ export class SimpleIndex {
       throw failureOf(url, error);
     }
   }
+}
+
+function projectPage(address: string, name: string): URL {
+  return new URL(`${address.replace(/\/+$/, '')}/${name}/`);
 }
 
 /** A page of links must be there; an index need not know every project. */
