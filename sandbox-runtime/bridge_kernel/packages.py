@@ -29,6 +29,8 @@ _METHOD = "install_packages"
 # A module is missing on purpose in code that handles its absence.
 _HANDLED = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
 _MAX_NAMED = 60
+# Failures that the next package would meet, too: of the index, the image, a setting or the engine.
+_OF_ALL_PACKAGES = frozenset({"network", "index", "tool", "off", "engine"})
 _NO_LIBRARIES = frozenset({"pip", "setuptools", "wheel"})
 _MAX_WANTED = 64
 """The host takes no more at once."""
@@ -99,7 +101,13 @@ class Packages:
         # One after the other: each set holds what came before.
         self._turn = self._turn or asyncio.Lock()
         async with self._turn:
-            return await self._install(modules, requirements)
+            try:
+                installed = await self._install(modules, requirements)
+            except MCPError as error:
+                _note_failure(error, requirements)
+                raise
+            unavailable.wall = ""
+            return installed
 
     async def _install(self, modules: list[str], requirements: list[str]) -> list[str]:
         answer = await self._ask(modules, requirements, is_gone=False)
@@ -187,6 +195,15 @@ class Packages:
         hint = "" if error.hint is None else f" {error.hint}"
         for name in modules:
             unavailable.reasons[name] = f"{error.message.rstrip('.')}.{hint}"
+
+
+def _note_failure(error: MCPError, requirements: list[str]) -> None:
+    """Remembers that nothing can be installed, and says what is here instead."""
+    from bridge_kernel import near_modules
+
+    if error.data.get("kind") in _OF_ALL_PACKAGES or error.code.startswith("ENGINE_"):
+        unavailable.wall = error.message.rstrip(".")
+    error.hint = f"{error.hint or ''}{near_modules.offer(requirements)}".strip() or None
 
 
 def installed_packages() -> str:

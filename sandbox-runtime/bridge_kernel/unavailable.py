@@ -30,6 +30,8 @@ NETWORK_PACKAGES = frozenset({"aiohttp", "boto3", "httpx", "paramiko", "requests
 _NO_NETWORK = "no sandbox has a network; call a tool of an MCP server that fetches for you. If that is not enough: "
 reasons: dict[str, str] = {}
 """Why modules that a cell imports could not be installed."""
+wall = ""
+"""Why nothing can be installed, as far as the last attempt has shown; empty if something can."""
 
 
 def install(folder: str) -> None:
@@ -59,8 +61,20 @@ class LastFinder:
         asker: Any = sys._getframe(2).f_globals.get("__name__")  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
         spec = self._just_written(name, path)
         if spec is None and path is None and "." not in name and asker != "importlib.util":
-            raise ModuleNotFoundError(f"No module named {name!r}: {self._explain(name)}", name=name)
+            raise ModuleNotFoundError(f"No module named {name!r}: {self._explanation(name)}", name=name)
         return spec
+
+    def _explanation(self, name: str) -> str:
+        frame: Any = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+        while frame is not None and str(frame.f_globals.get("__name__")).startswith(("importlib", "_frozen_importlib")):
+            frame = frame.f_back
+        why = self._explain(name)
+        # Libraries try many modules that may be missing, so a search for each would take long.
+        if name in NETWORK_PACKAGES or frame is None or frame.f_globals.get("__name__") != "__main__":
+            return why
+        from bridge_kernel import near_modules
+
+        return near_modules.explain(name, why)
 
     def _just_written(self, name: str, path: Sequence[str] | None) -> ModuleSpec | None:
         """Looks in the working folder with fresh caches: they depend on times that are exact to a few ms only."""
@@ -84,7 +98,8 @@ def why_missing(name: str) -> str:
     if name in reasons:
         return reasons[name]
     without_c = ", if it is pure Python" if is_embedded else ""
-    return _NO_NETWORK * (name in NETWORK_PACKAGES) + f"install it{without_c}: await runtime.install({name!r})"
+    how = f"it cannot be installed now ({wall})" if wall else f"install it{without_c}: await runtime.install({name!r})"
+    return _NO_NETWORK * (name in NETWORK_PACKAGES) + how
 
 
 def _name_user() -> None:

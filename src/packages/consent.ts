@@ -232,6 +232,7 @@ export function refuseIfOff(mode: PackagesMode, requirements: readonly Requireme
     const names = requirements.map(({ name }) => name).join(',');
     throw new BridgeError('CALL_REFUSED', 'packages cannot be installed, because MCP_BRIDGE_PACKAGES is off', {
       hint: `The user can set MCP_BRIDGE_PACKAGES=common, or use an image that has it: ${COMMAND} image build --packages ${names}`,
+      data: { kind: 'off' },
     });
   }
 }

@@ -546,5 +546,6 @@ function noBuilder({ name }: Engine, wanted: readonly Requirement[]): BridgeErro
   const names = wanted.map(({ name: one }) => one).join(', ');
   return new BridgeError('PACKAGE_UNAVAILABLE', `${names} cannot be installed on the engine ${name}`, {
     hint: 'Install Podman or Docker, or choose an installed one with MCP_BRIDGE_RUNTIME.',
+    data: { kind: 'engine' },
   });
 }

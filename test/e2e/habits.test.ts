@@ -166,8 +166,8 @@ image.mime_type, image.data[:4]`;
         ['%pip install pyyaml', /CALL_REFUSED: packages cannot be installed, because MCP_BRIDGE_PACKAGES is off/],
         ['import no_such_package', /No module named 'no_such_package': packages cannot be installed, because/],
         [
-          '__import__("other_package")',
-          /'other_package': install it(?:, if it is pure Python)?: await runtime.install\('other_package'\)/,
+          'name = "x"\ntry:\n    await runtime.install(name)\nexcept Exception:\n    __import__("other_package")',
+          /'other_package': it cannot be installed now \(packages cannot be installed, because MCP_BRIDGE_PACKAGES is off\)/,
         ],
         ['input("Name? ")', /no one can type here. Ask the user in your answer/],
         [

@@ -235,6 +235,22 @@ print(attempt(lambda: os.listdir('/packages/tmp')))`;
       }
     });
 
+    // The answer said to install what the machine could not, while PyPDF2 was there.
+    it('names what is installed for the same purpose, and advises no installation if no index answers', async () => {
+      const cut = await start({ PIP_INDEX_URL: 'http://127.0.0.1:9/simple' });
+      try {
+        const said = async (code: string) => (await cut.runPython(code)).text;
+        await said('open("PyPDF2.py", "w").close()');
+        const here = 'PyPDF2 is installed here for the same purpose\\.';
+        expect(await said('import pypdf')).toMatch(new RegExp(`named 'pypdf': ${here} Otherwise: .*127\\.0\\.0\\.1`));
+        expect(await said('await runtime.install("pypdf")')).toMatch(new RegExp(`127\\.0\\.0\\.1[^]*Hint: .*${here}`));
+        const handled = 'try:\n    import tiny_pkg\nexcept ImportError as error:\n    print(error)';
+        expect(await said(handled)).toMatch(/'tiny_pkg': it cannot be installed now \(.*127\.0\.0\.1.*\)/);
+      } finally {
+        await cut.close();
+      }
+    });
+
     it('goes on fetching if the deadline of the cell ends first, and the next cell has it', async () => {
       index.add(makeWheel({ name: 'slow-pkg' }));
       const arrived = createDeferred<void>();

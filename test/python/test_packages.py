@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import contextlib
 import fcntl
 import os
 import subprocess
@@ -179,6 +180,23 @@ class InstallTest(unittest.TestCase):
         asyncio.run(self.packages.prepare(found))
         self.addCleanup(unavailable.reasons.clear)
         self.assertEqual(unavailable.why_missing("no_pkg_q"), "no_pkg was not installed: no network. Check it.")
+
+    def test_after_a_failure_of_the_index_no_import_is_told_to_install(self) -> None:
+        self.addCleanup(setattr, unavailable, "wall", "")
+        missing = MCPError("the index has no wheel of a", "PACKAGE_UNAVAILABLE", "Check it.", {"kind": "missing"})
+        down = MCPError("pypi.org cannot be reached.", "PACKAGE_UNAVAILABLE", "Check it.", {"kind": "network"})
+        found = {"path": None, "packages": []}
+        self.host.answers = [missing, down, found]
+        for told in ("install it: await", "cannot be installed now (pypi.org cannot be reached)", "install it: await"):
+            with contextlib.suppress(MCPError):
+                self.install("a")
+            self.assertIn(told, unavailable.why_missing("no_pkg_r"))
+
+    def test_a_package_that_cannot_be_installed_names_what_is_here_instead(self) -> None:
+        self.host.answers = [MCPError("no", "PACKAGE_UNAVAILABLE", "Check it.")]
+        with self.assertRaises(MCPError) as caught:
+            self.install("regex>=2")
+        self.assertEqual(caught.exception.hint, "Check it. re is installed here for the same purpose.")
 
     def test_a_stated_requirement_raises(self) -> None:
         self.host.answers = [MCPError("no", "PACKAGE_UNAVAILABLE")]

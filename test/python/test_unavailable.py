@@ -62,6 +62,45 @@ class UnavailableTest(unittest.TestCase):
         with self.assertRaisesRegex(ModuleNotFoundError, "^No module named 'no_such_package': no network.$"):
             __import__("no_such_package")
 
+    def said_to_a_cell(self, code: str) -> str:
+        # Whatever this machine has.
+        sys.path[:] = [entry for entry in sys.path if not entry.endswith(("site-packages", "dist-packages"))]
+        with self.assertRaises(ImportError) as caught:
+            exec(compile(code, "<cell 1>", "exec"), {"__name__": "__main__"})
+        return str(caught.exception)
+
+    # PyPDF2 was there while the answer said to install pypdf, which that machine could not.
+    def test_what_is_installed_for_the_same_purpose_is_named_first(self) -> None:
+        (self.folder / "PyPDF2.py").write_text("")
+        said = self.said_to_a_cell("import pypdf")
+        self.assertEqual(
+            said,
+            "No module named 'pypdf': PyPDF2 is installed here for the same purpose. Otherwise: install it: "
+            "await runtime.install('pypdf')",
+        )
+        self.assertEqual(self.said_to_a_cell("import importlib; importlib.import_module('pypdf')"), said)
+        # Libraries look for many modules that they can do without.
+        with self.assertRaisesRegex(ModuleNotFoundError, "^No module named 'pypdf': install it"):
+            __import__("pypdf")
+        self.assertRegex(self.said_to_a_cell("import rapidfuzz"), "difflib is installed here for the same purpose")
+
+    def test_the_name_of_a_package_or_an_old_one_is_not_that_of_its_module(self) -> None:
+        for wrong, right in {"beautifulsoup4": "bs4", "pillow": "PIL", "urllib2": "urllib.request"}.items():
+            said = f"No module named {wrong!r}: the module is called {right}: import {right}"
+            self.assertEqual(self.said_to_a_cell(f"import {wrong}"), said)
+
+    def test_a_misspelled_module_is_corrected(self) -> None:
+        (self.folder / "our_tables.py").write_text("")
+        self.assertRegex(self.said_to_a_cell("import our_tabels"), r": did you mean 'our_tables'\? Otherwise: install")
+        self.assertRegex(self.said_to_a_cell("import statistcs"), r": did you mean 'statistics'\? Otherwise: install")
+        self.assertNotIn("did you mean", self.said_to_a_cell("import no_such_package"))
+
+    def test_nothing_is_advised_that_cannot_work(self) -> None:
+        self.addCleanup(setattr, unavailable, "wall", "")
+        unavailable.wall = "pypi.org cannot be reached"
+        said = "No module named 'no_such_package': it cannot be installed now (pypi.org cannot be reached)"
+        self.assertEqual(self.said_to_a_cell("import no_such_package"), said)
+
     def test_find_spec_finds_nothing_but_what_was_written(self) -> None:
         self.assertIsNone(importlib.util.find_spec("no_such_package"))
         (self.folder / "written.py").write_text("")
