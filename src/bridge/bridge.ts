@@ -40,6 +40,7 @@ import { AUTOLOAD_SUMMARY, CAPABILITY_SUMMARY, PACKAGES_SUMMARY } from '../serve
 import type { Bridge, ServerNames } from '../server/lazy-bridge.ts';
 import { CellAsker } from '../session/asker.ts';
 import { readKernelSources } from '../session/boot.ts';
+import type { StartingServer } from '../session/cell-progress.ts';
 import {
   CHECKPOINTS,
   CheckpointStore,
@@ -622,9 +623,9 @@ async function sweep(engine: Engine, folder: string, logger: Logger): Promise<vo
   }
 }
 
-function startingServers(pool: ServersToCall['pool']): string[] {
+function startingServers(pool: ServersToCall['pool']): StartingServer[] {
   return pool
     .states()
     .filter(({ state }) => state === 'starting')
-    .map(({ name }) => name);
+    .map(({ name, preparing }) => ({ name, preparing }));
 }

@@ -101,6 +101,11 @@ export async function testServer(
   }
 }
 
+/** What a package runner says that starts the server now, for a line of progress. */
+export function preparationOf({ pool }: Pick<ConfiguredServers, 'pool'>, name: string): () => string | undefined {
+  return () => pool.states().find((state) => state.name === name)?.preparing;
+}
+
 /** The servers with these names, each once, or all if there are no names. Rejects as `ServerDirectory.find` does. */
 export async function serversNamed(names: readonly string[], known: ServerDirectory): Promise<CatalogServer[]> {
   const wanted = names.length === 0 ? known.servers() : await Promise.all(names.map(async (name) => known.find(name)));

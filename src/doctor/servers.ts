@@ -5,7 +5,7 @@ import { quoteShellWord } from '../base/shell-words.ts';
 import type { CatalogServer } from '../catalog/known.ts';
 import { suspicionsOf } from '../catalog/suspicions.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
-import { askEach, type StartTimes, testServer } from '../directory/server-test.ts';
+import { askEach, preparationOf, type StartTimes, testServer } from '../directory/server-test.ts';
 import type { ServerDefinition } from '../servers/discover.ts';
 import { type Finding, findingOfIssue } from '../terminal/finding.ts';
 import type { Progress } from '../terminal/progress-line.ts';
@@ -18,7 +18,9 @@ export async function examineServers(
   { progress, times }: { readonly times: StartTimes; readonly progress: Progress },
 ): Promise<Finding[]> {
   const findings = await askEach(configured.known.servers(), (server) =>
-    isStarting ? progress.watch(server.name, start(server, configured, times)) : recall(server, configured),
+    isStarting
+      ? progress.watch(server.name, start(server, configured, times), preparationOf(configured, server.name))
+      : recall(server, configured),
   );
   return [
     ...issuesOf(configured),

@@ -4,6 +4,7 @@ import { escapeControls } from '../base/log.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
 import {
   askEach,
+  preparationOf,
   type ServerTest,
   type StartTimes,
   type StepReport,
@@ -26,9 +27,9 @@ export async function test(
   const rest = names.filter((name) => !skipped.some((one) => one.name === name));
   const servers = names.length > 0 && rest.length === 0 ? [] : await serversNamed(rest, configured.known);
   const { stop, watch } = await startProgress();
-  const tested = await askEach(servers, (server) => watch(server.name, testServer(server, configured, times))).finally(
-    stop,
-  );
+  const tested = await askEach(servers, (server) =>
+    watch(server.name, testServer(server, configured, times), preparationOf(configured, server.name)),
+  ).finally(stop);
   const tests = [...tested, ...skipped];
   print(tests, () => renderTests(tests, noServers));
   return tests.some(({ error }) => error !== null) ? ERROR_CODES.SERVER_START_FAILED.exitCode : 0;

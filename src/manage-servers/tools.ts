@@ -4,7 +4,7 @@ import { ERROR_CODES, toBridgeError } from '../base/errors.ts';
 import type { CatalogServer, CatalogTool } from '../catalog/known.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
-import { askEach, serversNamed } from '../directory/server-test.ts';
+import { askEach, preparationOf, serversNamed } from '../directory/server-test.ts';
 import { createToolSearch } from '../directory/tool-search.ts';
 import { countOf, renderTable } from '../terminal/text-table.ts';
 import type { ServersCommand } from './command-line.ts';
@@ -47,12 +47,15 @@ interface Refreshed {
 /** Asks servers for their current tools. Resolves with the exit code: that of `SERVER_START_FAILED` if a server did not answer. */
 export async function refresh(
   { names }: ServersCommand,
-  { known }: ConfiguredServers,
+  configured: ConfiguredServers,
   { print, noServers, startProgress }: Output,
 ): Promise<number> {
+  const { known } = configured;
   const servers = await serversNamed(names, known);
   const { stop, watch } = await startProgress();
-  const refreshed = await askEach(servers, (server) => watch(server.name, askForTools(server, known))).finally(stop);
+  const refreshed = await askEach(servers, (server) =>
+    watch(server.name, askForTools(server, known), preparationOf(configured, server.name)),
+  ).finally(stop);
   print(refreshed, () => renderTable(refreshed.map(renderRefreshed), noServers));
   return refreshed.some(({ error }) => error !== null) ? ERROR_CODES.SERVER_START_FAILED.exitCode : 0;
 }

@@ -10,7 +10,7 @@ import type { ProgressFrame } from '../protocol/frames.ts';
 import type { CallProgress } from './call-progress.ts';
 
 /** Frequent enough for a person, rare enough for a client that keeps every notification. Chosen. */
-const SAMPLE_INTERVAL_MS = 500;
+export const SAMPLE_INTERVAL_MS = 500;
 /** Reports sent between two samples, at first and in the long run: thousands of calls must not flood the client. Chosen. */
 const MAX_BURST = 100;
 const REFILL_PER_SAMPLE = 10;
@@ -24,10 +24,17 @@ export interface CallCounts {
 
 export interface ProgressSources {
   calls(): CallCounts;
-  /** Names of the servers that are starting for this session. */
-  startingServers(): readonly string[];
+  /** The servers that are starting for this session. */
+  startingServers(): readonly StartingServer[];
   /** Whether a question waits for the person's reply. */
   isAsking(): boolean;
+}
+
+/** A server that is starting. */
+export interface StartingServer {
+  readonly name: string;
+  /** What a program says that may be downloading the server, such as `uvx: Downloading numpy (18MiB)`; undefined for others. */
+  readonly preparing?: string | undefined;
 }
 
 /** A progress report of a server for one call. */
@@ -170,13 +177,25 @@ function describe({ stated, line, tool }: Said, sources: ProgressSources): CellP
     // Code that repeats the report of a tool has the same text.
     ofCode === ofTool ? '' : escapeControls(ofCode),
     tool === undefined ? '' : escapeControls(`${cut(tool.tool)} ${ofTool}`),
-    starting.length === 0 ? '' : `starting ${starting.join(', ')}`,
+    starting.length === 0 ? '' : `starting ${starting.map(describeStarting).join(', ')}`,
     done + running === 0 ? '' : `${done} ${done === 1 ? 'call' : 'calls'} done, ${running} running`,
   ].filter((part) => part !== '');
   if (parts.length === 0) {
     return undefined;
   }
-  return { message: parts.join('; '), percent: percentOf(stated), isRunning: true };
+  // A terminal shows the progress of a download, but a question needs the terminal.
+  const isRunning = sources.isAsking() || starting.every(({ preparing }) => preparing === undefined);
+  return { message: parts.join('; '), percent: percentOf(stated), isRunning };
+}
+
+function describeStarting(server: StartingServer): string {
+  const preparing = describePreparing(server);
+  return preparing === undefined ? escapeControls(server.name) : `${escapeControls(server.name)} (${preparing})`;
+}
+
+/** What prepares the start, short and without control characters. */
+export function describePreparing({ preparing }: StartingServer): string | undefined {
+  return preparing && escapeControls(cut(shorten(preparing)));
 }
 
 function describeStated({ done, total, message }: Stated): string {

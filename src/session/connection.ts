@@ -194,6 +194,11 @@ export class KernelConnection {
     return this.#dispatcher.counts();
   }
 
+  /** Whether any call waits for its answer, which need not be one of a tool. */
+  isCalling(): boolean {
+    return this.#dispatcher.isCalling();
+  }
+
   interrupt(cell: number, reason: InterruptFrame['reason']): void {
     this.outbox.sendInterrupt({ cell, reason });
   }

@@ -136,6 +136,10 @@ export class Dispatcher {
     return { done: this.#toolCallsDone, running: this.#toolCallsRunning + waiting };
   }
 
+  isCalling(): boolean {
+    return this.#running.size > 0;
+  }
+
   /** See `CallsOfCell`. */
   codeOfRefused(call: number): ErrorCode | undefined {
     return this.#refused.get(call);

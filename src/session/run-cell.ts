@@ -15,7 +15,13 @@ import type { ExecuteFrame, ResultFrame } from '../protocol/frames.ts';
 import { CellAsker } from './asker.ts';
 import { createAttachments } from './attachments.ts';
 import type { CellEnd } from './cell-end.ts';
-import { watchProgress } from './cell-progress.ts';
+import {
+  describePreparing,
+  type ProgressSources,
+  SAMPLE_INTERVAL_MS,
+  type StartingServer,
+  watchProgress,
+} from './cell-progress.ts';
 import type { CellListener, KernelConnection, KernelEnd } from './connection.ts';
 import { createOutputBuffer } from './output.ts';
 
@@ -30,8 +36,8 @@ export interface CellRun {
   readonly person?: Person | undefined;
   /** How long a question waits for its reply. */
   readonly questionTimeoutMs: number;
-  /** Names of the servers that are starting for this session. */
-  readonly startingServers: () => readonly string[];
+  /** The servers that are starting for this session. */
+  readonly startingServers: ProgressSources['startingServers'];
   /** What the next cell finds if the sandbox ends: the hint of the error. */
   readonly whatRemains: () => string;
 }
@@ -128,9 +134,10 @@ function createAskerFor({ person, frame, questionTimeoutMs }: CellRun, clock: Co
 }
 
 /** Interrupts the cell at its deadline or when the client gives up, and ends the kernel if that does not help. */
-function watchForEnd(kernel: KernelConnection, { frame, timeoutMs, signal, startingServers }: CellRun) {
+function watchForEnd(kernel: KernelConnection, { frame, timeoutMs, signal, onProgress, startingServers }: CellRun) {
   let cause: Cause | undefined;
-  let awaited: readonly string[] = [];
+  let awaited: readonly StartingServer[] = [];
+  let release: (() => void) | undefined;
   const timers: NodeJS.Timeout[] = [];
   let stopWaiting: (() => void) | undefined;
 
@@ -139,14 +146,29 @@ function watchForEnd(kernel: KernelConnection, { frame, timeoutMs, signal, start
       return;
     }
     cause = why;
-    awaited = kernel.calls().running > 0 ? startingServers() : [];
+    awaited = awaitedServers();
     kernel.interrupt(frame.cell, why);
     timers.push(setTimeout(() => kernel.interrupt(frame.cell, why), INTERRUPT_REPEAT_MS));
     stopWaiting = afterAttentiveMs(INTERRUPT_GRACE_MS, () => void kernel.kill(NO_REACTION));
   }
 
+  function awaitedServers(): readonly StartingServer[] {
+    return kernel.isCalling() ? startingServers() : [];
+  }
+
+  /** A download does not use up the cell's time, if the client sees its progress and so keeps waiting. */
+  function pauseWhilePreparing(): void {
+    if (awaitedServers().some(({ preparing }) => preparing !== undefined)) {
+      release ??= clock.hold();
+    } else {
+      release?.();
+      release = undefined;
+    }
+  }
+
   const onAbort = () => end('cancelled');
   const clock = new Countdown(timeoutMs, () => end('deadline'));
+  const preparing = onProgress && setInterval(pauseWhilePreparing, SAMPLE_INTERVAL_MS).unref();
   signal?.addEventListener('abort', onAbort, { once: true });
   if (signal?.aborted === true) {
     onAbort();
@@ -158,6 +180,7 @@ function watchForEnd(kernel: KernelConnection, { frame, timeoutMs, signal, start
     awaited: () => awaited,
     stop(): void {
       clock.stop();
+      clearInterval(preparing);
       timers.forEach(clearTimeout);
       stopWaiting?.();
       signal?.removeEventListener('abort', onAbort);
@@ -205,7 +228,12 @@ function errorOf(raised: Raised, code: ErrorCode | undefined): CellError {
   return { code, message, hint, exception: isPythonName(name) ? name : SOME_EXCEPTION, traceback };
 }
 
-function interrupted(run: CellRun, cause: Cause, awaited: readonly string[], traceback: string | undefined): Verdict {
+function interrupted(
+  run: CellRun,
+  cause: Cause,
+  awaited: readonly StartingServer[],
+  traceback: string | undefined,
+): Verdict {
   const error =
     cause === 'deadline'
       ? atDeadline(run, awaited)
@@ -213,18 +241,24 @@ function interrupted(run: CellRun, cause: Cause, awaited: readonly string[], tra
   return { ...STATUS_OF[cause], error: { ...reportError(error), traceback } };
 }
 
-function atDeadline(run: CellRun, awaited: readonly string[]): BridgeError {
+function atDeadline(run: CellRun, awaited: readonly StartingServer[]): BridgeError {
   const what = `the cell was interrupted at its deadline of ${seconds(run)} s`;
-  const names = awaited.map((name) => `'${escapeControls(name)}'`).join(', ');
+  const names = awaited.map(({ name }) => `'${escapeControls(name)}'`).join(', ');
   if (names === '') {
     return new BridgeError('CELL_DEADLINE', `${what}; variables are kept`, {
       hint: 'Do less in one cell, or ask for more time with the argument timeout.',
     });
   }
   const servers = awaited.length === 1 ? `server ${names} was` : `servers ${names} were`;
-  const test = `${COMMAND} servers test ${awaited.map((name) => quoteShellWord(escapeControls(name))).join(' ')}`;
-  return new BridgeError('CELL_DEADLINE', `${what}, while ${servers} still starting; variables are kept`, {
-    hint: `Ask for more time with the argument timeout, or check the server in a terminal: ${test}`,
+  const test = `${COMMAND} servers test ${awaited.map(({ name }) => quoteShellWord(escapeControls(name))).join(' ')}`;
+  const prepared = awaited.flatMap((server) => describePreparing(server) ?? []);
+  const how = prepared.length === 0 ? '' : ` (${prepared.join('; ')})`;
+  const next =
+    prepared.length === 0
+      ? 'Ask for more time with the argument timeout'
+      : 'The start goes on, and may be a download: run the cell again in a minute';
+  return new BridgeError('CELL_DEADLINE', `${what}, while ${servers} still starting${how}; variables are kept`, {
+    hint: `${next}, or check the server in a terminal: ${test}`,
   });
 }
 

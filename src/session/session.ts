@@ -9,6 +9,7 @@ import { BridgeError, messageOf } from '../base/errors.ts';
 import { MAX_REPORTED_NAMES, RESTORE_TIMEOUT_MS, START_GRACE_MS, START_TIMEOUT_MS } from '../base/limits.ts';
 import { escapeControls } from '../base/log.ts';
 import type { ServerReference } from '../protocol/frames.ts';
+import type { StartingServer } from './cell-progress.ts';
 import type { CheckpointFacts, StoredCheckpoint } from './checkpoint-store.ts';
 import type { KernelConnection } from './connection.ts';
 import type { StateMethod } from './dispatch.ts';
@@ -44,7 +45,7 @@ export interface SessionOptions
   /** Every configured server as of now. Called for each cell, so it must be cheap. */
   readonly discoverServers: () => readonly ServerReference[];
   /** Names of the servers that are starting now. */
-  readonly startingServers: () => readonly string[];
+  readonly startingServers: () => readonly StartingServer[];
   readonly savedTools: () => Promise<readonly { readonly name: string; readonly source: string }[]>;
   readonly recorder?: SessionRecorder | undefined;
   /** Undefined if no checkpoints are taken. */
@@ -426,8 +427,8 @@ export class Session {
     }
   }
 
-  #startingServers(): string[] {
-    return this.#options.startingServers().filter((name) => this.#loaded.has(name));
+  #startingServers(): StartingServer[] {
+    return this.#options.startingServers().filter(({ name }) => this.#loaded.has(name));
   }
 
   #whatRemains(): string {

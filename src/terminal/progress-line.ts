@@ -7,8 +7,8 @@ import { escapeControls } from '../base/log.ts';
 import { canRedrawLine } from './capabilities.ts';
 
 export interface Progress {
-  /** Shows `what` until `work` settles, and returns its result. */
-  watch<Result>(what: string, work: Promise<Result>): Promise<Result>;
+  /** Shows `what` until `work` settles, with what `detail` returns at the time, and returns the result. */
+  watch<Result>(what: string, work: Promise<Result>, detail?: () => string | undefined): Promise<Result>;
   /** Replaces the text of the line. Without a line, the message goes to `writePlain`. */
   update(message: string): void;
   /** Erases the line. */
@@ -25,6 +25,8 @@ export interface ProgressOptions {
 
 /** Names shown at once, so that the line fits on a narrow terminal. Chosen. */
 const MAX_NAMES = 4;
+const DETAIL_INTERVAL_MS = 500;
+const MAX_DETAIL_CHARS = 60;
 
 /** Starts with an empty line. The spinner library is loaded only if a line is shown. */
 export async function startProgress({ endsAtSignals, isJson, writePlain }: ProgressOptions): Promise<Progress> {
@@ -36,7 +38,7 @@ export async function startProgress({ endsAtSignals, isJson, writePlain }: Progr
 }
 
 function onSpinner(spinner: Spinner): Progress {
-  const running = new Map<symbol, string>();
+  const running = new Map<symbol, () => string>();
 
   /** Once the line is erased, late updates do not bring it back. */
   function draw(text: string): void {
@@ -46,7 +48,7 @@ function onSpinner(spinner: Spinner): Progress {
   }
 
   function show(): void {
-    const names = [...running.values()];
+    const names = [...running.values()].map((name) => name());
     const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : '';
     draw(names.length === 0 ? '' : `Waiting for ${names.slice(0, MAX_NAMES).join(', ')}${more}`);
   }
@@ -55,13 +57,18 @@ function onSpinner(spinner: Spinner): Progress {
   // An unexpected exit must not leave the terminal without its cursor.
   process.once('exit', () => spinner.stop());
   return {
-    async watch(what, work) {
+    async watch(what, work, detail) {
       const key = Symbol(what);
-      running.set(key, escapeControls(what));
+      running.set(key, () => {
+        const more = detail?.();
+        return escapeControls(more === undefined ? what : `${what} (${more.slice(0, MAX_DETAIL_CHARS)})`);
+      });
       show();
+      const timer = detail && setInterval(show, DETAIL_INTERVAL_MS).unref();
       try {
         return await work;
       } finally {
+        clearInterval(timer);
         running.delete(key);
         show();
       }

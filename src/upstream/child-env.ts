@@ -15,10 +15,15 @@ const WINDOWS =
   'PROCESSOR_ARCHITECTURE NUMBER_OF_PROCESSORS';
 /** Certificate files. Without them, TLS fails behind a company's own certificate authority. They are not secret. */
 const CERTIFICATES = 'NODE_EXTRA_CA_CERTS SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE PIP_CERT';
-/** Where npx, uvx and version managers keep packages, for people who moved them out of a small or shared home folder. */
+/**
+ * Where npx, uvx and version managers keep packages, for people who moved them out of a small or shared home folder, and where
+ * they find packages: a private index that is left out would give another package of the same name.
+ */
 const PACKAGES =
   'NPM_CONFIG_CACHE NPM_CONFIG_USERCONFIG NPM_CONFIG_REGISTRY NPM_CONFIG_CAFILE COREPACK_HOME PNPM_HOME BUN_INSTALL ' +
-  'DENO_DIR UV_CACHE_DIR UV_TOOL_DIR UV_PYTHON_INSTALL_DIR UV_DEFAULT_INDEX UV_INDEX_URL PIP_INDEX_URL ' +
+  'DENO_DIR UV_CACHE_DIR UV_TOOL_DIR UV_PYTHON_INSTALL_DIR UV_DEFAULT_INDEX UV_INDEX_URL UV_INDEX UV_EXTRA_INDEX_URL ' +
+  'UV_FIND_LINKS UV_CONFIG_FILE UV_PYTHON_DOWNLOADS UV_SYSTEM_CERTS PIP_INDEX_URL PIP_EXTRA_INDEX_URL PIP_FIND_LINKS ' +
+  'PIP_CONFIG_FILE PIPX_HOME PIPX_DEFAULT_PYTHON ' +
   'NVM_DIR VOLTA_HOME FNM_DIR ASDF_DATA_DIR MISE_DATA_DIR PYENV_ROOT PLAYWRIGHT_BROWSERS_PATH';
 /** Servers that open a browser window need the display. Any program of the user can find it anyway. */
 const DISPLAY = 'DISPLAY WAYLAND_DISPLAY XAUTHORITY';
@@ -78,6 +83,7 @@ function isInherited(name: string): boolean {
   return INHERITED_NAMES.has(name) || INHERITED_PREFIXES.some((prefix) => name.startsWith(prefix));
 }
 
+/** The value may be a list of addresses, or have a name before them, as in `UV_INDEX`. */
 function holdsPassword(value: string): boolean {
-  return /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s]*@/i.test(value);
+  return /[a-z][a-z0-9+.-]*:\/\/[^/?#\s]*@/i.test(value);
 }

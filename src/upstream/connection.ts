@@ -17,6 +17,7 @@ import { remoteFailureIn } from './http/remote-failure.ts';
 import type { InviteLogin } from './oauth/authorization.ts';
 import type { LoginStore } from './oauth/login-store.ts';
 import type { ServerObserver } from './observer.ts';
+import type { StartLimits } from './package-runner.ts';
 import { type Answer, RequestError, type RequestLimits, Requests } from './requests.ts';
 import type { ServerExit } from './server-process.ts';
 import type { UpstreamTool } from './tool-list.ts';
@@ -82,11 +83,10 @@ export interface ServerTransport extends Transport {
 /** `resolved`: the references in its entry have values; `started`: its process runs; `ready`: the handshake is done. */
 export type StartStep = 'resolved' | 'started' | 'ready';
 
-export interface ConnectOptions {
+export interface ConnectOptions extends StartLimits {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly guardian: Guardian;
   readonly logger: Logger;
-  readonly startTimeoutMs: number;
   /** How long a server may take to answer `server/discover` before it is sent `initialize`. */
   readonly probeTimeoutMs: number;
   /** Aborts the start and stops the process. */
@@ -105,6 +105,8 @@ export interface ConnectOptions {
   readonly masksSecrets: boolean;
   /** Called as a start proceeds. A step is reported twice if the server has to be started in another way. */
   readonly onStep?: ((step: StartStep) => void) | undefined;
+  /** Called when a package runner has been started, with a function that returns the last line of its stderr. */
+  readonly onRunner?: ((runner: string, said: () => string) => void) | undefined;
   readonly observer?: ServerObserver | undefined;
   /** The kinds of questions to the person that the bridge announces to the server; read when the server starts. */
   readonly elicitation: () => ElicitationOffer;
@@ -267,12 +269,10 @@ function subscribeToTools(client: Client): void {
   }
 }
 
-/** Why a handshake failed. */
-export function explainHandshake(error: unknown, options: ConnectOptions, deadline: CancelSignal): NotReady {
-  if (options.signal.aborted) {
+/** Why a handshake failed. `overdue` says which time limit has passed, if one has. */
+export function explainHandshake(error: unknown, stopped: CancelSignal, overdue: string | undefined): NotReady {
+  if (stopped.aborted) {
     return { reason: 'it was stopped while it was starting' };
   }
-  return deadline.aborted
-    ? { reason: `no answer to initialize within ${options.startTimeoutMs / 1000} s`, isLate: true }
-    : { reason: messageOf(error) };
+  return overdue === undefined ? { reason: messageOf(error) } : { reason: overdue, isLate: true };
 }

@@ -4,6 +4,8 @@ import type { JsonObject } from '../base/is-object.ts';
 import { escapeControls } from '../base/log.ts';
 import type { ProcessDefinition } from '../base/server-definition.ts';
 import { quoteShellWord } from '../base/shell-words.ts';
+import { containerProgram } from './explain-docker.ts';
+import { packageRunner } from './package-runner.ts';
 import type { ServerExit } from './server-process.ts';
 
 const SHOWN_COMMAND_CHARS = 300;
@@ -54,14 +56,35 @@ export function runByHand({ command, args }: ProcessDefinition, mask: (text: str
   return `Run it by hand to see more: ${typed}`;
 }
 
-/** Why a launcher that downloads the server first may be slow; empty for other programs. */
-export function explainDownload({ command }: ProcessDefinition): string {
-  const program = command.replace(/^.*[\\/]/s, '').replace(/\.(?:cmd|exe)$/i, '');
-  if (!/^(?:npx|bunx|pnpx|uvx)$/.test(program)) {
+/** Why a program that downloads the server first may be slow; empty for other programs. */
+export function explainDownload(definition: ProcessDefinition): string {
+  const runner = packageRunner(definition);
+  if (runner === undefined) {
     return '';
   }
-  const check = program === 'npx' ? ' (`npm ping` checks that)' : '';
-  return `${program} may still be downloading the package, or it cannot reach the registry${check}. `;
+  const what = containerProgram(definition) === undefined ? 'package' : 'image';
+  const check = runner === 'npx' ? ' (`npm ping` checks that)' : '';
+  return `${runner} may still be downloading the ${what}, or it cannot reach the registry${check}. `;
+}
+
+/** How servers fail that were written for version 1 of the MCP SDK for Python, but do not pin it. */
+const LACKS_OLD_SDK =
+  /No module named 'mcp\.server\.fastmcp|AttributeError: '(?:FastMCP|Server)' object has no attribute|cannot import name '\w+' from 'mcp[.']/;
+
+/** The next step for a server that needs an older version of the MCP SDK for Python; undefined for any other stderr. */
+export function hintForOldSdk(
+  { command, args, name, file }: ProcessDefinition,
+  stderrTail: string,
+): string | undefined {
+  if (!LACKS_OLD_SDK.test(stderrTail)) {
+    return undefined;
+  }
+  const runner = packageRunner({ command, args });
+  const where = runner === 'uvx' ? 'to the beginning of "args"' : 'before the package in "args"';
+  const step = /^(?:uvx|uv .*|pipx .*)$/.test(runner ?? '')
+    ? `Add "--with", "mcp<2" ${where} of '${name}' in ${file}.`
+    : 'Install "mcp<2" where the server is installed.';
+  return `The server was written for version 1 of the MCP SDK for Python, and version 2 is installed. ${step}`;
 }
 
 /** How the process exited, with the end of its stderr. */

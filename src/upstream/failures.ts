@@ -11,6 +11,7 @@ import {
   exitData,
   explainDownload,
   explainSpawn,
+  hintForOldSdk,
   hintForSpawn,
   quoteStderr,
   quoteStray,
@@ -200,7 +201,8 @@ export class Failures {
     if (definition.url !== undefined) {
       return `Check "url" of '${definition.name}' in ${definition.file}.`;
     }
-    const byHand = hintForDocker(definition, stderrTail) ?? runByHand(definition, this.#mask);
+    const known = hintForDocker(definition, stderrTail) ?? hintForOldSdk(definition, stderrTail);
+    const byHand = known ?? runByHand(definition, this.#mask);
     return strayText === undefined ? byHand : `${this.#correctCommand()} ${byHand}`;
   }
 

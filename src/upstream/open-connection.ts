@@ -2,7 +2,6 @@
  * Opens the connection to a server. A process is started here; the code for remote servers is loaded only if there is one.
  * The SDK's client does the handshake of both protocol eras.
  */
-import type { CancelSignal } from '../base/cancel.ts';
 import { createDeferred } from '../base/deferred.ts';
 import { isObject, type JsonObject } from '../base/is-object.ts';
 import type { ProcessDefinition, UpstreamDefinition } from '../base/server-definition.ts';
@@ -14,9 +13,9 @@ import {
   explainHandshake,
   type ServerConnection,
 } from './connection.ts';
-import { Deadline } from './deadline.ts';
 import { Failures } from './failures.ts';
 import { type HandshakeMode, performHandshake } from './handshake.ts';
+import { packageRunner, StartClock } from './package-runner.ts';
 import { createResultMask } from './result-mask.ts';
 import { createMask, secretsOf } from './secrets.ts';
 import { StdioClientTransport } from './stdio-transport.ts';
@@ -87,6 +86,7 @@ async function attempt(
   let isModern = false;
   const unfit = createDeferred<NotMcpError>();
   const traffic = createTraffic(options);
+  const clock = new StartClock(definition, options, options.signal);
   const transport = new StdioClientTransport({
     ...definition,
     env: childEnvironment(options.env, definition),
@@ -95,6 +95,7 @@ async function attempt(
     lines: traffic.requests,
     mask: createResultMask(options.masksSecrets ? secretsOf(definition) : []),
     maskText: createMask(definition),
+    onStderr: clock.noteLife,
     onStrayLine(count) {
       if (count === MAX_STRAY_LINES) {
         unfit.resolve(new NotMcpError(floodReason(transport.strayText)));
@@ -112,20 +113,24 @@ async function attempt(
   traffic.attach(transport);
   try {
     await transport.start();
-  } catch (error) {
-    throw failures.notSpawned(error);
-  }
-  options.onStep?.('started');
-  const deadline = new Deadline(options.startTimeoutMs, options.signal);
-  try {
-    const shake = { ...options, mode, elicitation: traffic.elicitation, signal: deadline.signal };
+    noteStarted(definition, options, transport);
+    const { signal, totalMs: startTimeoutMs } = clock;
+    const shake = { ...options, mode, elicitation: traffic.elicitation, signal, startTimeoutMs };
     const client = await unlessUnfit(performHandshake(transport, shake), unfit.promise);
     return await establish(definition, { ...traffic, client, transport, failures });
   } catch (error) {
     await transport.close();
-    throw await explainAttempt(error, { transport, failures, options, mode, isModern, deadline: deadline.signal });
+    throw await explainAttempt(error, { transport, failures, options, mode, isModern, clock });
   } finally {
-    deadline.clear();
+    clock.stop();
+  }
+}
+
+function noteStarted(definition: ProcessDefinition, options: ConnectOptions, transport: StdioClientTransport): void {
+  options.onStep?.('started');
+  const runner = packageRunner(definition);
+  if (runner !== undefined) {
+    options.onRunner?.(runner, () => transport.lastStderrLines().replace(/^.*\n/s, ''));
   }
 }
 
@@ -150,18 +155,21 @@ interface FailedAttempt {
   readonly mode: HandshakeMode;
   /** Whether the server answered `server/discover`. */
   readonly isModern: boolean;
-  readonly deadline: CancelSignal;
+  readonly clock: StartClock;
 }
 
 /** The error of a failed attempt: a `WrongModeError` if another handshake may work. */
 async function explainAttempt(error: unknown, attempted: FailedAttempt): Promise<Error> {
-  const { transport, failures, options, mode, isModern, deadline } = attempted;
+  const { transport, failures, options, mode, isModern, clock } = attempted;
+  if (transport.pid === null) {
+    return failures.notSpawned(error);
+  }
   const { endedItself, strayText } = transport;
   const stderr = transport.lastStderrLines();
   if (error instanceof NotMcpError) {
     return failures.notMcp(error.message);
   }
-  if (mode === 'probe' && !deadline.aborted) {
+  if (mode === 'probe' && !clock.signal.aborted) {
     // Servers of some older SDKs exit at the first request that is not `initialize`.
     if (endedItself && strayText === undefined && (stderr === '' || MENTIONS_PROBE.test(stderr))) {
       return new WrongModeError('exited when it received server/discover', 'initialize');
@@ -172,7 +180,7 @@ async function explainAttempt(error: unknown, attempted: FailedAttempt): Promise
   }
   return endedItself
     ? failures.endedAtStart(await transport.exited, stderr, strayText)
-    : failures.notReady(explainHandshake(error, options, deadline), stderr, strayText);
+    : failures.notReady(explainHandshake(error, options.signal, clock.overdue), stderr, strayText);
 }
 
 /** Whether a message is one that only a client sends. */

@@ -33,15 +33,23 @@ export type { ServerListing, ServerState, ToolRequest } from './server.ts';
 export type { SurfaceAnswer, SurfaceCall } from './surface.ts';
 export type { UpstreamTool } from './tool-list.ts';
 
-/** `npx` and `uvx` may download the server first. Chosen. */
+/** The slowest of 40 real servers took 16 s with everything downloaded. Chosen. */
 const START_TIMEOUT_MS = 60_000;
+/** A runner may fetch one large file without a word: 300 MB in this time take 1.7 MB/s. Chosen. */
+const QUIET_START_MS = 180_000;
+/** Chosen: people give up before. */
+const LONGEST_START_MS = 900_000;
 
 export interface UpstreamPoolOptions {
   readonly logger: Logger;
   /** The bridge's environment, of which servers inherit named safe variables. Default: `process.env`. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
-  /** Time from start to the end of the handshake. Default: 60 s. */
+  /** Time from start to the end of the handshake, if the command is no package runner. Default: 60 s. */
   readonly startTimeoutMs?: number | undefined;
+  /** For a package runner: time without a word on stderr. Default: 3 minutes. */
+  readonly quietStartMs?: number | undefined;
+  /** For a package runner: time from start to the end of the handshake. Default: 15 minutes. */
+  readonly longestStartMs?: number | undefined;
   /** How long a server may take to answer `server/discover` before it is sent `initialize`. Default: 5 s. */
   readonly probeTimeoutMs?: number | undefined;
   /** Logins at remote servers. Default: none. */
@@ -202,6 +210,8 @@ class Pool implements UpstreamPool {
       env,
       failureLevel = 'warning',
       startTimeoutMs,
+      quietStartMs,
+      longestStartMs,
       probeTimeoutMs,
       logins,
       inviteLogin,
@@ -218,6 +228,8 @@ class Pool implements UpstreamPool {
       logger,
       failureLevel,
       startTimeoutMs: startTimeoutMs ?? START_TIMEOUT_MS,
+      quietStartMs: quietStartMs ?? QUIET_START_MS,
+      longestStartMs: longestStartMs ?? LONGEST_START_MS,
       probeTimeoutMs: probeTimeoutMs ?? PROBE_TIMEOUT_MS,
       legacyServers: this.#legacyServers,
       logins,

@@ -28,6 +28,8 @@ export interface ServerProcessOptions extends ServerCommand {
   readonly guardian: Guardian;
   /** Called with what the server writes to stdout. */
   readonly onOutput: (chunk: Buffer) => void;
+  /** Called whenever the server writes to stderr. */
+  readonly onStderr?: (() => void) | undefined;
   /** Masks secrets in the end of stderr. */
   readonly maskText?: (text: string) => string;
 }
@@ -117,7 +119,10 @@ export class ServerProcess {
       readInSlices(stdout, this.#options.onOutput);
     }
     if (stderr !== null) {
-      readInSlices(stderr, (chunk) => this.#stderrTail.push(chunk));
+      readInSlices(stderr, (chunk) => {
+        this.#stderrTail.push(chunk);
+        this.#options.onStderr?.();
+      });
     }
     // A broken pipe means that the server exited, and the exit says more.
     [stdin, stdout, stderr].forEach((stream) => stream?.on('error', () => undefined));

@@ -22,6 +22,7 @@ import { type AskedRequest, requestWithInput } from './elicitation-protocol.ts';
 import { noticesForTools } from './explain-docker.ts';
 import { Failures } from './failures.ts';
 import { openConnection } from './open-connection.ts';
+import { longestStartMs } from './package-runner.ts';
 import { type Answer, type Elicit, RequestError, type RequestLimits } from './requests.ts';
 import { askSurface, MissingCapabilityError, type SurfaceAnswer, type SurfaceCall } from './surface.ts';
 import { readToolList, type ToolList } from './tool-list.ts';
@@ -51,6 +52,8 @@ export interface ServerState {
   /** Failed starts and crashes since the last answered call. */
   readonly failures: number;
   readonly lastError: BridgeError | undefined;
+  /** While a package runner starts it: the runner and the last line that it wrote, such as `uvx: Downloading numpy (18MiB)`. */
+  readonly preparing?: string | undefined;
 }
 
 /**
@@ -84,7 +87,7 @@ export interface ToolRequestForBytes extends ToolRequest {
   readonly takesBytes: boolean | undefined;
 }
 
-export interface ServerOptions extends Omit<ConnectOptions, 'signal' | 'onUnasked'> {
+export interface ServerOptions extends Omit<ConnectOptions, 'signal' | 'onUnasked' | 'onRunner'> {
   readonly maxListingAgeMs: number;
   readonly failureLevel: 'debug' | 'warning';
   /** Replaces references in the definition with their values. Rejects with a `BridgeError`. */
@@ -104,6 +107,8 @@ export class UpstreamServer {
   /** Connections that have seen the tool list; see `ServerConnection.admitTools`. */
   readonly #informed = new WeakSet<ServerConnection>();
   #starting: Promise<ServerConnection> | undefined;
+  /** While a package runner starts the server. */
+  #preparing: (() => string) | undefined;
   #listing: Promise<ServerListing> | undefined;
   /** The list that is being read, even if the server has announced a change since it began. */
   #reading: Promise<unknown> | undefined;
@@ -163,6 +168,7 @@ export class UpstreamServer {
       requests: this.#requests,
       failures: this.#failed,
       lastError: this.#lastError,
+      preparing: this.#preparing?.(),
     };
   }
 
@@ -238,7 +244,7 @@ export class UpstreamServer {
   async surface(call: SurfaceCall): Promise<SurfaceAnswer> {
     this.#isWanted = true;
     const timeoutMs = Math.min(
-      this.#options.startTimeoutMs + LIST_TIMEOUT_MS,
+      longestStartMs(this.#definition, this.#options) + LIST_TIMEOUT_MS,
       this.#definition.timeoutMs ?? Number.POSITIVE_INFINITY,
     );
     const deadline = new Deadline(timeoutMs, call.signal);
@@ -334,7 +340,8 @@ export class UpstreamServer {
   }
 
   async #readListing(): Promise<ServerListing> {
-    const deadline = new Deadline(this.#options.startTimeoutMs + LIST_TIMEOUT_MS, this.#closing.signal);
+    const limitMs = longestStartMs(this.#definition, this.#options) + LIST_TIMEOUT_MS;
+    const deadline = new Deadline(limitMs, this.#closing.signal);
     try {
       const info = await this.#withConnection(deadline, async (open) => open.info);
       const list = await readToolList((params) =>
@@ -450,6 +457,8 @@ export class UpstreamServer {
         this.#noteFailure(error, this.#definition.url === undefined ? FIRST_RETRY_MS : 0);
       }
       throw error;
+    } finally {
+      this.#preparing = undefined;
     }
   }
 
@@ -461,6 +470,9 @@ export class UpstreamServer {
         signal: this.#closing.signal,
         onToolsChanged: () => this.#forgetTools(),
         onUnasked: () => this.#noteQuestion(),
+        onRunner: (runner, said) => {
+          this.#preparing = () => [runner, said()].filter((part) => part !== '').join(': ');
+        },
       });
     return observeConnection(await (observer?.start(open) ?? open()), observer);
   }

@@ -16,6 +16,7 @@ import { type ServerCommand, type ServerExit, ServerProcess } from './server-pro
 
 export interface StdioTransportOptions extends ServerCommand, MessageHandlers {
   readonly guardian: Guardian;
+  readonly onStderr?: (() => void) | undefined;
 }
 
 /** Answers to requests of the server that wait for the pipe. Chosen, far above what a server of good will asks at once. */

@@ -1,4 +1,6 @@
 /** Saved files and progress notifications, with the built command and a real client. */
+import { symlinkSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type BridgeClient, fixtureServer, startBridge } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
@@ -7,7 +9,18 @@ for (const engine of await coverEngines()) {
   describe(`answers on ${engine.label}`, () => {
     let bridge: BridgeClient;
     beforeAll(async () => {
-      bridge = await startBridge({ engine, servers: () => ({ slow: fixtureServer('slow-start.mjs', '1500') }) });
+      bridge = await startBridge({
+        engine,
+        servers(folder) {
+          const uvx = join(folder, 'uvx');
+          symlinkSync(process.execPath, uvx);
+          return {
+            slow: fixtureServer('slow-start.mjs', '1500'),
+            fetched: { ...fixtureServer('downloads.mjs', '40', '100'), command: uvx },
+            fetched_later: { ...fixtureServer('downloads.mjs', '40', '100'), command: uvx },
+          };
+        },
+      });
     });
     afterAll(() => bridge.close());
 
@@ -56,6 +69,31 @@ runtime.save_artifact("report.csv", "report.csv").mime_type, saved.size`;
       expect(messages[0]).toBe('starting the sandbox');
       expect(messages).toEqual(expect.arrayContaining(['running the code', '1/2 half']));
       expect(messages.some((message) => message.includes('starting slow'))).toBe(true);
+    });
+
+    // It ended after its one second, without a word about the server.
+    it('wait for a server that a package runner downloads, and show the progress', async () => {
+      const messages: string[] = [];
+      const { structured } = await bridge.runPython(
+        'await mcp_fetched.ping()',
+        { servers: ['fetched'], session: 'fetching', timeout: 2 },
+        { onprogress: ({ message }) => void messages.push(message ?? '') },
+      );
+      expect(structured).toMatchObject({ result: "'pong'" });
+      expect(messages).toEqual(
+        expect.arrayContaining([expect.stringMatching(/^starting fetched \(uvx: Downloading part-\d+ \(4\.5MiB\)\)/)]),
+      );
+    });
+
+    it('come on time to a client that follows no progress, and name the download, which goes on', async () => {
+      const later = { servers: ['fetched_later'], session: 'fetching' };
+      const { text } = await bridge.runPython('await mcp_fetched_later.ping()', { ...later, timeout: 2 });
+      expect(text).toMatch(
+        /^CELL_DEADLINE: .*, while server 'fetched_later' was still starting \(uvx: Downloading part-\d+/m,
+      );
+      expect(text).toContain('Hint: The start goes on, and may be a download: run the cell again in a minute');
+      const { structured } = await bridge.runPython('await mcp_fetched_later.ping()', { ...later, timeout: 30 });
+      expect(structured).toMatchObject({ result: "'pong'" });
     });
   });
 }

@@ -16,6 +16,7 @@ import { Deadline } from '../deadline.ts';
 import { Failures } from '../failures.ts';
 import { type HandshakeMode, performHandshake } from '../handshake.ts';
 import { createAuthorization } from '../oauth/authorization.ts';
+import { unanswered } from '../package-runner.ts';
 import { createChangingMask } from '../result-mask.ts';
 import { createMask, secretsOf } from '../secrets.ts';
 import { proxiesOf } from './proxies.ts';
@@ -38,7 +39,14 @@ export async function openRemote(definition: RemoteDefinition, options: ConnectO
     return await openEither(attempt);
   } catch (error) {
     throw deadline.signal.aborted
-      ? failures.notReady(explainHandshake(error, options, deadline.signal), '')
+      ? failures.notReady(
+          explainHandshake(
+            error,
+            options.signal,
+            deadline.signal.aborted ? unanswered(options.startTimeoutMs) : undefined,
+          ),
+          '',
+        )
       : explain(error, failures, options);
   } finally {
     deadline.clear();
@@ -144,7 +152,7 @@ function explain(error: unknown, failures: Failures, options: ConnectOptions): B
     return failures.ofRemote(failure, false);
   }
   const known = bridgeErrorIn(error);
-  return known ?? failures.notReady(explainHandshake(error, options, options.signal), '');
+  return known ?? failures.notReady(explainHandshake(error, options.signal, undefined), '');
 }
 
 /** The SDK wraps our errors in its own. */

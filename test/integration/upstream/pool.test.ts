@@ -98,7 +98,7 @@ describe('starting', () => {
     const npx = join(temporaryFolder(), 'npx');
     symlinkSync(process.execPath, npx);
     const silent = { ...fixtureServer('never-answers', 'initialize'), command: npx };
-    const error = await failureOf(startPool({ silent }, { startTimeoutMs: 700 }).describe('silent'));
+    const error = await failureOf(startPool({ silent }, { quietStartMs: 700 }).describe('silent'));
     expect(error.hint).toMatch(/^npx may still be downloading .*`npm ping`.* Run it by hand to see more: /);
   });
 

@@ -36,13 +36,27 @@ it('reports the same state once', () => {
 it('combines the report of the code, starting servers, and calls', () => {
   const { setStated, reports } = watch({
     calls: () => ({ done: 1, running: 2 }),
-    startingServers: () => ['github', 'memory'],
+    startingServers: () => [{ name: 'github' }, { name: 'memory' }],
   });
   setStated({ done: 7, message: 'pages' });
   vi.advanceTimersByTime(500);
   expect(reports).toEqual([
     { message: '7 pages; starting github, memory; 1 call done, 2 running', percent: undefined, isRunning: true },
   ]);
+});
+
+it('shows what a package runner does, at a terminal too unless a question needs it', () => {
+  let isAsking = false;
+  const { reports } = watch({
+    startingServers: () => [{ name: 'git', preparing: 'uvx: Downloading\u001b[1m numpy (18MiB)' }, { name: 'memory' }],
+    isAsking: () => isAsking,
+  });
+  vi.advanceTimersByTime(500);
+  const message = 'starting git (uvx: Downloading\\x1b[1m numpy (18MiB)), memory';
+  expect(reports.at(-1)).toEqual({ message, percent: undefined, isRunning: false });
+  isAsking = true;
+  vi.advanceTimersByTime(500);
+  expect(reports.at(-1)).toMatchObject({ isRunning: true });
 });
 
 it.each([

@@ -165,25 +165,34 @@ describe('a cell whose deadline passes', () => {
   });
 
   it('names the servers that its calls were still waiting for', async () => {
-    const deadlineOf = async (startingServers: () => string[], isCalling = true) => {
+    // While code waited for the signature of a tool, not for a call of it, the server was not named.
+    const deadlineOf = async (names: string[], method: string | undefined = 'tool_specs', preparing?: string) => {
       const { run, sandbox } = await openKernel({ handleCall: () => new Promise(() => undefined) });
-      const outcome = run({ timeoutMs: 5_000, startingServers });
-      if (isCalling) {
-        sandbox.send({ type: 'call', call: 1, method: 'call_tool', params: {} });
+      const outcome = run({ timeoutMs: 5_000, startingServers: () => names.map((name) => ({ name, preparing })) });
+      if (method !== '') {
+        sandbox.send({ type: 'call', call: 1, method, params: {} });
       }
       await vi.advanceTimersByTimeAsync(5_000);
       sandbox.endCell(1, { outcome: 'interrupted', error: KEYBOARD_INTERRUPT });
       return (await outcome).error;
     };
-    expect(await deadlineOf(() => ['my notes'])).toMatchObject({
+    expect(await deadlineOf(['my notes'])).toMatchObject({
       message:
         "the cell was interrupted at its deadline of 5 s, while server 'my notes' was still starting; variables are kept",
       hint: expect.stringMatching(
         /^Ask for more time with the argument timeout, or check the server in a terminal: .* servers test 'my notes'$/,
       ),
     });
-    expect((await deadlineOf(() => ['a', 'b']))?.message).toContain("while servers 'a', 'b' were still starting;");
-    for (const error of [await deadlineOf(() => []), await deadlineOf(() => ['a'], false)]) {
+    expect((await deadlineOf(['a', 'b'], 'call_tool'))?.message).toContain(
+      "while servers 'a', 'b' were still starting;",
+    );
+    expect(await deadlineOf(['git'], 'call_tool', 'uvx: Downloading numpy (18MiB)')).toMatchObject({
+      message: expect.stringContaining("server 'git' was still starting (uvx: Downloading numpy (18MiB));"),
+      hint: expect.stringMatching(
+        /^The start goes on, and may be a download: run the cell again in a minute, or check/,
+      ),
+    });
+    for (const error of [await deadlineOf([]), await deadlineOf(['a'], '')]) {
       expect(error?.message).toBe('the cell was interrupted at its deadline of 5 s; variables are kept');
     }
   });
@@ -373,7 +382,11 @@ describe('a client that follows the progress of a cell', () => {
   it('sees its last printed line, its own progress, its calls and the servers that start', async () => {
     const { run, sandbox } = await openKernel({ handleCall: () => new Promise(() => undefined) });
     const reports: CellProgress[] = [];
-    void run({ frame: FRAME, onProgress: (progress) => reports.push(progress), startingServers: () => ['github'] });
+    void run({
+      frame: FRAME,
+      onProgress: (progress) => reports.push(progress),
+      startingServers: () => [{ name: 'github' }],
+    });
     sandbox.send(
       { type: 'output', cell: 1, stream: 'stdout', text: 'page 1\n' },
       { type: 'call', call: 1, method: 'call_tool', params: {} },
@@ -383,6 +396,21 @@ describe('a client that follows the progress of a cell', () => {
     sandbox.send({ type: 'progress', done: 1, total: 4, message: 'pages' });
     await settle();
     expect(reports.at(-1)).toMatchObject({ message: expect.stringContaining('1/4 pages'), percent: 25 });
+  });
+
+  it('is not made to wait twice: its cell has the time of a download on top of its own', async () => {
+    const { run, sandbox } = await openKernel({ handleCall: () => new Promise(() => undefined) });
+    let starting = [{ name: 'git', preparing: 'uvx' }];
+    const outcome = run({ timeoutMs: 5_000, onProgress: () => undefined, startingServers: () => starting });
+    sandbox.send({ type: 'call', call: 1, method: 'call_tool', params: {} });
+    await vi.advanceTimersByTimeAsync(600_000);
+    starting = [];
+    await vi.advanceTimersByTimeAsync(4_000);
+    expect(sandbox.framesOf('interrupt')).toEqual([]);
+    await vi.advanceTimersByTimeAsync(1_600);
+    expect(sandbox.framesOf('interrupt')).toMatchObject([{ cell: 1, reason: 'deadline' }]);
+    sandbox.endCell(1, { outcome: 'interrupted', error: KEYBOARD_INTERRUPT });
+    expect((await outcome).error?.message).not.toContain('starting');
   });
 
   it('sees the progress that tools report', async () => {

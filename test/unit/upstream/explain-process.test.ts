@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ProcessDefinition } from '../../../src/base/server-definition.ts';
-import { explainDownload, explainSpawn, hintForSpawn } from '../../../src/upstream/explain-process.ts';
+import { explainDownload, explainSpawn, hintForOldSdk, hintForSpawn } from '../../../src/upstream/explain-process.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -73,5 +73,27 @@ describe('a program that downloads the server', () => {
   it('is not any other program', () => {
     expect(explainDownload(definition('node'))).toBe('');
     expect(explainDownload(definition('/opt/npx/server'))).toBe('');
+  });
+});
+
+describe('a Python server that needs an older SDK', () => {
+  // The last lines of mcp-server-sqlite 2025.4.25 and office-powerpoint-mcp-server 2.0.7, started by uvx in November 2026.
+  const ATTRIBUTE = "    @server.list_resources()\nAttributeError: 'Server' object has no attribute 'list_resources'";
+  const MODULE =
+    "ModuleNotFoundError: No module named 'mcp.server.fastmcp'. This is mcp 2.x, where FastMCP was renamed";
+  it.each([
+    ['uvx', ['mcp-server-sqlite'], 'Add "--with", "mcp<2" to the beginning of "args" of \'x\' in /f.'],
+    ['pipx', ['run', 'mcp-server-sqlite'], 'Add "--with", "mcp<2" before the package in "args" of \'x\' in /f.'],
+    ['/venv/bin/server', [], 'Install "mcp<2" where the server is installed.'],
+  ])('%s is told how to get it', (command, args, step) => {
+    for (const stderr of [ATTRIBUTE, MODULE]) {
+      expect(hintForOldSdk({ ...definition(command), args }, stderr)).toBe(
+        `The server was written for version 1 of the MCP SDK for Python, and version 2 is installed. ${step}`,
+      );
+    }
+  });
+
+  it('is not any other failure', () => {
+    expect(hintForOldSdk(definition('uvx'), "AttributeError: 'Settings' object has no attribute 'x'")).toBeUndefined();
   });
 });
