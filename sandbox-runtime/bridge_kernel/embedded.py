@@ -15,7 +15,6 @@ import os
 import select
 import sys
 import time
-from asyncio import events, tasks
 
 from bridge_kernel import memory_reserve, missing, nested_run, rpc, stdio
 from bridge_kernel.loop import CellLoop
@@ -23,7 +22,7 @@ from bridge_kernel.loop import CellLoop
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
     from typing import Any, NoReturn
 
     from bridge_kernel.frames import Frame
@@ -173,7 +172,7 @@ class Platform:
         """Creates the session's event loop and makes `asyncio.run` work beside it."""
         _replace_loops(self._channel)
         loop = asyncio.new_event_loop()
-        nested_run.install(loop, _run_inside)
+        nested_run.install(loop, bool)
         return CellLoop(channel, loop, None)
 
 
@@ -193,23 +192,3 @@ def _replace_loops(channel: Channel) -> None:
         policy = getattr(asyncio.unix_events, name, None)
         if policy is not None:
             policy._loop_factory = SessionLoop  # noqa: SLF001
-
-
-def _run_inside(run: Callable[..., object], main: Awaitable[object], options: dict[str, object]) -> object:
-    """Runs a coroutine in a separate loop from within the running loop, which is blocked until it ends."""
-    outer = asyncio.get_running_loop()
-    task = asyncio.current_task()
-
-    async def wrapper() -> object:
-        return await main
-
-    if task is not None:
-        tasks._leave_task(outer, task)  # noqa: SLF001
-    events._set_running_loop(None)  # noqa: SLF001
-    try:
-        return run(wrapper(), **options)
-    finally:
-        asyncio.set_event_loop(outer)
-        events._set_running_loop(outer)  # noqa: SLF001
-        if task is not None:
-            tasks._enter_task(outer, task)  # noqa: SLF001

@@ -23,8 +23,14 @@ _NO_MEMORY = (
     "takes less as a file in /tmp that is read in parts."
 )
 _OTHER_SYSTEM = "Only the user can help further: MCP_BRIDGE_IMAGE, on Podman or Docker, can name an image that has {}."
+_OWN_LOOP = "A cell runs in a loop, and top-level await works: write await asyncio.gather(...) or await task."
+_OTHER_LOOP = (
+    "Tasks, asyncio.gather(...), locks and queues belong to the loop that ran when they were made: make them in the "
+    "coroutine that you run, or write await at the top level of the cell."
+)
 _NOT_JSON_TEXT = "the JSON object must be str, bytes or bytearray, not "
 _NO_LIBRARY = re.compile(r"(lib[\w.+-]+\.so[\w.]*): cannot open shared object file")
+_IS_OTHER_LOOP = re.compile(r"(attached to|bound to|belongs to) a different (event )?loop")
 # Where code puts files, or Python and packages have theirs.
 _OWN_FOLDERS = ("/workspace/", "/tmp/", "/dev/", "/proc/", "/usr/", "/packages/")
 _NO_FILE = frozenset({errno.ENOENT, errno.EACCES})
@@ -51,6 +57,10 @@ def hint_for(error: BaseException) -> str | None:
     text = next(iter(_args(error)), None)
     if type(error) is TypeError and isinstance(text, str) and text.startswith(_NOT_JSON_TEXT):
         return "The value is already parsed: use it without json.loads."
+    if type(error) is RuntimeError and text == "This event loop is already running":
+        return _OWN_LOOP
+    if type(error) in (RuntimeError, ValueError) and isinstance(text, str) and _IS_OTHER_LOOP.search(text):
+        return _OTHER_LOOP
     subprocess: Any = sys.modules.get("subprocess")
     # Its own attributes are safe to read; those of a subclass of the user may run code.
     if subprocess is not None and type(error) is subprocess.CalledProcessError and _runs_pip(vars(error).get("cmd")):

@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
     import selectors
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
     from bridge_kernel.frames import Frame
     from bridge_kernel.loop import CellLoop
@@ -84,7 +84,7 @@ class Channel(rpc.Channel):
     def wait(self, event: threading.Event, timeout: float | None = None) -> bool:
         """Blocks the current thread. The main thread handles frames until one of them sets the event."""
         if threading.get_ident() != self._main:
-            self._let_reader_read()
+            self.let_reader_read()
             return event.wait(timeout)
         # An interrupt that came between these two lines would leave the lock locked.
         self.main_is_busy = True
@@ -109,13 +109,13 @@ class Channel(rpc.Channel):
 
     def _new_call(self, method: str, params: dict[str, object]) -> tuple[int, Frame]:
         if threading.get_ident() != self._main:
-            self._let_reader_read()
+            self.let_reader_read()
         return super()._new_call(method, params)
 
     def _is_here(self, loop: asyncio.AbstractEventLoop) -> bool:
         return loop is self.main_loop and threading.get_ident() == self._main
 
-    def _let_reader_read(self) -> None:
+    def let_reader_read(self) -> None:
         """What comes for this thread is read at once."""
         if self.main_waits:
             return  # The main thread reads it.
@@ -281,7 +281,7 @@ class Platform:
         from bridge_kernel.loop import CellLoop
 
         loop = channel.main_loop = asyncio.SelectorEventLoop(selector_of(channel))
-        nested_run.install(loop, _run_in_thread)
+        nested_run.install(loop, channel.let_reader_read)
         return CellLoop(channel, loop, interrupt_main)
 
 
@@ -303,41 +303,3 @@ def selector_of(channel: Channel) -> selectors.BaseSelector:
 def interrupt_main() -> None:
     """Sends SIGINT to the main thread: only a signal stops Python code that never yields."""
     signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-
-
-def _run_in_thread(run: Callable[..., object], main: Awaitable[object], options: dict[str, object]) -> object:
-    """Runs a coroutine in a separate loop in another thread, while this thread waits."""
-    import asyncio
-    import contextvars
-
-    results: list[Callable[[], object]] = []
-    started: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[object] | None]] = []
-
-    async def wrapper() -> object:
-        started.append((asyncio.get_running_loop(), asyncio.current_task()))
-        return await main
-
-    def work() -> None:
-        try:
-            value = context.run(run, wrapper(), **options)
-        except BaseException as error:  # noqa: BLE001 Raised again in the cell.
-            caught = error
-            results.append(lambda: _raise(caught))
-        else:
-            results.append(lambda: value)
-
-    context = contextvars.copy_context()
-    thread = threading.Thread(target=work, name="asyncio.run", daemon=True)
-    thread.start()
-    try:
-        thread.join()
-    except KeyboardInterrupt:
-        for inner, task in started:
-            if task is not None:
-                inner.call_soon_threadsafe(task.cancel)
-        raise
-    return results[0]()
-
-
-def _raise(error: BaseException) -> None:
-    raise error

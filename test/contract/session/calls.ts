@@ -59,6 +59,50 @@ export function describeCalls({ run, harness, engine, tools, itNeeds }: Subject)
       expect((await run(code.join('\n'))).value).toBe('[1, 2, 3, 4]');
     });
 
+    // asyncio refused these, because a loop runs already, and without a hint.
+    it('work from other loops: one of the code, asyncio.Runner, asynchronous unit tests', async () => {
+      const code = `
+import asyncio, sys, unittest
+async def main(n):
+    await asyncio.sleep(0)
+    return (await mcp_fake.echo(n=n))["n"]
+loop = asyncio.new_event_loop()
+got = [loop.run_until_complete(main(1)), loop.run_until_complete(loop.create_task(main(2)))]
+loop.call_soon(loop.stop)
+loop.run_forever()
+loop.close()
+if sys.version_info >= (3, 11):
+    with asyncio.Runner() as runner:
+        got += [runner.run(main(3)), runner.run(main(4))]
+else:
+    got += [3, 4]
+class Test(unittest.IsolatedAsyncioTestCase):
+    async def asyncSetUp(self): self.n = await main(5)
+    async def test_n(self): self.assertEqual(self.n, await main(5))
+result = unittest.TextTestRunner(open("log", "w")).run(unittest.defaultTestLoader.loadTestsFromTestCase(Test))
+async def nested(): return asyncio.run(main(6)) + await main(1)
+before = asyncio.current_task()
+[*got, result.testsRun, result.wasSuccessful(), asyncio.run(nested()), asyncio.current_task() is before, await main(8)]`;
+      expect((await run(code)).value).toBe('[1, 2, 3, 4, 1, True, 7, True, 8]');
+    });
+
+    it.each([
+      ['asyncio.get_event_loop().run_until_complete(asyncio.gather(main(), main()))', 'await asyncio.gather(...)'],
+      ['asyncio.get_event_loop().run_forever()', 'top-level await works'],
+      [
+        'asyncio.new_event_loop().run_until_complete(asyncio.gather(main()))',
+        'make them in the coroutine that you run',
+      ],
+      // This one hung until the deadline.
+      [
+        'asyncio.run_coroutine_threadsafe(main(), asyncio.get_running_loop()).result()',
+        "write 'await asyncio.wrap_future(future)'",
+      ],
+    ])('say what to write if a loop would have to wait for itself: %s', async (code, hint) => {
+      const answer = await run(`import asyncio\nasync def main(): await asyncio.sleep(0)\n${code}`);
+      expect(errorText(answer)).toContain(hint);
+    });
+
     itNeeds('threads')('work from threads', async () => {
       const code = [
         'import asyncio, threading',

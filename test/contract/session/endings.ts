@@ -23,6 +23,11 @@ export function describeEndings({ run, engine, tools, isSupervised, itNeeds }: S
       ['a gather', 'import asyncio\nawait asyncio.gather(*[asyncio.sleep(60) for _ in range(3)])'],
       ['a task that loops', 'import asyncio\nasync def spin():\n    while True: pass\nawait asyncio.gather(spin())'],
       ['asyncio.run', 'import asyncio\nasync def main(): await asyncio.sleep(60)\nasyncio.run(main())'],
+      ['another loop', 'import asyncio\nasyncio.new_event_loop().run_until_complete(asyncio.sleep(60))'],
+      [
+        'a call in another loop',
+        'import asyncio\nasync def main(): await mcp_fake.hang(name="in a loop")\nasyncio.run(main())',
+      ],
       ['a blocking call', 'mcp_fake.hang.sync(name="blocking")'],
     ])('ends %s and keeps the variables and the output', (_, code) => expectEndAtDeadline(code));
 
