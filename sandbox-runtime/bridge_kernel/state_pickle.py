@@ -122,14 +122,14 @@ def _reduce_class(cls: type) -> Any:
     reduced: Any = cloudpickle._class_reduce(cls)  # noqa: SLF001
     if not isinstance(reduced, tuple) or reduced[0] is not cloudpickle._make_skeleton_class:  # noqa: SLF001
         return reduced
-    (metaclass, name, bases, members, *others), (attributes, slots), *rest = reduced[1:]
+    (metaclass, name, _, members, *others), (attributes, slots), *rest = reduced[1:]
     if sys.version_info >= (3, 14):
         # They are made when they are first needed (PEP 649), and cloudpickle leaves out the function that makes them.
         attributes = {**attributes, "__annotations__": _annotations_of(cls)}
-    if "__slots__" in cls.__dict__:
-        # Without it, instances would get a `__dict__`.
-        members = {**members, "__slots__": cls.__dict__["__slots__"]}
-    return _make_class, (metaclass, name, bases, members, *others), (attributes, slots), *rest
+    # Without the first, instances would get a `__dict__`; without the other, `typing.Generic` refuses to be a base.
+    members = {**members, **{key: cls.__dict__[key] for key in ("__slots__", "__orig_bases__") if key in cls.__dict__}}
+    # The bases in the end: `typing.NamedTuple` and others stand for one with a metaclass that makes another class.
+    return _make_class, (metaclass, name, cls.__bases__, members, *others), (attributes, slots), *rest
 
 
 def _annotations_of(cls: type) -> dict[str, Any]:
@@ -139,13 +139,10 @@ def _annotations_of(cls: type) -> dict[str, Any]:
 
 def _make_class(metaclass: Any, name: str, bases: Any, members: dict[str, Any], tracker: str, _extra: object) -> Any:
     """A class without its attributes, which follow. Without code of its metaclass, which ran when it was defined."""
-    resolved = types.resolve_bases(bases)
-    if resolved is not bases:
-        members = {**members, "__orig_bases__": bases}
     base = abc.ABCMeta if issubclass(metaclass, abc.ABCMeta) else type
     try:
-        with _without_subclass_hooks(resolved):
-            made = base.__new__(metaclass, name, resolved, members)
+        with _without_subclass_hooks(bases):
+            made = base.__new__(metaclass, name, bases, members)
     except TypeError:
         # A metaclass in C has a layout of its own.
         made = types.new_class(name, bases, {"metaclass": metaclass}, lambda namespace: namespace.update(members))
