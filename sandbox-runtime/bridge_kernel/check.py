@@ -34,7 +34,7 @@ _DYNAMIC = re.compile(
     r"\b(?:exec|eval|globals|locals|vars|setattr|delattr|patch|monkeypatch|modules|reload|_getframe|f_globals|run_path"
     r"|__dict__|__builtins__|import\s+__main__)\b"
 )
-_STAR = re.compile(r"from\s+(?!mcp\.)[\w.]+\s+import\s+\*")
+_STAR = re.compile(r"from\s+(?!mcp\.)[\w.]+\s+import\s+\*|^\s*%(?:run|reset)\b", re.MULTILINE)
 # Code with these words probes what exists, so probable mistakes are not reported for it.
 _PROBES = frozenset({
     "mcp_servers", "LOADED_MCP_SERVERS", "NameError", "hasattr", "getattr", "TOOLS", "TOOL_MAP", "dir", "runtime",

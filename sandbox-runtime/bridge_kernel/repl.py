@@ -135,6 +135,9 @@ class Repl:
 
             code, tree = parse_repaired(code, tree, parse)
             _keep_lines(file, code)
+            magics = sys.modules.get("bridge_kernel.magics")
+            if magics is not None:
+                magics.__dict__["predefined"] = self._own
         compiled = _tried(lambda: self._compile_tree(tree, file, flags))
         if isinstance(compiled, SyntaxError):
             if compiled.msg != "'return' outside function":

@@ -9,6 +9,7 @@ import ast
 import re
 
 from bridge_kernel import unavailable
+from bridge_kernel.syntax_nodes import blocks_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,39 +17,56 @@ if TYPE_CHECKING:
 
 RETURN = "return"
 """The builtin that a replaced `return` raises. As a keyword, it can be no name in the user's code."""
-_MAX_REPAIRS = 20
+_MAX_REPAIRS = 100
 """Each repair parses the whole cell again. Chosen."""
 _FENCE = re.compile(r"\s*(?:```+|~~~+)[ \t]*[\w+-]*[ \t]*")
-_MAGIC_WITHOUT_EFFECT = re.compile(r"\s*%(?:matplotlib|load_ext|autoreload|config)\b.*")
 _QUESTION = re.compile(r"(\s*)(?:\?{1,2}[ \t]*([\w.]+)|([\w.]+)[ \t]*\?{1,2})[ \t]*")
 _INVISIBLE = str.maketrans({"\ufeff": None, "\u200b": None, "\u2060": None, "\u00a0": " ", "\u202f": " "})
 _PIP = re.compile(r"(\s*)[!%]{0,2}\s*(?:python3? -m |uv )?(?:pip3?|conda|mamba) install\s+([^|&;$`#]+?)\s*(?:#.*)?")
 _PIP_COMMAND = re.compile(r"\s*[!%]{0,2}\s*(?:python3? -m |uv )?(?:pip3?|conda|mamba)\s+\w+")
 _PIP_FLAGS = frozenset({"-q", "-qq", "-qqq", "--quiet", "-U", "-y", "--upgrade", "--user", "--no-cache-dir"})
 _SHELL = re.compile(r"(\s*)(?:(\w+)\s*=\s*)?!(?!=)\s*(.+?)\s*")
-_MAGIC = re.compile(r"\s*(?:[\w, ]+=\s*)?(%%?[a-zA-Z_]\w*).*")
+_MAGIC = re.compile(r"\s*(?:\w[\w.\[\]\"', ]*=\s*)?(%%?[a-zA-Z_]\w*).*")
 _JAVASCRIPT = re.compile(r"\s*(?:export\s+)?(?:const|let|var|function|async\s+function)\s+[\w${\[].*")
 
 
 def parse_repaired(code: str, error: SyntaxError, parse: Callable[[str], ast.Module]) -> tuple[str, ast.Module]:
-    """Repairs code that `parse` refused with `error`. Returns its new text and its tree.
+    """Repairs code that `parse` refused with `error`. Returns its new text, with magics as written, and its tree.
 
     Raises:
         SyntaxError: the slip cannot be repaired; its message has a next step if the slip is a known one.
     """
+    # Lines of magics as they were, by number from 1.
+    originals: dict[int, str] = {}
     for _ in range(_MAX_REPAIRS):
-        repaired = _repaired(code, error)
+        repaired = _repaired(code, error, originals)
         if repaired is None or repaired == code:
             break
         code = repaired
         try:
-            return code, parse(code)
+            tree = parse(code)
         except SyntaxError as again:
             error = again
+            continue
+        if originals:
+            from bridge_kernel import magics
+
+            tree = magics.expand(tree, originals, lambda text: _parsed(text, parse))
+            lines = enumerate(code.split("\n"), 1)
+            code = "\n".join(originals.get(number, line) for number, line in lines)
+        return code, tree
     hint = _hint(_line_of(code, error)) or _text_around(code, error)
     if hint is not None:
         error.msg = hint
     raise error
+
+
+def _parsed(text: str, parse: Callable[[str], ast.Module]) -> ast.Module:
+    """The tree of the code in a line of a magic, which may have another one."""
+    try:
+        return parse(text)
+    except SyntaxError as error:
+        return parse_repaired(text, error, parse)[1]
 
 
 def _line_of(code: str, error: SyntaxError) -> str:
@@ -63,13 +81,14 @@ def _text_around(code: str, error: SyntaxError) -> str | None:
     return _ONE_BLOCK if is_prose and any(map(_FENCE.fullmatch, code.split("\n")[len(before) :])) else None
 
 
-def _repaired(code: str, error: SyntaxError) -> str | None:
+def _repaired(code: str, error: SyntaxError, originals: dict[int, str]) -> str | None:
     if code.startswith("\ufeff"):
         return code[1:]
     lines = code.split("\n")
     filled = [index for index, line in enumerate(lines) if line.strip()]
     # Before its first and after its last statement, code has no string that could contain a fence.
-    fences = [index for index in {filled[0], filled[-1]} if _FENCE.fullmatch(lines[index])]
+    ends = {filled[0]} if lines[filled[0]].startswith("%%") else {filled[0], filled[-1]}
+    fences = [index for index in ends if _FENCE.fullmatch(lines[index])]
     if fences:
         return "\n".join("" if index in fences else line for index, line in enumerate(lines))
     if isinstance(error, IndentationError) and error.lineno == filled[0] + 1:
@@ -79,13 +98,19 @@ def _repaired(code: str, error: SyntaxError) -> str | None:
     at = (error.lineno or 0) - 1
     if not 0 <= at < len(lines):
         return None
+    if _MAGIC.match(lines[at]) and not _PIP_COMMAND.match(lines[at]):
+        from bridge_kernel.magics import translate
+
+        translated = translate(lines, at)
+        if translated is not None:
+            changed = [number for number, line in enumerate(translated) if line != lines[number]]
+            originals.update((number + 1, lines[number]) for number in changed)
+            return "\n".join(translated)
     lines[at] = _repaired_line(lines[at])
     return "\n".join(lines)
 
 
 def _repaired_line(line: str) -> str:
-    if _MAGIC_WITHOUT_EFFECT.fullmatch(line):
-        return ""
     question = _QUESTION.fullmatch(line)
     if question is not None:
         return f"{question[1]}help({question[2] or question[3]})"
@@ -122,7 +147,7 @@ def _hint(line: str) -> str | None:
         return "'!' runs no shell command, and the embedded sandbox has no shell: use os, pathlib and shutil"
     magic = _MAGIC.fullmatch(line)
     if magic is not None:
-        return f"there are no IPython magics such as {magic[1]} here: write it in Python"
+        return f"there is no magic {magic[1]} here, and its cell is no Python: write it in Python, or leave it out"
     if _FENCE.fullmatch(line):
         return _ONE_BLOCK
     if _JAVASCRIPT.fullmatch(line):
@@ -162,10 +187,5 @@ def _replace_returns(statements: list[ast.stmt], file: str, is_guarded: bool) ->
             statements[index] = ast.copy_location(raised, statement)
         elif not isinstance(statement, _SCOPES):
             guards = is_guarded or not isinstance(statement, _PLAIN_BLOCKS)
-            for block in _blocks(statement):
+            for block in blocks_of(statement):
                 _replace_returns(block, file, guards)
-
-
-def _blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
-    parts = [statement, *getattr(statement, "handlers", ()), *getattr(statement, "cases", ())]
-    return [getattr(part, field) for part in parts for field in ("body", "orelse", "finalbody") if hasattr(part, field)]

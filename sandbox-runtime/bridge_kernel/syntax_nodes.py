@@ -82,3 +82,9 @@ def names_bound_in(tree: ast.AST) -> Mapping[str, int]:
             bound[name] = bound.get(name, 0) + 1
     tree.__dict__[_BOUND] = bound
     return bound
+
+
+def blocks_of(statement: ast.AST) -> list[list[ast.stmt]]:
+    """The lists of statements in a statement."""
+    parts = [statement, *getattr(statement, "handlers", ()), *getattr(statement, "cases", ())]
+    return [getattr(part, field) for part in parts for field in ("body", "orelse", "finalbody") if hasattr(part, field)]

@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type BridgeClient, fixtureServer, packageServer, startBridge } from '../support/bridge-client.ts';
+import { type BridgeClient, packageServer, startBridge } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
 
 const engines = await coverEngines();
@@ -11,7 +11,7 @@ for (const engine of engines) {
   describe(`habits on ${engine.label}`, () => {
     let bridge: BridgeClient;
     let files: string;
-    const servers = ['filesystem', 'memory', 'everything', 'odd'];
+    const servers = ['filesystem', 'memory', 'everything'];
     const run = (code: string) => bridge.runPython(code, { servers });
 
     beforeAll(async () => {
@@ -28,7 +28,6 @@ for (const engine of engines) {
               MEMORY_FILE_PATH: join(folder, 'memory.json'),
             }),
             everything: packageServer('@modelcontextprotocol/server-everything'),
-            odd: fixtureServer('odd-results.mjs'),
           };
         },
       });
@@ -53,26 +52,6 @@ sorted(line for line in listing.splitlines())`;
 graph = await mcp_memory.read_graph()
 [entity.name for entity in graph.entities], graph["entities"][0].observations[0], graph.relations`;
       expect((await run(code)).structured['result']).toBe("(['fern', 'moss'], 'fern is green', [])");
-    });
-
-    it('nothing is lost of results that are not as MCP defines them', async () => {
-      // Each of the first two was None, the third a repr, the last its first line.
-      const code = `odd = ["a text", {"rows": [1]}, [{"type": "text", "text": {"a": 1}}], [{"type": "text", "text": '{"a": 1}\\n{"a": 2}'}]]
-found = [await mcp_odd.raw(result={"content": content}) for content in odd]
-found[0].lines(), found[1].rows, found[2].text.a, found[3].json(), await mcp_odd.raw(result={"toolResult": 5})`;
-      expect((await run(code)).structured['result']).toBe(
-        "(['a text'], [1], 1, [{'a': 1}, {'a': 2}], {'toolResult': 5})",
-      );
-    });
-
-    it('a star import hides no builtin, and says what it left out', async () => {
-      const answer = await run(
-        'from mcp.servers.odd import *\nprint(len(list("abc")), await mcp_odd.print(), raw.__name__)',
-      );
-      expect(answer.text).toContain('3 print raw');
-      expect(answer.text).toContain(
-        'import * left out names that would hide those of Python or the bridge; call mcp_odd.print',
-      );
     });
 
     it('a loop calls two servers, and the next cell has the state', async () => {

@@ -1,0 +1,296 @@
+"""What magics do when the cell runs. `magics.py` puts calls of these functions in their place."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time as clock
+from itertools import repeat
+
+from bridge_kernel import magics
+from bridge_kernel.magics import OPTION, SCRIPT_OPTION
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable
+    from typing import Any
+
+    from bridge_kernel.shell import RunResult
+
+    _Inner = Callable[[Iterable[None], Callable[[], float]], Any]
+
+# As in IPython.
+_MAX_INFO_CHARS = 41
+
+_kept: list[object] = []
+
+
+def keep(value: object) -> None:
+    """Keeps a value until `kept`, which follows at once."""
+    _kept[:] = [value]
+
+
+def kept() -> object:
+    """What was kept, once."""
+    return _kept.pop() if _kept else None
+
+
+class magic_timing:  # noqa: N801 The check before running knows it as one that lets exceptions pass.
+    """Prints the times of a block, also if it raises."""
+
+    def __enter__(self) -> None:
+        self._start = (*_processor_times(), clock.perf_counter())
+
+    def __exit__(self, *_: object) -> None:
+        now = (*_processor_times(), clock.perf_counter())
+        user, system, wall = (end - start for end, start in zip(now, self._start, strict=True))
+        total = f"total: {_duration(user + system)}"
+        print(f"CPU times: user {_duration(user)}, sys: {_duration(system)}, {total}\nWall time: {_duration(wall)}")
+
+
+def _processor_times() -> tuple[float, float]:
+    try:
+        import resource
+    except ImportError:
+        return clock.process_time(), 0.0  # Python in WebAssembly.
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime, usage.ru_stime
+
+
+def _duration(seconds: float) -> str:
+    if seconds >= 60:
+        minutes, rest = divmod(int(seconds), 60)
+        return f"{minutes // 60}h {minutes % 60}min {rest}s" if minutes >= 60 else f"{minutes}min {rest}s"
+    for scale, unit in ((1, "s"), (1e3, "ms"), (1e6, "μs")):
+        if seconds * scale >= 1:
+            return f"{seconds * scale:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+class TimeitResult:
+    """What `%timeit -o` returns."""
+
+    def __init__(self, loops: int, seconds: list[float]) -> None:
+        self.loops, self.repeat = loops, len(seconds)
+        self.all_runs = seconds
+        self.timings = [run / loops for run in seconds]
+        self.best, self.worst = min(self.timings), max(self.timings)
+        self.average = sum(self.timings) / len(seconds)
+        self.stdev = (sum((each - self.average) ** 2 for each in self.timings) / len(seconds)) ** 0.5
+
+    def __str__(self) -> str:
+        runs = f"{self.repeat} run{'s' * (self.repeat != 1)}, {self.loops:,} loop{'s' * (self.loops != 1)} each"
+        times = f"{_duration(self.average)} ± {_duration(self.stdev)}"
+        return f"{times} per loop (mean ± std. dev. of {runs})"
+
+    def __repr__(self) -> str:
+        return f"<TimeitResult : {self}>"
+
+
+def _measuring(options: str) -> Generator[int, float, object]:
+    """Yields how many loops to run next, and is sent how many seconds they took."""
+    found = list(OPTION.finditer(f"{options} "))
+    given = {match["key"]: int(match["number"]) for match in found if match["key"]}
+    flags = {match["flag"] for match in found}
+    loops = given.get("n", 0)
+    power = 0
+    while not loops:
+        if (yield 10**power) >= 0.2 or power == 9:
+            loops = 10**power
+        power += 1
+    seconds: list[float] = []
+    while len(seconds) < given.get("r", 7):
+        seconds += [(yield loops)]
+    result = TimeitResult(loops, seconds)
+    if "q" not in flags:
+        if result.worst > 4 * result.best > 0:
+            print(
+                f"The slowest run took {result.worst / result.best:.2f} times longer than the fastest. This could mean "
+                "that an intermediate result is being cached."
+            )
+        print(result)
+    return result if "o" in flags else None
+
+
+def measure(options: str, inner: _Inner) -> object:
+    """Runs `%timeit`."""
+    measuring = _measuring(options)
+    loops = next(measuring)
+    try:
+        while True:
+            loops = measuring.send(inner(repeat(None, loops), clock.perf_counter))
+    except StopIteration as ended:
+        return ended.value
+
+
+async def measure_async(options: str, inner: _Inner) -> object:
+    """Runs `%timeit` of code with `await`."""
+    measuring = _measuring(options)
+    loops = next(measuring)
+    try:
+        while True:
+            loops = measuring.send(await inner(repeat(None, loops), clock.perf_counter))
+    except StopIteration as ended:
+        return ended.value
+
+
+class Captured:
+    """`%%capture`: keeps what a block prints, as `stdout` and `stderr`."""
+
+    def __init__(self, options: list[str]) -> None:
+        import io
+
+        self._files = {name: io.StringIO() for name in ("stdout", "stderr") if f"--no-{name}" not in options}
+
+    stdout = property(lambda self: self._text("stdout"))
+    stderr = property(lambda self: self._text("stderr"))
+
+    def _text(self, name: str) -> str:
+        return self._files[name].getvalue() if name in self._files else ""
+
+    def show(self) -> None:
+        """Prints it."""
+        sys.stdout.write(self.stdout)
+        sys.stderr.write(self.stderr)
+
+    def __enter__(self) -> Captured:
+        self._before = {name: getattr(sys, name) for name in self._files}
+        sys.__dict__.update(self._files)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.__dict__.update(self._before)
+
+    def __str__(self) -> str:
+        return self.stdout
+
+
+def left_out(magic: str, line: int) -> None:
+    """Says that a line was left out."""
+    print(f"line {line} was left out: there is no magic {magic} here; write it in Python", file=sys.stderr)
+
+
+def cd(path: str) -> None:
+    """Changes the working folder and prints it."""
+    global _last_folder  # noqa: PLW0603
+    before = os.getcwd()
+    path = path.strip("'\"")
+    os.chdir(_last_folder if path == "-" else os.path.expanduser(path or "~"))
+    _last_folder = before
+    print(os.getcwd())
+
+
+_last_folder = os.getcwd()
+
+
+def pwd(_: str) -> str:
+    """The working folder."""
+    return os.getcwd()
+
+
+def env(text: str) -> object:
+    """All variables of the environment, one of them, or sets one: `NAME=value` or `NAME value`."""
+    name, separator, value = text.partition("=") if "=" in text.partition(" ")[0] else text.partition(" ")
+    if not name:
+        return dict(os.environ)
+    if not separator:
+        return os.environ[name]
+    os.environ[name] = value.strip()
+    print(f"env: {name}={value.strip()}")
+    return None
+
+
+set_env = env
+
+
+def run(text: str) -> None:
+    """Runs a script and takes its names; with `-i`, in this namespace."""
+    import shlex
+    from types import ModuleType
+
+    words = shlex.split(text)
+    flags = [words.pop(0) for _ in range(len(words)) if words and words[0].startswith("-")]
+    path = "".join(words[:1])
+    if not os.path.exists(path) and not path.endswith(".py"):
+        path += ".py"
+    with open(path, encoding="utf-8") as file:
+        code = compile(file.read(), path, "exec", dont_inherit=True)
+    main = sys.modules["__main__"]
+    module = main if "-i" in flags else ModuleType("__main__")
+    arguments, sys.argv = sys.argv, [path, *words[1:]]
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+    sys.modules["__main__"] = module
+    try:
+        exec(code, vars(module))
+    except SystemExit as ended:
+        if ended.code:
+            raise
+    finally:
+        sys.modules["__main__"] = main
+        sys.argv = arguments
+        del sys.path[0]
+        vars(main).update({name: value for name, value in vars(module).items() if not name.startswith("__")})
+
+
+def who_ls(_: str = "") -> list[str]:
+    """The user's names."""
+    from bridge_kernel.proxies import Server
+
+    values = vars(sys.modules["__main__"])
+    names = [name for name in values if name[:1] != "_" and name.isidentifier() and name not in magics.predefined]
+    return sorted(name for name in names if not isinstance(values[name], Server) and name != "LOADED_MCP_SERVERS")
+
+
+def who(_: str) -> None:
+    """Prints the user's names."""
+    print("\t ".join([*who_ls(), ""]) if who_ls() else "Interactive namespace is empty.")
+
+
+def whos(_: str) -> None:
+    """Prints the user's names with their types and values."""
+    values = vars(sys.modules["__main__"])
+    found = ((name, type(values[name]).__name__, _info(values[name])) for name in who_ls())
+    rows = [("Variable", "Type", "Data/Info"), *found]
+    widths = [max(len(row[column]) for row in rows) + 3 for column in (0, 1)]
+    lines = [f"{row[0]:{widths[0]}}{row[1]:{widths[1]}}{row[2]}" for row in rows]
+    print("\n".join([lines[0], "-" * len(lines[0]), *lines[1:]]))
+
+
+def _info(value: object) -> str:
+    if isinstance(value, (list, tuple, dict, set)):
+        return f"n={len(value)}"  # pyright: ignore[reportUnknownArgumentType]
+    from bridge_kernel.shorten import short_repr
+
+    text = (value if isinstance(value, str) else short_repr(value)).replace("\n", "\\n")
+    half = _MAX_INFO_CHARS // 2 - 2
+    return text if len(text) <= _MAX_INFO_CHARS else f"{text[:half]}<...>{text[-half:]}"
+
+
+def reset(_: str) -> None:
+    """Deletes the user's names."""
+    for name in who_ls():
+        del vars(sys.modules["__main__"])[name]
+
+
+def writefile(text: str, body: str) -> None:
+    """Writes a cell to a file; with `-a`, to its end."""
+    words = text.split()
+    path = os.path.expanduser(" ".join(word for word in words if word not in ("-a", "--append")).strip("'\""))
+    is_more = len(words) > 1 and words[0] in ("-a", "--append")
+    print(f"{'Appending to' if is_more else 'Overwriting' if os.path.exists(path) else 'Writing'} {path}")
+    with open(path, "a" if is_more else "w", encoding="utf-8") as file:
+        file.write(body)
+
+
+def script(options: str, body: str, result: RunResult) -> None:
+    """Shows or keeps what a program wrote. Raises CalledProcessError if it failed, as IPython does."""
+    kept = {option[1]: option[2] for option in SCRIPT_OPTION.finditer(options) if option[1]}
+    for stream, text, file in (("out", result.stdout, sys.stdout), ("err", result.stderr, sys.stderr)):
+        if stream in kept:
+            vars(sys.modules["__main__"])[kept[stream]] = text
+        else:
+            file.write(text)
+    if result.exit_code and "--no-raise-error" not in options:
+        from subprocess import CalledProcessError
+
+        raise CalledProcessError(result.exit_code, body)

@@ -1,0 +1,55 @@
+/** What people and models know from Python and notebooks, in real sandboxes, with a server that returns what it is told to. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type BridgeClient, fixtureServer, startBridge } from '../support/bridge-client.ts';
+import { coverEngines } from '../support/covered-engines.ts';
+
+const engines = await coverEngines();
+
+for (const engine of engines) {
+  describe(`known Python on ${engine.label}`, () => {
+    let bridge: BridgeClient;
+    const run = (code: string) => bridge.runPython(code, { servers: ['odd'] });
+
+    beforeAll(async () => {
+      bridge = await startBridge({ engine, servers: () => ({ odd: fixtureServer('odd-results.mjs') }) });
+    });
+    afterAll(() => bridge.close());
+
+    it('nothing is lost of results that are not as MCP defines them', async () => {
+      // Each of the first two was None, the third a repr, the last its first line.
+      const code = `odd = ["a text", {"rows": [1]}, [{"type": "text", "text": {"a": 1}}], [{"type": "text", "text": '{"a": 1}\\n{"a": 2}'}]]
+found = [await mcp_odd.raw(result={"content": content}) for content in odd]
+found[0].lines(), found[1].rows, found[2].text.a, found[3].json(), await mcp_odd.raw(result={"toolResult": 5})`;
+      expect((await run(code)).structured['result']).toBe(
+        "(['a text'], [1], 1, [{'a': 1}, {'a': 2}], {'toolResult': 5})",
+      );
+    });
+
+    it('a star import hides no builtin, and says what it left out', async () => {
+      const answer = await run(
+        'from mcp.servers.odd import *\nprint(len(list("abc")), await mcp_odd.print(), raw.__name__)',
+      );
+      expect(answer.text).toContain('3 print raw');
+      expect(answer.text).toContain(
+        'import * left out names that would hide those of Python or the bridge; call mcp_odd.print',
+      );
+    });
+
+    it('a magic does not cost the cell: it works, has no effect, or is left out', async () => {
+      const code = `%matplotlib inline
+%sql select 1
+def tenfold(n):
+    return 10 * n
+found = %time await mcp_odd.raw(result={"content": [{"type": "text", "text": "42"}]})
+%timeit -n 2 -r 2 tenfold(2)`;
+      const { text } = await run(code);
+      expect(text).toContain('line 2 was left out: there is no magic %sql here');
+      expect(text).toContain('Wall time: ');
+      expect(text).toMatch(/per loop \(mean ± std\. dev\. of 2 runs, 2 loops each\)/);
+      expect((await run('%%time\ntenfold(int(found))')).structured['result']).toBe('420');
+      expect((await run('%cd nowhere')).text).toMatch(
+        /line 1, in <module>\n {4}%cd nowhere\n(?:.*\n)?FileNotFoundError/,
+      );
+    });
+  });
+}
