@@ -6,7 +6,7 @@ import { splitWords } from '../../src/base/shell-words.ts';
 import { type ServerEntry, textOf } from '../comparison/connect.ts';
 import type { Agent, GivenTask } from './run.ts';
 import { definitionTokens, modelView, type ToolDefinition } from './toolset.ts';
-import type { Transcript } from './transcript.ts';
+import type { EndCall, Transcript } from './transcript.ts';
 
 interface ConfiguredServer {
   readonly command: string;
@@ -130,10 +130,12 @@ interface RecordedMessage {
   readonly kind: 'answer' | 'request';
   readonly method: string;
   readonly message: {
+    readonly id?: number | string;
     readonly params?: { readonly name?: string; readonly arguments?: unknown };
     readonly result?: {
       readonly content?: readonly { readonly type: string }[];
       readonly instructions?: string;
+      readonly isError?: boolean;
       readonly tools?: readonly ToolDefinition[];
     };
     readonly error?: { readonly message: string };
@@ -147,12 +149,15 @@ function replay(logs: Readonly<Record<string, string>>, transcript: Transcript):
     recordsIn(log).map((record) => ({ ...record, prefix: isSingle ? '' : `${server}.` })),
   );
   const defined = new Set<string>();
+  const open = new Map<string, EndCall>();
   for (const { atMs, kind, message, method, prefix } of records.toSorted((a, b) => a.atMs - b.atMs)) {
+    const key = `${prefix}${message.id}`;
     if (method === 'tools/call') {
       if (kind === 'request') {
-        transcript.begin(prefix + message.params?.name, message.params?.arguments ?? {}, atMs);
+        open.set(key, transcript.begin(prefix + message.params?.name, message.params?.arguments ?? {}, atMs));
       } else {
-        transcript.end(message.error?.message ?? textOf(message.result?.content), atMs);
+        const isError = message.error !== undefined || message.result?.isError === true;
+        open.get(key)?.({ text: message.error?.message ?? textOf(message.result?.content), isError }, atMs);
       }
     }
     const { instructions, tools = [] } = message.result ?? {};

@@ -21,8 +21,22 @@ export function renderRuns(runs: readonly EvalRun[]): string {
     `| ${HEAD.map(() => '---').join(' | ')} |`,
     ...rows,
     totals,
+    ...runs.flatMap((run) => failuresOf(run)),
     ...(missing.length === 0 ? [] : ['', ...missing]),
   ].join('\n');
+}
+
+function failuresOf({ agent, mode, tasks }: EvalRun): string[] {
+  const calls = tasks.flatMap((task) => task.calls ?? []);
+  const count = calls.reduce((all, call) => all + call.count, 0);
+  if (count === 0) {
+    return [];
+  }
+  const failed = calls.map((call) => call.failed.length).filter((length) => length > 0);
+  const all = failed.reduce((sum, length) => sum + length, 0);
+  const percent = ((100 * all) / count).toFixed(1);
+  const where = `${failed.length} of ${tasks.length} tasks`;
+  return ['', `Failed calls, ${mode} (${agent}): ${all} of ${count} (${percent} %), in ${where}.`];
 }
 
 interface Column {

@@ -6,7 +6,7 @@ import { messageOf } from '../../src/base/errors.ts';
 import type { ServerEntry } from '../comparison/connect.ts';
 import { answerOf, type EvalTask, RULES } from './tasks/task.ts';
 import { createToolset, type Definitions, type ToolAnswer, type ToolCall } from './toolset.ts';
-import { createTranscript, type TaskEffort, type Transcript } from './transcript.ts';
+import { createTranscript, type FailedCall, type TaskEffort, type Transcript } from './transcript.ts';
 import type { Workspace } from './workspace.ts';
 
 const BRIDGE = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
@@ -40,6 +40,8 @@ export interface TaskResult {
   readonly problems: readonly string[];
   readonly answer: string;
   readonly effort: TaskEffort;
+  /** Calls or cells, and those that failed. Results of older versions do not have them. */
+  readonly calls?: { readonly count: number; readonly failed: readonly FailedCall[] };
 }
 
 export interface EvalRun {
@@ -91,7 +93,7 @@ export async function runTasks(workspace: Workspace, options: RunOptions): Promi
       const answer = answerOf(text);
       const problems = failure === undefined ? task.check(workspace, answer) : [failure];
       const { id, title } = task;
-      const result = { id, title, isRight: problems.length === 0, problems, answer, effort };
+      const result = { id, title, isRight: problems.length === 0, problems, answer, effort, calls: transcript.calls() };
       results.push(result);
       onResult?.(result, run);
     }
@@ -122,15 +124,15 @@ function counted(toolset: ReturnType<typeof createToolset>, transcript: Transcri
     async call(call: ToolCall): Promise<ToolAnswer> {
       // A model cannot call what is not in its context.
       await definitions();
-      transcript.begin(call.name, call.arguments, Date.now());
+      const end = transcript.begin(call.name, call.arguments, Date.now());
       const answer = await toolset.call(call);
-      transcript.end(answer.text, Date.now());
+      end(answer, Date.now());
       return answer;
     },
   };
 }
 
-/** The bridge with the same servers, and nothing of this user. */
+/** The bridge with the same servers, and nothing of this user or of earlier tasks. */
 function bridgeFor({ root, servers }: Workspace, env: Readonly<Record<string, string>>): ServerEntry {
   const stateDir = join(root, 'MCPs');
   mkdirSync(stateDir, { recursive: true });
@@ -138,7 +140,13 @@ function bridgeFor({ root, servers }: Workspace, env: Readonly<Record<string, st
   return {
     command: process.execPath,
     args: [BRIDGE],
-    env: { ...env, MCP_BRIDGE_STATE_DIR: stateDir, MCP_BRIDGE_LOG_LEVEL: 'WARNING' },
+    env: {
+      ...env,
+      MCP_BRIDGE_STATE_DIR: stateDir,
+      MCP_BRIDGE_LOG_LEVEL: 'WARNING',
+      // Otherwise the first answer of each task offers the variables of the task before.
+      MCP_BRIDGE_CHECKPOINT: 'off',
+    },
   };
 }
 

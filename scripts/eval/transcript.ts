@@ -17,15 +17,27 @@ export interface TaskEffort {
   readonly callMs: number;
 }
 
+/** A call or cell that ended with an error. */
+export interface FailedCall {
+  /** 1 for the first call of the task. */
+  readonly number: number;
+  readonly name: string;
+  readonly arguments: unknown;
+  readonly error: string;
+}
+
+/** Ends a call with the text of its answer. */
+export type EndCall = (answer: { readonly text: string; readonly isError: boolean }, atMs: number) => void;
+
 export interface Transcript {
   /** The model gets the task. Times are in milliseconds since the epoch. */
   start(atMs: number): void;
   /** Tokens of the tools' definitions and the servers' instructions. Counted in each turn. */
   define(tokens: number): void;
   /** A call begins. It belongs to a new turn if no other call is running. */
-  begin(name: string, args: unknown, atMs: number): void;
-  /** A call ends with this text. */
-  end(text: string, atMs: number): void;
+  begin(name: string, args: unknown, atMs: number): EndCall;
+  /** How many calls began, and those that failed. */
+  calls(): { readonly count: number; readonly failed: readonly FailedCall[] };
   finish(answer: string, atMs: number): TaskEffort;
 }
 
@@ -36,6 +48,8 @@ export function createTranscript(prompt: string): Transcript {
   let running = 0;
   let turnStartedAtMs = 0;
   let callMs = 0;
+  let count = 0;
+  const failed: FailedCall[] = [];
   return {
     start(atMs) {
       startedAtMs = atMs;
@@ -49,21 +63,26 @@ export function createTranscript(prompt: string): Transcript {
         turnStartedAtMs = atMs;
       }
       running += 1;
+      count += 1;
+      const number = count;
       const turn = turns.at(-1);
       if (turn !== undefined) {
         turn.written += tokensOf({ name, arguments: args });
       }
+      return ({ isError, text }, endedAtMs) => {
+        running -= 1;
+        if (turn !== undefined) {
+          turn.read += countTokens(text);
+        }
+        if (running === 0) {
+          callMs += endedAtMs - turnStartedAtMs;
+        }
+        if (isError) {
+          failed.push({ number, name, arguments: args, error: text });
+        }
+      };
     },
-    end(text, atMs) {
-      running -= 1;
-      const turn = turns.at(-1);
-      if (turn !== undefined) {
-        turn.read += countTokens(text);
-      }
-      if (running === 0) {
-        callMs += atMs - turnStartedAtMs;
-      }
-    },
+    calls: () => ({ count, failed: failed.toSorted((a, b) => a.number - b.number) }),
     finish(answer, atMs) {
       let before = definitions + countTokens(prompt);
       let context = before;

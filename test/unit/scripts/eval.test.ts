@@ -10,16 +10,18 @@ import { readFences } from '../../support/documented-samples.ts';
 
 describe('the transcript', () => {
   const call = { name: 'read', arguments: { path: 'a' } };
+  const answer = (text: string, isError = false) => ({ text, isError });
 
   it('counts calls that overlap as one turn', () => {
     const transcript = createTranscript('task');
     transcript.start(1_000);
-    transcript.begin(call.name, call.arguments, 1_100);
-    transcript.begin(call.name, call.arguments, 1_150);
-    transcript.end('one', 1_200);
-    transcript.end('two', 1_300);
-    transcript.begin(call.name, call.arguments, 1_400);
-    transcript.end('three', 1_450);
+    const [first, second] = [
+      transcript.begin(call.name, call.arguments, 1_100),
+      transcript.begin(call.name, call.arguments, 1_150),
+    ];
+    first(answer('one'), 1_200);
+    second(answer('two'), 1_300);
+    transcript.begin(call.name, call.arguments, 1_400)(answer('three'), 1_450);
     expect(transcript.finish('the answer', 2_000)).toMatchObject({
       turns: 3,
       written: 3 * tokensOf(call) + countTokens('the answer'),
@@ -29,11 +31,25 @@ describe('the transcript', () => {
     });
   });
 
+  it('keeps calls that failed, with their errors, in the order in which they began', () => {
+    const transcript = createTranscript('task');
+    const [first, second, third] = [1, 2, 3].map((path) => transcript.begin('read', { path }, 0));
+    third?.(answer('no file 3', true), 1);
+    second?.(answer('text'), 2);
+    first?.(answer('no file 1', true), 3);
+    expect(transcript.calls()).toEqual({
+      count: 3,
+      failed: [
+        { number: 1, name: 'read', arguments: { path: 1 }, error: 'no file 1' },
+        { number: 3, name: 'read', arguments: { path: 3 }, error: 'no file 3' },
+      ],
+    });
+  });
+
   it('sends definitions, task and all earlier turns again in each turn', () => {
     const transcript = createTranscript('task');
     transcript.define(100);
-    transcript.begin(call.name, call.arguments, 0);
-    transcript.end('one', 1);
+    transcript.begin(call.name, call.arguments, 0)(answer('one'), 1);
     const written = tokensOf(call);
     expect(transcript.finish('done', 2).context).toBe(101 + (101 + written + 1));
   });
