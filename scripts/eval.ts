@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { quoteShellWord } from '../src/base/shell-words.ts';
 import { createCommandAgent } from './eval/command-agent.ts';
+import { DATA_TASKS, whyNoDataSuite } from './eval/data/suite.ts';
 import { openDesk } from './eval/manual.ts';
 import { type EvalOptions, parseOptions, USAGE } from './eval/options.ts';
 import { renderRuns } from './eval/report.ts';
@@ -12,8 +13,9 @@ import type { EvalTask } from './eval/tasks/task.ts';
 import { openWorkspace, type Workspace } from './eval/workspace.ts';
 
 const asked = parseOptions(process.argv.slice(2));
+const suiteTasks = asked.suite === 'data' ? DATA_TASKS : EVAL_TASKS;
 if (asked.isList) {
-  console.log(EVAL_TASKS.map(({ id, title }) => `${id.padEnd(18)} ${title}`).join('\n'));
+  console.log(suiteTasks.map(({ id, title }) => `${id.padEnd(18)} ${title}`).join('\n'));
 } else if (asked.tables.length > 0) {
   console.log(renderRuns(asked.tables.flatMap((file) => JSON.parse(readFileSync(file, 'utf8')) as EvalRun[])));
 } else if (asked.agent === undefined) {
@@ -27,21 +29,60 @@ async function evaluate(agent: string, options: EvalOptions): Promise<void> {
   const runs: EvalRun[] = [];
   for (const mode of options.modes) {
     // Each mode has a workspace of its own, because tasks change theirs.
-    runs.push(await evaluateMode(agent, mode, tasks, { ...options, before: [...runs] }));
+    const run = await evaluateMode(agent, mode, tasks, { ...options, before: [...runs] });
+    if (run === undefined) {
+      return;
+    }
+    runs.push(run);
   }
   console.log(`\n${renderRuns(runs)}`);
 }
 
+/** Undefined, with the reason as output, if this machine cannot do the suite. */
 async function evaluateMode(
   agent: string,
   mode: Mode,
   tasks: readonly EvalTask[],
-  { agentName, before, browser, isKept, jsonFile, timeoutMs }: EvalOptions & { readonly before: readonly EvalRun[] },
-): Promise<EvalRun> {
-  const workspace = await openWorkspace(browser);
-  if (!isKept) {
+  options: EvalOptions & { readonly before: readonly EvalRun[] },
+): Promise<EvalRun | undefined> {
+  const workspace = await openWorkspace(options.browser);
+  if (!options.isKept) {
     removeOnSignal(workspace);
   }
+  try {
+    const reason = options.suite === 'data' ? await whyNoDataSuite(workspace) : undefined;
+    if (reason === undefined) {
+      return await evaluateIn(workspace, agent, { ...options, mode, tasks });
+    }
+    console.error(`Not covered: the suite data: ${reason}`);
+    process.exitCode = 1;
+    return undefined;
+  } finally {
+    await workspace.close();
+    if (options.isKept) {
+      console.log(`The workspace is ${workspace.root}`);
+    } else {
+      workspace.remove();
+    }
+  }
+}
+
+async function evaluateIn(
+  workspace: Workspace,
+  agent: string,
+  {
+    agentName,
+    before,
+    jsonFile,
+    mode,
+    tasks,
+    timeoutMs,
+  }: Omit<EvalOptions, 'tasks'> & {
+    readonly before: readonly EvalRun[];
+    readonly mode: Mode;
+    readonly tasks: readonly EvalTask[];
+  },
+): Promise<EvalRun> {
   const chosen = await chooseAgent(agent, mode, workspace, timeoutMs);
   const onResult = (result: TaskResult, run: EvalRun): void => {
     report(result);
@@ -56,12 +97,6 @@ async function evaluateMode(
     return await runTasks(workspace, { mode, tasks, agentName, agent: chosen.agent, onResult });
   } finally {
     await chosen.close();
-    await workspace.close();
-    if (isKept) {
-      console.log(`The workspace is ${workspace.root}`);
-    } else {
-      workspace.remove();
-    }
   }
 }
 
@@ -99,11 +134,11 @@ async function chooseAgent(
 }
 
 function chooseTasks(ids: readonly string[]): readonly EvalTask[] {
-  const unknown = ids.filter((id) => !EVAL_TASKS.some((task) => task.id === id));
+  const unknown = ids.filter((id) => !suiteTasks.some((task) => task.id === id));
   if (unknown.length > 0) {
     throw new TypeError(`Unknown task ${unknown.join(', ')}; --list shows all.`);
   }
-  return EVAL_TASKS.filter(({ id }) => ids.length === 0 || ids.includes(id));
+  return suiteTasks.filter(({ id }) => ids.length === 0 || ids.includes(id));
 }
 
 function report({ effort, id, isRight, problems }: TaskResult): void {

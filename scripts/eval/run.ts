@@ -103,6 +103,22 @@ export async function runTasks(workspace: Workspace, options: RunOptions): Promi
   return run;
 }
 
+/** Why cells cannot import these modules; undefined if they can. */
+export async function whyNoModules(
+  workspace: Workspace,
+  modules: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<string | undefined> {
+  const toolset = createToolset({ bridge: bridgeFor(workspace, env) });
+  try {
+    const code = `import ${modules.join(', ')}`;
+    const { isError, text } = await toolset.call({ name: 'run_python', arguments: { code } });
+    return isError ? `"${code}" fails in the sandbox: ${/^\w*Error: .*/m.exec(text)?.[0] ?? text}` : undefined;
+  } finally {
+    await toolset.close();
+  }
+}
+
 /** Adds the data of the tasks to the workspace. */
 export function buildTasks(workspace: Workspace, tasks: readonly EvalTask[]): void {
   for (const task of tasks) {

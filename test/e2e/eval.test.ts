@@ -5,19 +5,26 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { buildTasks, type EvalRun, type Mode, runTasks, type TaskResult } from '../../scripts/eval/run.ts';
+import { DATA_TASKS, whyNoDataSuite } from '../../scripts/eval/data/suite.ts';
+import { renderRuns } from '../../scripts/eval/report.ts';
+import { type Agent, buildTasks, type EvalRun, type Mode, runTasks, type TaskResult } from '../../scripts/eval/run.ts';
 import { findBrowser } from '../../scripts/eval/servers.ts';
 import { createReferenceAgent } from '../../scripts/eval/solutions/agent.ts';
 import { EVAL_TASKS } from '../../scripts/eval/tasks/index.ts';
 import { openWorkspace, type Workspace } from '../../scripts/eval/workspace.ts';
 import { ROOT } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
+import { TEST_IMAGES } from '../support/engines.ts';
+import { whyNoPythonPackages } from '../support/python-packages.ts';
 
-const [engine] = await coverEngines();
+const engines = await coverEngines();
+const [engine] = engines;
 const IDS = EVAL_TASKS.map(({ id }) => id);
-const env = Object.fromEntries(
-  Object.entries(engine?.env ?? {}).filter(([name]) => !name.startsWith('MCP_BRIDGE_TEST_')),
-);
+const environmentOf = (chosen = engine): Record<string, string> =>
+  Object.fromEntries(Object.entries(chosen?.env ?? {}).filter(([name]) => !name.startsWith('MCP_BRIDGE_TEST_')));
+const env = environmentOf();
+const container = engines.find(({ isContainer }) => isContainer);
+const whyNoData = container === undefined ? 'needs an engine that runs containers' : await whyNoPythonPackages();
 
 if (findBrowser() === undefined) {
   it.skip('not covered: tasks of the evaluation in a real browser: no Chromium or Chrome', () => undefined);
@@ -70,6 +77,82 @@ describe.runIf(engine !== undefined)('the tasks', () => {
 
   it.each(IDS)('%s can be done in code', (id) => {
     expect(resultOf('code', id)).toMatchObject({ problems: [], isRight: true, effort: { turns: 2 } });
+  });
+});
+
+if (whyNoData !== undefined) {
+  it.skip(`not covered: questions of the evaluation over real tables: ${whyNoData}`, () => undefined);
+}
+
+describe.runIf(whyNoData === undefined)('questions over real tables', () => {
+  // A part of each kind: missing values, JSON, a workbook, tabs, runs, a time zone.
+  const chosen = [
+    'penguin-missing',
+    'growth-top',
+    'workbook-join',
+    'voters-tabs',
+    'co2-gap',
+    'cars-mean',
+    'hours-zone',
+  ];
+  const tasks = DATA_TASKS.filter(({ id }) => chosen.includes(id));
+  const bridgeEnv = { ...environmentOf(container), MCP_BRIDGE_IMAGE: TEST_IMAGES.datascience };
+  let workspace: Workspace;
+  let reason: string | undefined;
+  beforeAll(async () => {
+    workspace = await openWorkspace('none');
+    reason = await whyNoDataSuite(workspace, bridgeEnv);
+    buildTasks(workspace, DATA_TASKS);
+  });
+  afterAll(async () => {
+    await workspace.close();
+    workspace.remove();
+  });
+
+  it('have one true value each, which no other answer has', () => {
+    expect(reason).toBeUndefined();
+    for (const { check, id } of DATA_TASKS) {
+      expect([id, check(workspace, ''), check(workspace, 'done')]).toEqual([
+        id,
+        [expect.stringContaining('the answer is "", not "')],
+        [expect.stringContaining('the answer is "done", not "')],
+      ]);
+    }
+  });
+
+  it('can be answered in code, each in a session of its own', async () => {
+    const context = { shop: '', folder: workspace.absolute('.'), hasBrowser: false };
+    const agent = createReferenceAgent('code', context);
+    const run = await runTasks(workspace, { mode: 'code', tasks, agent, agentName: '', env: bridgeEnv });
+    expect(run.tasks.filter(({ isRight }) => !isRight)).toEqual([]);
+    expect(run.tasks).toHaveLength(chosen.length);
+    expect(run.tasks.map(({ calls }) => calls)).toEqual(chosen.map(() => ({ count: 1, failed: [] })));
+  });
+
+  it('keep cells that failed on the way to the answer', async () => {
+    const cell = { servers: ['filesystem'], code: 'pd.read_csv("penguins.csv")' };
+    const agent: Agent = async ({ call }) => {
+      await call({ name: 'run_python', arguments: cell });
+      return (await call({ name: 'run_python', arguments: { code: '6 * 7' } })).text;
+    };
+    const run = await runTasks(workspace, {
+      mode: 'code',
+      tasks: tasks.slice(0, 1),
+      agent,
+      agentName: '',
+      env: bridgeEnv,
+    });
+    expect(run.tasks[0]).toMatchObject({
+      isRight: false,
+      answer: '42',
+      calls: {
+        count: 2,
+        failed: [
+          { number: 1, name: 'run_python', arguments: cell, error: expect.stringContaining("NameError: name 'pd'") },
+        ],
+      },
+    });
+    expect(renderRuns([run])).toContain('Failed calls, code (): 1 of 2 (50.0 %), in 1 of 1 tasks.');
   });
 });
 

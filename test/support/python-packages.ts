@@ -42,8 +42,14 @@ export async function pythonMinorVersion(): Promise<number> {
   return Number(stdout);
 }
 
-/** Installs packages into a folder of their own, which is kept for later runs, and returns it. Throws what pip says. */
-export async function installPythonPackages(requirements: readonly string[]): Promise<string> {
+/**
+ * Installs packages into a folder of their own, which is kept for later runs, and returns it. `flags` are further ones of
+ * `pip install`. Throws what pip says.
+ */
+export async function installPythonPackages(
+  requirements: readonly string[],
+  flags: readonly string[] = [],
+): Promise<string> {
   const python = (await findPython()) ?? 'python3';
   const folder = join(CACHE, [`python3.${await pythonMinorVersion()}`, ...requirements].join(' '));
   if (!existsSync(folder)) {
@@ -57,7 +63,7 @@ export async function installPythonPackages(requirements: readonly string[]): Pr
       '--target',
       begun,
     ];
-    await execa(python, ['-m', 'pip', 'install', ...options, ...requirements], { stdin: 'ignore' });
+    await execa(python, ['-m', 'pip', 'install', ...options, ...flags, ...requirements], { stdin: 'ignore' });
     await rename(begun, folder);
   }
   return folder;

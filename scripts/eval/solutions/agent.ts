@@ -2,6 +2,7 @@
 import type { Agent, GivenTask, Mode } from '../run.ts';
 import { codeSolution, type SolutionContext } from './code.ts';
 import { DIRECT_SOLUTIONS } from './direct.ts';
+import { tableSolution } from './tables.ts';
 
 export function createReferenceAgent(mode: Mode, context: SolutionContext): Agent {
   return async (task) => {
@@ -21,6 +22,9 @@ async function solveDirectly({ call, id }: GivenTask, context: SolutionContext):
 }
 
 async function solveInCode({ call, id }: GivenTask, context: SolutionContext): Promise<string> {
-  const { text } = await call({ name: 'run_python', arguments: { ...codeSolution(id, context) } });
+  const { text } = await call({
+    name: 'run_python',
+    arguments: { ...(tableSolution(id) ?? codeSolution(id, context)) },
+  });
   return text;
 }

@@ -1,7 +1,10 @@
 /** What the evaluation counts, and what it takes as an answer. */
 import { describe, expect, it } from 'vitest';
 import { countTokens, tokensOf } from '../../../scripts/comparison/tokens.ts';
+import { correlation, parseCsv, partialSlope, quantile, slope } from '../../../scripts/eval/data/statistics.ts';
+import { compareAnswer, DATA_TASKS } from '../../../scripts/eval/data/suite.ts';
 import { parseOptions } from '../../../scripts/eval/options.ts';
+import { tableSolution } from '../../../scripts/eval/solutions/tables.ts';
 import { EVAL_TASKS } from '../../../scripts/eval/tasks/index.ts';
 import { answerOf, compareTrees, expectList } from '../../../scripts/eval/tasks/task.ts';
 import { createTranscript } from '../../../scripts/eval/transcript.ts';
@@ -85,6 +88,57 @@ it('names files that differ, are missing, or should not be there', () => {
   ]);
 });
 
+describe('a closed answer', () => {
+  it.each([
+    [12.345, 1, '12.3'],
+    [12.345, 2, '12.35'],
+    [12.345, 2, '12.34 %'],
+    [-1234.5, 1, '\u22121,234.5'],
+    ['Korea, Rep.', undefined, 'korea rep'],
+    [['Korea, Rep.', 'Peru'], undefined, 'Korea, Rep., Peru'],
+    [['18', '1964-01-25'], undefined, '18, 1964-01-25.'],
+  ])('%j with digits %j is %j', (truth, digits, answer) => {
+    expect(compareAnswer(truth, digits, answer)).toEqual([]);
+  });
+
+  it.each([
+    [12.345, 1, '12.5'],
+    [12.345, 1, ''],
+    [12.345, 1, 'between 12.3 and 12.4'],
+    [3, 0, '4'],
+    ['Peru', undefined, 'Chile'],
+    [['Peru', 'Chile'], undefined, 'Chile, Peru'],
+    [['18', '1964-01-25'], undefined, '18, 1964-01-26'],
+  ])('%j with digits %j is not %j', (truth, digits, answer) => {
+    expect(compareAnswer(truth, digits, answer)).toHaveLength(1);
+  });
+});
+
+describe('the figures of the checker', () => {
+  it('read quoted fields', () => {
+    expect(parseCsv('a,b\r\n"1, 2","x\ny"\r\n,3\n')).toEqual([
+      { a: '1, 2', b: 'x\ny' },
+      { a: '', b: '3' },
+    ]);
+  });
+
+  it('are those of the textbook', () => {
+    expect(quantile([4, 1, 2, 3], 0.5)).toBe(2.5);
+    expect(correlation([1, 2, 3], [2, 4, 6])).toBeCloseTo(1);
+    expect(slope([1, 2, 3], [1, 3, 5])).toBeCloseTo(2);
+    // y = 2x - 3z + 1
+    expect(partialSlope([1, 2, 3, 5], [2, 1, 4, 3], [-3, 2, -5, 2])).toBeCloseTo(2);
+  });
+});
+
+it('has at least forty questions over tables, each with its own id and a solution', () => {
+  const ids = DATA_TASKS.map(({ id }) => id);
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(ids.length).toBeGreaterThanOrEqual(40);
+  expect(ids.filter((id) => tableSolution(id) === undefined)).toEqual([]);
+  expect(ids.filter((id) => EVAL_TASKS.some((task) => task.id === id))).toEqual([]);
+});
+
 describe('the command line', () => {
   const lines = readFences('docs/internals/eval.md', '').flatMap((text) => text.split('\n'));
 
@@ -92,11 +146,13 @@ describe('the command line', () => {
     const [command = '', , , separator, ...args] = splitWords(line.replace(/ #.*/, '')) ?? [];
     expect([command, separator]).toEqual(['npm', '--']);
     const { tasks } = parseOptions(args);
-    expect(tasks.filter((id) => !EVAL_TASKS.some((task) => task.id === id))).toEqual([]);
+    expect(tasks.filter((id) => ![...EVAL_TASKS, ...DATA_TASKS].some((task) => task.id === id))).toEqual([]);
   });
 
   it.each([
     [['--mode', 'fast'], 'The mode "fast" is unknown'],
+    [['--suite', 'all'], 'The suite "all" is unknown; use tools or data.'],
+    [['--suite=data', '--mode=both'], 'The suite data cannot be done in mode both; use --mode code.'],
     [['--timeout', 'soon'], 'The timeout "soon" is not a number'],
     [['--quickly'], "Unknown option '--quickly'"],
   ])('refuses %j', (args, message) => {
