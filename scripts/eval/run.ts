@@ -9,6 +9,7 @@ import { createToolset, type Definitions, type ToolAnswer, type ToolCall } from 
 import { createTranscript, type FailedCall, type TaskEffort, type Transcript } from './transcript.ts';
 import type { Workspace } from './workspace.ts';
 
+const PROBE_TIMEOUT_S = 120;
 const BRIDGE = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 
 /** `direct`: the agent has all tools of all servers. `code`: it has `run_python` alone. */
@@ -112,7 +113,8 @@ export async function whyNoModules(
   const toolset = createToolset({ bridge: bridgeFor(workspace, env) });
   try {
     const code = `import ${modules.join(', ')}`;
-    const { isError, text } = await toolset.call({ name: 'run_python', arguments: { code } });
+    // The first import may have to install the packages.
+    const { isError, text } = await toolset.call({ name: 'run_python', arguments: { code, timeout: PROBE_TIMEOUT_S } });
     return isError ? `"${code}" fails in the sandbox: ${/^\w*Error: .*/m.exec(text)?.[0] ?? text}` : undefined;
   } finally {
     await toolset.close();
