@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import warnings
 
 from bridge_kernel import heap, importer, memory_reserve, process_memory, unavailable
 from bridge_kernel.frames import PROTOCOL_VERSION, Frame
@@ -143,7 +144,7 @@ class Kernel:
         self.api.define_saved_tools(self._saved_tools)  # pyright: ignore[reportArgumentType]
         self.repl.mark_own()
         # Before code of the user changes them.
-        self._start = list(sys.path), dict(os.environ), os.getcwd()
+        self._start = list(sys.path), dict(os.environ), os.getcwd(), list(warnings.filters)
         self.channel.start(self._on_frame)
         self.loop.run_forever()
 

@@ -20,8 +20,9 @@ import os
 import pickle
 import sys
 import threading
+import types
 
-from bridge_kernel import process_memory, state_files, state_pickle
+from bridge_kernel import module_states, process_memory, state_files, state_pickle
 from bridge_kernel.state_pickle import NotDumpedError
 from bridge_kernel.values import as_list
 
@@ -31,12 +32,19 @@ if TYPE_CHECKING:
 
     from bridge_kernel.api import Api
     from bridge_kernel.frames import Frame
+    from bridge_kernel.references import References
     from bridge_kernel.repl import Repl
     from bridge_kernel.rpc import Channel
     from bridge_kernel.state_pickle import Lost
 
+    # By name, and why others are not kept.
+    States = tuple[dict[str, object], Lost]
+
     class Output(Protocol):
         """Where a checkpoint goes, and then its report."""
+
+        may_try: bool
+        """Whether the process may read what it has written, to see whether that works."""
 
         def write(self, data: Any, /) -> object: ...
         def restart(self) -> None: ...
@@ -50,12 +58,22 @@ _PART_BYTES = 1 << 20
 # (measured).
 _MAX_SMALL_BYTES = 64 << 10
 _MAX_SMALL_ITEMS = 1_000
+# More modules than these in the folder of a session are a library that was copied there. Chosen.
+_MAX_OWN_MODULES = 50
 # Parts on their way without an acknowledgement. Chosen.
 _MAX_UNTAKEN = 4
 # Parts that the host was asked for and has not sent. It allows four.
 _MAX_AWAITED = 3
 # A copy that takes longer is given up: code of the user may wait forever for a thread that only the original has.
 _COPY_SECONDS = 60
+# The same for reading what was written, which is given up alone.
+_TRY_SECONDS = 5
+# What is read: everything or, if that is more, variables that are small. Chosen: reading takes as long as writing, and
+# large values are mostly plain or of libraries.
+_MAX_TRIED_BYTES = 256 << 10
+_MAX_TRIED_VARIABLE_BYTES = 64 << 10
+# What happens only while they are tried, because no file can be opened then.
+_ONLY_TRIED = ("OSError: [Errno 24]", "ImportError", "ModuleNotFoundError")
 _NICE = 10
 _F_SETPIPE_SZ = 1031
 # Longer than the host waits for a checkpoint.
@@ -67,12 +85,6 @@ _HEAD_BYTES = 5
 _DATA, _RESTART, _END = b"d", b"r", b"e"
 # Values that are no variables have names that start with this, which no variable has.
 _NO_VARIABLE = "*"
-# What modules keep for themselves, and code relies on: how to get it and how to set it.
-_MODULE_STATES = {
-    "random": ("getstate", "setstate"),
-    "numpy.random": ("get_state", "set_state"),
-    "decimal": ("getcontext", "setcontext"),
-}
 _OUR_THREADS = ("bridge-", "asyncio", "ThreadPoolExecutor")
 
 
@@ -85,17 +97,20 @@ class _CellWaitsError(Exception):
 
 
 class SessionParts:
-    """What a checkpoint is made of. `start` is what the interpreter had from its start: path, environment, folder."""
+    """What a checkpoint is made of.
+
+    `start` is what the interpreter had from its start: path, environment, folder, filters of warnings.
+    """
 
     def __init__(
         self, repl: Repl, api: Api, loop: asyncio.AbstractEventLoop,
-        start: tuple[list[str], dict[str, str], str], may_fork: bool,
+        start: tuple[list[str], dict[str, str], str, list[Any]], may_fork: bool,
     ) -> None:  # fmt: skip
         self.repl = repl
         self.api = api
         self.references = api.references()
         self.loop = loop
-        self.path, self.env, self.folder = start
+        self.path, self.env, self.folder, self.filters = start
         self.may_fork = may_fork
 
 
@@ -148,12 +163,12 @@ class Checkpoints:
 
     def _save_small(self, output: _HostOutput) -> bool:
         """Writes a session that is small and plain. If it is not, or that fails, sends nothing and returns False."""
-        states = _module_states()
-        values = [self._repl.user_values(self._session.api.owns), *filter(_is_no_context, states.values())]
+        states, lost = self._module_states()
+        values = [self._user_values(), *filter(_is_no_context, states.values())]
         if not state_pickle.is_small_and_plain(values, _MAX_SMALL_ITEMS, _MAX_SMALL_BYTES):
             return False
         small = _SmallOutput()
-        self._write(small, states)
+        self._write(small, (states, lost))
         if small.report.get("ok") is not True:
             return False
         for part in small.parts:
@@ -163,7 +178,7 @@ class Checkpoints:
 
     def _save_in_copy(self, output: _HostOutput) -> None:
         # Before the copy is made, because Python seeds its generator again in a copy.
-        states = _module_states()
+        states = self._module_states()
         read_end, write_end = os.pipe()
         _enlarge(write_end)
         try:
@@ -187,7 +202,7 @@ class Checkpoints:
             os.close(read_end)
             output.end(_failed("no thread could be started"))
 
-    def _run_copy(self, write_end: int, max_bytes: int, states: dict[str, object]) -> None:
+    def _run_copy(self, write_end: int, max_bytes: int, states: States) -> None:
         """Writes the checkpoint in the copy, and ends it."""
         try:
             self._channel.close()
@@ -228,10 +243,10 @@ class Checkpoints:
         if report.get("ok") is True:
             self._suspects = {str(each["name"]) for each in as_list(report["lost"])}
 
-    def _write(self, output: Output, states: dict[str, object] | None = None) -> None:
+    def _write(self, output: Output, states: States | None = None) -> None:
         """Writes everything to `output` and ends it with a report."""
         try:
-            report = self._written(output, _module_states() if states is None else states)
+            report = self._written(output, *(self._module_states() if states is None else states))
         except _TooLargeError:
             report = _failed("it is larger than the limit")
         except _CellWaitsError:
@@ -243,30 +258,66 @@ class Checkpoints:
         output.end(report)
         self._note(report)
 
-    def _written(self, output: Output, states: dict[str, object]) -> Frame:
-        values = self._repl.user_values(self._session.api.owns) | states
-        lost = state_pickle.unwritable(values, self._suspects & values.keys(), self._references)
+    def _module_states(self) -> States:
+        states, lost = module_states.states(self._session.filters)
+        return {f"{_NO_VARIABLE}{name}": state for name, state in states.items()}, lost
+
+    def _user_values(self) -> dict[str, object]:
+        return _module_variables(self._session.folder) | self._repl.user_values(self._session.api.owns)
+
+    def _written(self, output: Output, states: dict[str, object], lost_states: Lost) -> Frame:
+        values = self._user_values() | states
+        suspects = {name: values[name] for name in self._suspects & values.keys()}
+        lost = state_pickle.unwritable(values, suspects, self._references)
+        may_try = output.may_try
+        if may_try:
+            lost |= self._try_each(suspects, lost)
         while True:
             kept = {name: value for name, value in values.items() if name not in lost}
             try:
-                count, lost_files = self._write_once(output, kept)
+                count, lost_files, written = self._write_once(output, kept)
             except NotDumpedError as error:
                 # The rest is tried alone, so that this happens once even if many cannot be kept.
                 lost[error.name] = error.reason
                 lost |= state_pickle.unwritable(values, kept.keys() - {error.name}, self._references)
                 output.restart()
-            else:
-                lost |= lost_files | self._running()
-                variables = _count(kept)
-                return {"ok": True, "variables": variables, "files": count, **_listed(lost)}
+                continue
+            lost_now = lost | lost_files | lost_states | self._running()
+            report = {"ok": True, "variables": _count(kept), "files": count, **_listed(lost_now)}
+            if not may_try:
+                return report
+            # Counts if code of a value ends this process while it is tried.
+            output.end(report)
+            may_try = False
+            found = self._try_each(kept, lost) if written is None else _tried([written], self._references)
+            if not found:
+                return report
+            lost |= found
+            output.restart()
 
-    def _write_once(self, output: Output, values: dict[str, object]) -> tuple[int, Lost]:
+    def _try_each(self, values: dict[str, object], lost: Lost) -> Lost:
+        """Those of the small variables that cannot be read, and why."""
+        written: list[bytes] = []
+        left = _MAX_TRIED_BYTES
+        for name in [name for name in values if name not in lost]:
+            copied = _Copied(min(left, _MAX_TRIED_VARIABLE_BYTES))
+            try:
+                state_pickle.dump({name: values[name]}, copied, self._references)
+            except NotDumpedError:
+                continue  # It is too large.
+            written.append(bytes(copied.data))
+            left -= len(copied.data)
+        return _tried(written, self._references)
+
+    def _write_once(self, output: Output, values: dict[str, object]) -> tuple[int, Lost, bytes | None]:
+        """Also returns what it wrote of the variables, None if that is much."""
         buffer = _Buffer(output)
         buffer.write(pickle.dumps(self._facts()))
         count, lost = state_files.dump(self._session.folder, buffer)
-        state_pickle.dump(values, buffer, self._references)
+        copied = _Copied(_MAX_TRIED_BYTES if output.may_try else 0, buffer)
+        state_pickle.dump(values, copied, self._references)
         buffer.flush()
-        return count, lost
+        return count, lost, None if copied.is_cut else bytes(copied.data)
 
     def _facts(self) -> dict[str, object]:
         """Plain values about the interpreter."""
@@ -325,6 +376,7 @@ class Checkpoints:
         os.environ.update(facts["env"])
         for key in facts["unset"]:
             os.environ.pop(key, None)
+        module_states.set_time_zone()
         self._repl.flags = facts["flags"]
         for file, lines in facts["sources"].items():
             linecache.cache[file] = (sum(map(len, lines)), None, lines, file)
@@ -368,6 +420,8 @@ class _Counter:
 class _HostOutput:
     """Sends parts to the host, not faster than it takes them."""
 
+    may_try = False
+
     def __init__(self, channel: Channel, number: int, taken: _Counter, max_bytes: int) -> None:
         self._channel = channel
         self._number = number
@@ -406,6 +460,8 @@ class _HostOutput:
 class _CopyOutput:
     """Writes to the original process."""
 
+    may_try = True
+
     def __init__(self, descriptor: int, max_bytes: int) -> None:
         self._descriptor = descriptor
         self._max_bytes = max_bytes
@@ -433,6 +489,8 @@ class _CopyOutput:
 
 class _SmallOutput:
     """Keeps what is written, up to `_MAX_SMALL_BYTES`."""
+
+    may_try = False
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
@@ -480,6 +538,26 @@ class _Buffer:
         if self._pieces:
             pieces, self._pieces, self._bytes = self._pieces, [], 0
             self._output.write(pieces[0] if len(pieces) == 1 else b"".join(pieces))
+
+
+class _Copied:
+    """Keeps a copy of what is written. Beyond `limit` bytes, it passes on the rest, or raises if there is nobody to."""
+
+    def __init__(self, limit: int, to: _Buffer | None = None) -> None:
+        self.data = bytearray()
+        self.is_cut = False
+        self._limit = limit
+        self._to = to
+
+    def write(self, data: Any, /) -> int:
+        """Any number of bytes."""
+        view = memoryview(data).cast("B")
+        self.is_cut = self.is_cut or len(self.data) + len(view) > self._limit
+        if not self.is_cut:
+            self.data += view
+        elif self._to is None:
+            raise _TooLargeError
+        return len(view) if self._to is None else self._to.write(data)
 
 
 class _Source:
@@ -571,6 +649,21 @@ class _Source:
             self._awaited += 1
 
 
+def _tried(written: list[bytes], references: References) -> Lost:
+    """The variables that cannot be read. Code of the user runs, so no file can be opened, and time is limited."""
+    import resource
+
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
+    signal.alarm(_TRY_SECONDS)
+    lost: Lost = {}
+    for data in written:
+        lost |= state_pickle.unloadable(data, references)
+    signal.alarm(_COPY_SECONDS)
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    return {name: reason for name, reason in lost.items() if not reason.startswith(_ONLY_TRIED)}
+
+
 def _enlarge(pipe: int) -> None:
     import fcntl
 
@@ -603,9 +696,24 @@ def _reap(pid: int) -> None:
         pass  # Code of the user waited for any child.
 
 
-def _module_states() -> dict[str, object]:
-    modules: dict[str, Any] = {name: sys.modules[name] for name in _MODULE_STATES if name in sys.modules}
-    return {f"{_NO_VARIABLE}{name}": getattr(module, _MODULE_STATES[name][0])() for name, module in modules.items()}
+def _module_variables(folder: str) -> dict[str, object]:
+    """Plain variables of modules that cells have written; other objects of them are as an import makes them."""
+    modules = {name: module for name, module in list(sys.modules.items()) if _is_in(module, folder)}
+    if len(modules) > _MAX_OWN_MODULES:
+        return {}
+    return {
+        f"{_NO_VARIABLE}{module}.{name}": value
+        for module in modules
+        for name, value in list(vars(modules[module]).items())
+        if type(value) is not types.ModuleType
+        and not name.startswith("__")
+        and state_pickle.is_small_and_plain(value, _MAX_SMALL_ITEMS, _MAX_SMALL_BYTES)
+    }
+
+
+def _is_in(module: object, folder: str) -> bool:
+    file: object = getattr(module, "__file__", None)
+    return isinstance(file, str) and file.startswith(f"{folder}/")
 
 
 def _is_no_context(value: object) -> bool:
@@ -636,13 +744,16 @@ def _scratch_bytes() -> int:
 
 
 def _set_module_state(name: str, value: object) -> None:
-    module, _, attribute = name.rpartition(".")
-    if name in _MODULE_STATES:
-        __import__(name)
-        getattr(sys.modules[name], _MODULE_STATES[name][1])(value)
-    else:
-        __import__(module)
-        setattr(sys.modules[module], attribute, value)
+    if module_states.restore(name, value):
+        return
+    path, _, attribute = name.rpartition(".")
+    first, *rest = path.split(".")
+    owner: Any = __import__(first)
+    for index, part in enumerate(rest, 2):
+        if not hasattr(owner, part):
+            __import__(".".join(path.split(".")[:index]))
+        owner = getattr(owner, part)
+    setattr(owner, attribute, value)
 
 
 def _count(values: dict[str, object]) -> int:
@@ -651,7 +762,10 @@ def _count(values: dict[str, object]) -> int:
 
 def _listed(lost: Lost) -> Frame:
     """What is lost, as a frame has it."""
-    listed = [{"name": name[:_MAX_NAME_CHARS], "reason": reason} for name, reason in list(lost.items())[:_MAX_REPORTED]]
+    listed = [
+        {"name": name.lstrip(_NO_VARIABLE)[:_MAX_NAME_CHARS], "reason": reason}
+        for name, reason in list(lost.items())[:_MAX_REPORTED]
+    ]
     return {"lost": listed, "omitted": max(0, len(lost) - _MAX_REPORTED)}
 
 

@@ -162,12 +162,15 @@ class Repl:
         return compile(module, file, "exec", flags, dont_inherit=True) if statements else None, last
 
     def _note_attributes(self, tree: ast.Module) -> None:
-        """Notes which attributes of modules the cell has set, for example `module.DEBUG = True`."""
+        """Notes which attributes of modules the cell has set, such as `module.DEBUG = True` or `module.Class.x = 1`."""
         for node in nodes_of(tree):
-            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name):
-                module = self.namespace.get(node.value.id)
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                owner, path = node.value, node.attr
+                while isinstance(owner, ast.Attribute):
+                    owner, path = owner.value, f"{owner.attr}.{path}"
+                module = self.namespace.get(owner.id) if isinstance(owner, ast.Name) else None
                 if type(module) is types.ModuleType:
-                    self._set_attributes.add((module.__name__, node.attr))
+                    self._set_attributes.add((module.__name__, path))
 
     def user_values(self, is_ours: Callable[[str], bool]) -> dict[str, object]:
         """What the user has: the namespace, the last value as `_`, and as `*module.name` what cells set in modules."""
@@ -180,9 +183,10 @@ class Repl:
         values.pop("__builtins__", None)
         if "_" in builtins.__dict__:
             values.setdefault("_", builtins.__dict__["_"])
-        for module, name in self._set_attributes:
-            if module in sys.modules and name in sys.modules[module].__dict__:
-                values[f"*{module}.{name}"] = sys.modules[module].__dict__[name]
+        for name, path in self._set_attributes:
+            value = _value_at(sys.modules.get(name), path)
+            if value is not _MISSING:
+                values[f"*{name}.{path}"] = value
         return values
 
     def remember(self, value: object) -> None:
@@ -227,6 +231,12 @@ class Repl:
             return None
         self._reported = report
         return report
+
+
+def _value_at(owner: object, path: str) -> object:
+    for part in path.split("."):
+        owner = getattr(owner, part, _MISSING)
+    return owner
 
 
 def _tried(compiler: Callable[[], T]) -> T | SyntaxError:

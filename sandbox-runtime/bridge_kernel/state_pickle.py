@@ -343,6 +343,24 @@ def load(file: Source, references: References) -> tuple[dict[str, object], Lost]
         _current.pop()
 
 
+def unloadable(data: bytes, references: References) -> Lost:
+    """Those of the variables in `data` that cannot be read, and why.
+
+    Only for a process that ends soon: code of the user runs, and classes are made a second time.
+    """
+    cloudpickle._DYNAMIC_CLASS_TRACKER_BY_ID.clear()  # noqa: SLF001
+    cloudpickle._DYNAMIC_CLASS_TRACKER_BY_CLASS.clear()  # noqa: SLF001
+    _current.append(references)
+    try:
+        _load(pickle.Unpickler(io.BytesIO(data)))
+    except BaseException:  # noqa: BLE001 Code of the user may raise anything.
+        return _salvage(io.BytesIO(data), references)[1]
+    else:
+        return {}
+    finally:
+        _current.pop()
+
+
 def _load(unpickler: pickle.Unpickler) -> dict[str, object]:
     values: dict[str, object] = {}
     while (pair := unpickler.load()) is not None:

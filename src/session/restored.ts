@@ -11,6 +11,8 @@ import { isPythonName } from './run-cell.ts';
 const TYPE_NAME = /^TypeError: cannot pickle '([A-Za-z_][\w.]{0,60})' object/;
 /** The reasons of the kernel that are sentences by themselves. Any other text may be anything: code can write it. */
 const KNOWN_REASONS = new Set([
+  'a handler of its own kind',
+  'settings of an unknown kind',
   'an open file',
   'a running generator',
   'a running coroutine',
@@ -65,7 +67,7 @@ function describeMissing(saved: number, last: number): string {
 }
 
 function describeLost(lost: Lost): string {
-  const shown = lost.filter(({ name }) => isPythonName(name)).slice(0, MAX_REPORTED_NAMES);
+  const shown = lost.filter(({ name }) => name.split('.').every(isPythonName)).slice(0, MAX_REPORTED_NAMES);
   if (lost.length === 0) {
     return '';
   }

@@ -8,6 +8,7 @@ import os
 import tempfile
 import types
 import unittest
+import warnings
 from typing import Any
 from unittest.mock import patch
 
@@ -49,7 +50,7 @@ class Savings(unittest.TestCase):
             references=lambda: None, owns=lambda _name: False, open_packages=lambda: types.SimpleNamespace(used=None)
         )
         repl: Any = types.SimpleNamespace(user_values=lambda _owns: values, flags=0)
-        start: Any = ([], dict(os.environ), self.folder.name)
+        start: Any = ([], dict(os.environ), self.folder.name, list(warnings.filters))
         channel: Any = _Channel()
         parts = checkpoints.SessionParts(repl, api, self.loop, start, may_fork=True)
         saving = checkpoints.Checkpoints(channel, parts)

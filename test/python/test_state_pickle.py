@@ -50,13 +50,13 @@ with open(sys.argv[2], "wb") as file:
 print(json.dumps(lost))
 """
 _READ = """
+from bridge_kernel import checkpoints
 sys.path.insert(0, sys.argv[1])
 with open(sys.argv[2], "rb") as file:
     values, lost = state_pickle.load(file, api.references())
 for name, value in values.items():
     if name.startswith("*"):
-        module, _, attribute = name[1:].rpartition(".")
-        setattr(__import__(module), attribute, value)
+        checkpoints._set_module_state(name[1:], value)
     else:
         repl.namespace[name] = value
 wrong = []
@@ -77,6 +77,8 @@ print(json.dumps({"wrong": wrong, "lost": lost}))
 _NOT_HERE = (
     "an async function",
     "environment and folder",
+    "settings of modules",
+    "variables of a module in a file",
     "files",
     "source of a function",
     "sources of the last cell",
