@@ -21,7 +21,7 @@ _START = re.compile(r"(?:^|>)[ \t]*(?=[\[{])", re.MULTILINE)
 # What may follow on the line where such JSON ends: nothing, or a tag.
 _END = re.compile(r"[ \t\r]*(?:$|<)", re.MULTILINE)
 _MAX_FAILED = 100
-"""Lines tried in vain as the start of JSON. Chosen: bounds the time for text full of brackets."""
+"""Lines that may fail as the start of JSON. Chosen: bounds the time for text full of brackets."""
 _SHOWN_CHARS = 60
 _MAX_SHOWN = 10
 # What code asks of a raw result.

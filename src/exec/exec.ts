@@ -3,7 +3,7 @@ import type { CellAnswer, OutputText, Person } from '../base/cell.ts';
 import { ERROR_CODES } from '../base/errors.ts';
 import { escapeInJson, escapeInLines } from '../base/log.ts';
 import { renderCellError } from '../render/cell-error.ts';
-import { buildReport } from '../render/payload.ts';
+import { buildReport, outputAsShown } from '../render/payload.ts';
 import { describeGap } from '../render/truncate.ts';
 import { LazyBridge } from '../server/lazy-bridge.ts';
 import { answerCell } from '../server/run-python.ts';
@@ -172,11 +172,11 @@ function printAnswer(answer: CellAnswer, options: ExecOptions): void {
   for (const notice of answer.notices) {
     writeError(`${notice}\n`);
   }
-  writeOut(wholeText(answer.stdout));
+  writeOut(wholeText(options.isShown ? outputAsShown(answer.stdout) : answer.stdout));
   if (answer.value !== undefined) {
     writeOut(endLine(answer.value));
   }
-  writeError(wholeText(answer.stderr));
+  writeError(wholeText(options.isErrorShown ? outputAsShown(answer.stderr) : answer.stderr));
   if (answer.error !== undefined) {
     writeError(endLine(renderCellError(answer.error)));
   }

@@ -2,14 +2,14 @@
 import type { ErrorReport } from '../base/errors.ts';
 import type { ProgramResult } from '../base/program.ts';
 import { counted } from '../base/units.ts';
-import { applyReturns } from '../render/payload.ts';
 import type { RenderedAnswer } from '../render/render.ts';
+import { asShown } from '../render/terminal-text.ts';
 import { cutMiddle, describeGap, shareOut } from '../render/truncate.ts';
 
 /** Shows both streams, together with at most `maxChars` characters. A failure is named before them. */
 export function renderProgram(result: ProgramResult, maxChars: number): RenderedAnswer {
   const { status, exitCode, durationMs, droppedBytes } = result;
-  const streams = [applyReturns(result.stdout), applyReturns(result.stderr)];
+  const streams = [asShown(result.stdout), asShown(result.stderr)];
   const shares = shareOut(
     maxChars,
     streams.map((text) => text.length),

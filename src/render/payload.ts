@@ -7,6 +7,7 @@
 import { type CellAnswer, DEFAULT_SESSION, type EngineReport, type OutputText } from '../base/cell.ts';
 import type { ErrorCode, ErrorReport } from '../base/errors.ts';
 import { renderCellError, reportCellError, summarizeCellError } from './cell-error.ts';
+import { asShown } from './terminal-text.ts';
 import { cutEnd, cutMiddle, describeGap, shareOut, splitAtGap } from './truncate.ts';
 
 const MAX_SUMMARY_CHARS = 200;
@@ -48,10 +49,11 @@ export function buildReport(answer: CellAnswer, maxChars: number): object {
 
 function payloadOf(answer: CellAnswer, failure: string | undefined, maxChars: number): Payload {
   const { value } = answer;
-  const lengths = [lengthOf(answer.stdout), lengthOf(answer.stderr), value?.length ?? 0, failure?.length ?? 0];
+  const [written, warned] = [outputAsShown(answer.stdout), outputAsShown(answer.stderr)];
+  const lengths = [lengthOf(written), lengthOf(warned), value?.length ?? 0, failure?.length ?? 0];
   const [stdoutChars = 0, stderrChars = 0, valueChars = 0, errorChars = 0] = shareOut(maxChars, lengths);
-  const stdout = toLines(answer.stdout, stdoutChars, answer.cell && `runtime.output(${answer.cell})`);
-  const stderr = toLines(answer.stderr, stderrChars, answer.cell && `runtime.output(${answer.cell}, "stderr")`);
+  const stdout = toLines(written, stdoutChars, answer.cell && `runtime.output(${answer.cell})`);
+  const stderr = toLines(warned, stderrChars, answer.cell && `runtime.output(${answer.cell}, "stderr")`);
   const result = value === undefined ? undefined : cutText(value, valueChars, answer.cell && '_');
   const error = failure === undefined ? undefined : cutText(failure, errorChars);
   const hasOutput = stdout.length > 0 || stderr.length > 0 || result !== undefined;
@@ -97,6 +99,11 @@ function summarizeError({ error, exitCode }: CellAnswer): string {
   return cutEnd(line, MAX_SUMMARY_CHARS).toWellFormed();
 }
 
+/** What a terminal would show of it. */
+export function outputAsShown(output: OutputText): OutputText {
+  return { ...output, head: asShown(output.head), tail: asShown(output.tail) };
+}
+
 function lengthOf({ head, tail }: OutputText): number {
   return head.length + tail.length;
 }
@@ -104,7 +111,7 @@ function lengthOf({ head, tail }: OutputText): number {
 /** The lines of a stream, cut in the middle; a separate line says what is missing. */
 function toLines(output: OutputText, maxChars: number, whole: string | 0 | undefined): string[] {
   const dropped = { bytes: output.droppedBytes, lines: output.droppedLines };
-  const { first, gap, last } = cutMiddle(applyReturns(output.head), applyReturns(output.tail), dropped, maxChars);
+  const { first, gap, last } = cutMiddle(output.head, output.tail, dropped, maxChars);
   if (gap === undefined) {
     return trimBlankEnds(splitLines(first));
   }
@@ -113,25 +120,8 @@ function toLines(output: OutputText, maxChars: number, whole: string | 0 | undef
 
 function cutText(text: string, maxChars: number, whole?: string | 0): string {
   const { head, dropped, tail } = splitAtGap(text);
-  return toLines({ head, droppedBytes: dropped.bytes, droppedLines: dropped.lines, tail }, maxChars, whole).join('\n');
-}
-
-const RETURN = '\r';
-
-/**
- * Applies carriage returns as a terminal does: the text after one overwrites its line from the start. Progress bars redraw
- * themselves hundreds of times this way, and only the last state is worth showing. A `\r` before a line feed, as Windows
- * writes it, stays.
- */
-export function applyReturns(text: string): string {
-  return text.includes(RETURN) ? text.split('\n').map(applyInLine).join('\n') : text;
-}
-
-/** From the last state back, each adds only what it has beyond the later ones: joining them in order takes quadratic time. */
-function applyInLine(line: string): string {
-  const end = line.endsWith(RETURN) ? RETURN : '';
-  const states = line.slice(0, line.length - end.length).split(RETURN);
-  return states.reduceRight((shown, state) => shown + state.slice(shown.length)) + end;
+  const output = { head: asShown(head), droppedBytes: dropped.bytes, droppedLines: dropped.lines, tail: asShown(tail) };
+  return toLines(output, maxChars, whole).join('\n');
 }
 
 /** A final line feed does not start another line. */
@@ -147,7 +137,7 @@ function splitLines(text: string): string[] {
 }
 
 function trimBlankEnds(lines: string[]): string[] {
-  const isWritten = (line: string): boolean => line !== '' && line !== RETURN;
+  const isWritten = (line: string): boolean => line !== '' && line !== '\r';
   const start = lines.findIndex(isWritten);
   return start === -1 ? [] : lines.slice(start, lines.findLastIndex(isWritten) + 1);
 }

@@ -51,5 +51,18 @@ found = %time await mcp_odd.raw(result={"content": [{"type": "text", "text": "42
         /line 1, in <module>\n {4}%cd nowhere\n(?:.*\n)?FileNotFoundError/,
       );
     });
+
+    it('a progress bar ends as its last state, on both streams and in pieces', async () => {
+      const code = String.raw`import sys
+for done in range(0, 101, 5):
+    for stream in (sys.stdout, sys.stderr):
+        print(f"\r\x1b[32m{done}%\x1b[0m of a", end="\n", file=stream)
+        print(f"\r{done}% of b\x1b[K\x1b[", end="", file=stream, flush=True)
+        print("A", end="", file=stream, flush=True)
+print("\n\n\x1b[1mdone\x1b[0m")`;
+      const { structured } = await run(code);
+      expect(structured['stdout']).toEqual(['100% of a', '100% of b', 'done']);
+      expect(structured['stderr']).toEqual(['100% of a', '100% of b']);
+    });
   });
 }

@@ -131,7 +131,7 @@ describe('output', () => {
     ['lines of blanks at either end', ' \na\n\t\n', [' ', 'a', '\t']],
     ['a lone pair of parentheses', '()\n', ['()']],
     ['spaces, tabs and carriage returns', '  a\t\r\nb  \n', ['  a\t\r', 'b  ']],
-    ['control characters', '\u001b[31mred\u0000\u0007\n', ['\u001b[31mred\u0000\u0007']],
+    ['control characters that move nothing', 'red\u0000\u0007\f\n', ['red\u0000\u0007\f']],
     ['line separators that do not end a line', 'a\u2028b\u0085c\n', ['a\u2028b\u0085c']],
   ])('keeps %s', async (_name, written, lines) => {
     const { structuredContent } = await renderAnswer(answerOf({ stdout: text(written) }), 'compact');
