@@ -11,11 +11,13 @@ import os
 import sys
 from _frozen_importlib_external import PathFinder
 
+from bridge_kernel.on_import import on_import
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from importlib.machinery import ModuleSpec
-    from typing import Any
+    from typing import Any, NoReturn
 
 is_embedded = False
 """Whether this is the embedded engine; `missing.install` sets it."""
@@ -24,6 +26,14 @@ WAY_OUT = "needs a container engine: install Podman or Docker, or choose an inst
 _NO_INPUT = (
     "EOF when reading a line: no one can type here. Ask the user in your answer, and write what they say into the code "
     "of the next cell"
+)
+_NO_PASSWORD = (
+    "no one can type here, and no password belongs in code: call a tool of a server whose entry has it; the user "
+    "stores it with 'mcp-server-code-execution-mode secrets set NAME'"
+)
+_NO_DEBUGGER = (
+    "no one can type at a debugger here: print what you want to see, or look at it in the next cell, which has the "
+    "variables of this one"
 )
 NETWORK_PACKAGES = frozenset({"aiohttp", "boto3", "httpx", "paramiko", "requests", "selenium", "urllib3", "websockets"})
 """Packages that are of little use without a network. Chosen: those that agents import most."""
@@ -35,7 +45,7 @@ wall = ""
 
 
 def install(folder: str) -> None:
-    """Makes modules in `folder` importable, and missing ones and `input()` explain themselves.
+    """Makes modules in `folder` importable, and missing ones and what waits for a person explain themselves.
 
     Modules of Python and of the image come first, so a file such as `types.py` in the folder breaks nothing.
     """
@@ -47,6 +57,8 @@ def install(folder: str) -> None:
     sys.path.append(folder)
     _explain_input()
     _name_user()
+    on_import("getpass", _explain_password)
+    on_import("pdb", _explain_debugger)
 
 
 class LastFinder:
@@ -126,3 +138,33 @@ def _explain_input() -> None:
             raise
 
     builtins.input = input
+
+
+def _explain_password(getpass: Any) -> None:
+    read = getpass.getpass
+
+    def explain(*args: object, **kwargs: object) -> str:
+        """Reads a password from `sys.stdin`, which is empty in a sandbox."""
+        if sys.stdin is sys.__stdin__:
+            raise EOFError(_NO_PASSWORD)
+        return read(*args, **kwargs)
+
+    getpass.getpass = explain
+
+
+def _explain_debugger(pdb: Any) -> None:
+    run = pdb.Pdb.cmdloop
+
+    def refuse(*_: object, **__: object) -> NoReturn:
+        raise EOFError(_NO_DEBUGGER)
+
+    def cmdloop(debugger: Any, intro: object = None) -> None:
+        if debugger.use_rawinput and sys.stdin is sys.__stdin__:
+            refuse()
+        run(debugger, intro)
+
+    # `breakpoint` calls `set_trace`, and `pm` calls `post_mortem`.
+    for name in ("set_trace", "set_trace_async", "post_mortem"):
+        if hasattr(pdb, name):
+            setattr(pdb, name, refuse)
+    pdb.Pdb.cmdloop = cmdloop

@@ -64,5 +64,16 @@ print("\n\n\x1b[1mdone\x1b[0m")`;
       expect(structured['stdout']).toEqual(['100% of a', '100% of b', 'done']);
       expect(structured['stderr']).toEqual(['100% of a', '100% of b']);
     });
+
+    it.each([
+      ['breakpoint()', /EOFError: no one can type at a debugger here: print what you want to see/],
+      ['import pdb\npdb.set_trace()', /EOFError: no one can type at a debugger here/],
+      ['from getpass import getpass\ngetpass()', /EOFError: no one can type here, and no password belongs in code/],
+    ])('%j says what to do instead', async (code, hint) => {
+      const answer = await run(code);
+      expect(answer.isError).toBe(true);
+      expect(answer.text).toMatch(hint);
+      expect(answer.text).not.toContain('Pdb');
+    });
   });
 }

@@ -7,6 +7,8 @@ import getpass
 import importlib.util
 import io
 import os
+import re
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -121,6 +123,41 @@ class UnavailableTest(unittest.TestCase):
             os.environ.pop(variable, None)
         unavailable.install(str(self.folder))
         self.assertEqual(getpass.getuser(), "sandbox")
+
+    def test_passwords_and_debuggers_say_what_to_do_instead(self) -> None:
+        password, debugger = (
+            "no password belongs in code: .*secrets set NAME",
+            "no one can type at a debugger here",
+        )
+        script = f"""
+import io, sys
+from bridge_kernel import unavailable
+unavailable.install({str(self.folder)!r})
+def fails(code):
+    try:
+        exec(code)
+    except EOFError as error:
+        return str(error)
+print(fails("import getpass; getpass.getpass()"))
+print(fails("from getpass import getpass; getpass(prompt='Password: ')"))
+for code in ("breakpoint()", "import pdb; pdb.set_trace()", "import pdb; pdb.Pdb().set_trace(); x = 1",
+             "import pdb; pdb.run('1')", "import pdb; pdb.post_mortem()", "x = 1; breakpoint(); y = 2"):
+    print(fails(code))
+import pdb
+pdb.Pdb(stdin=io.StringIO("p 6 * 7\\nc\\n"), stdout=sys.stdout).run("x = 1")
+sys.stdin = io.StringIO("secret\\n")
+print(getpass.getpass(stream=sys.stdout) if (getpass := __import__("getpass")) else "")
+"""
+        with open(os.devnull, "rb") as nothing:
+            done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], stdin=nothing, capture_output=True,
+                                  text=True, check=False, start_new_session=True)  # fmt: skip
+        self.assertEqual(done.stderr, "")
+        lines = done.stdout.splitlines()
+        said = [line for line in lines if "no one can type" in line]
+        self.assertEqual([bool(re.search(password, line)) for line in said], [True] * 2 + [False] * 6)
+        self.assertEqual([debugger in line for line in said], [False] * 2 + [True] * 6)
+        self.assertIn("42", done.stdout)
+        self.assertTrue(lines[-1].endswith("secret"), lines[-1])
 
     def test_input_says_what_to_do_instead(self) -> None:
         stdin = sys.stdin
