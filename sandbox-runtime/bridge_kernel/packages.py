@@ -68,6 +68,7 @@ class Packages:
         if "install" in code:
             requirements += _stated(tree)
         imported = _imported(tree) if "import" in code else []
+        unavailable.say_if_hidden(imported)
         # Without a network, code rarely needs those: the user should not be asked because of a habit.
         modules = [name for name in imported if name not in unavailable.NETWORK_PACKAGES and _is_missing(name)]
         return Wanted(modules[:_MAX_WANTED], requirements[:_MAX_WANTED]) if modules or requirements else None
@@ -165,8 +166,7 @@ class Packages:
             # The versions of the earlier set are the same in this one.
             sys.path[sys.path.index(earlier)] = lib
         else:
-            own = [index for index, entry in enumerate(sys.path) if entry.endswith(("site-packages", "dist-packages"))]
-            sys.path.insert(own[0] if own else len(sys.path), lib)
+            sys.path.insert(unavailable.place_of_packages(), lib)
         self._path = str(path)
         share_packages(lib, earlier)
         # Python may have looked before the set was there. `importlib.invalidate_caches` would load importlib.metadata,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins
 import os
 import sys
-from _frozen_importlib_external import PathFinder
+from importlib import machinery
 
 from bridge_kernel.on_import import on_import
 
@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from importlib.machinery import ModuleSpec
+    from types import ModuleType
     from typing import Any, NoReturn
 
 is_embedded = False
@@ -42,39 +43,74 @@ reasons: dict[str, str] = {}
 """Why modules that a cell imports could not be installed."""
 wall = ""
 """Why nothing can be installed, as far as the last attempt has shown; empty if something can."""
+_LOADERS: Any = (
+    (machinery.ExtensionFileLoader, machinery.EXTENSION_SUFFIXES),
+    (machinery.SourceFileLoader, machinery.SOURCE_SUFFIXES),
+    (machinery.SourcelessFileLoader, machinery.BYTECODE_SUFFIXES),
+)
+_folder = ""
+_said: set[str] = set()
 
 
 def install(folder: str) -> None:
     """Makes modules in `folder` importable, and missing ones and what waits for a person explain themselves.
 
-    Modules of Python and of the image come first, so a file such as `types.py` in the folder breaks nothing.
+    As in a script, its modules come before those of the image and of packages. Those of Python come first, so a file
+    such as `types.py` breaks neither libraries nor this kernel; `say_if_hidden` reports it.
     """
-    finder = next((finder for finder in sys.meta_path if isinstance(finder, LastFinder)), None)
-    if finder is None:
-        finder = LastFinder(why_missing)
-        sys.meta_path.append(finder)
-    finder.folder = folder
-    sys.path.append(folder)
+    global _folder  # noqa: PLW0603
+    _folder = folder
+    if not any(isinstance(finder, LastFinder) for finder in sys.meta_path):
+        sys.meta_path.append(LastFinder(why_missing))
+    sys.path_hooks.insert(0, _find_in_folder)
+    sys.path.insert(place_of_packages(), folder)
     _explain_input()
     _name_user()
     on_import("getpass", _explain_password)
     on_import("pdb", _explain_debugger)
 
 
+def place_of_packages() -> int:
+    """Where in `sys.path` the packages of the image begin: behind Python's own modules."""
+    own = (index for index, entry in enumerate(sys.path) if entry.endswith(("site-packages", "dist-packages")))
+    return next(own, len(sys.path))
+
+
+class _Finder(machinery.FileFinder):
+    """Looks with fresh eyes: what others know depends on times of folders that are exact to a few ms only."""
+
+    def find_spec(self, fullname: str, target: ModuleType | None = None) -> ModuleSpec | None:
+        self.invalidate_caches()
+        return super().find_spec(fullname, target)
+
+
+def _find_in_folder(path: str) -> _Finder:
+    """Finds modules that code has just written to the working folder, and in packages there."""
+    if path != _folder and not path.startswith(f"{_folder}/"):
+        raise ImportError
+    return _Finder(path, *_LOADERS)
+
+
+def say_if_hidden(names: list[str]) -> None:
+    """Says which of the modules are Python's own although the working folder has a file of that name."""
+    for name in names:
+        file = f"{_folder}/{name}.py"
+        if name in sys.stdlib_module_names and _folder and file not in _said and os.path.exists(file):
+            _said.add(file)
+            print(f"import {name} is Python's own module, not {file}: rename the file to import it", file=sys.stderr)
+
+
 class LastFinder:
-    """The last finder: looks again for a module that was just written, then explains why it is missing."""
+    """The last finder explains why a module is missing."""
 
     def __init__(self, explain: Callable[[str], str]) -> None:
         self._explain = explain
-        self.folder: str | None = None
 
-    def find_spec(self, name: str, path: Sequence[str] | None = None, target: object = None) -> ModuleSpec | None:
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: object = None) -> None:
         """Raises ModuleNotFoundError for a top-level module; `importlib.util.find_spec` just finds nothing."""
         asker: Any = sys._getframe(2).f_globals.get("__name__")  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
-        spec = self._just_written(name, path)
-        if spec is None and path is None and "." not in name and asker != "importlib.util":
+        if path is None and "." not in name and asker != "importlib.util":
             raise ModuleNotFoundError(f"No module named {name!r}: {self._explanation(name)}", name=name)
-        return spec
 
     def _explanation(self, name: str) -> str:
         frame: Any = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
@@ -87,18 +123,6 @@ class LastFinder:
         from bridge_kernel import near_modules
 
         return near_modules.explain(name, why)
-
-    def _just_written(self, name: str, path: Sequence[str] | None) -> ModuleSpec | None:
-        """Looks in the working folder with fresh caches: they depend on times that are exact to a few ms only."""
-        work = self.folder
-        if work is None or work not in sys.path:
-            return None
-        folders = [work] if path is None else [folder for folder in path if folder.startswith(f"{work}/")]
-        for folder in folders:
-            finder: Any = sys.path_importer_cache.get(folder)
-            if hasattr(finder, "invalidate_caches"):
-                finder.invalidate_caches()
-        return PathFinder.find_spec(name, folders) if folders else None
 
 
 def why_missing(name: str) -> str:

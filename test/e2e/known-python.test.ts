@@ -75,5 +75,21 @@ print("\n\n\x1b[1mdone\x1b[0m")`;
       expect(answer.text).toMatch(hint);
       expect(answer.text).not.toContain('Pdb');
     });
+
+    it('modules of the working folder win as in a script, but not over those of Python, which is said', async () => {
+      const write = String.raw`import pathlib, sys
+folder = next(entry for entry in [*sys.path, "/workspace/site-packages"] if entry.endswith("-packages"))
+taken = next((path.stem for path in pathlib.Path(folder).glob("*.py") if path.stem not in sys.modules), "own")
+for name in (taken, "random"):
+    pathlib.Path(f"/workspace/{name}.py").write_text("where = 'workspace'\n")
+mine = __import__(taken)
+mine.where, sys.modules[taken].__file__ == f"/workspace/{taken}.py"`;
+      expect((await run(write)).structured['result']).toBe("('workspace', True)");
+      const { text } = await run('import random\nrandom.random() < 1');
+      expect(text).toContain(
+        "import random is Python's own module, not /workspace/random.py: rename the file to import it",
+      );
+      expect(text).toContain('True');
+    });
   });
 }

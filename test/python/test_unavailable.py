@@ -8,11 +8,12 @@ import importlib.util
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 from bridge_kernel import unavailable
@@ -24,9 +25,11 @@ class UnavailableTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
         before = (list(sys.meta_path), list(sys.path), set(sys.modules), builtins.input)
+        hooks = list(sys.path_hooks)
 
         def restore() -> None:
             sys.meta_path[:], sys.path[:], modules, builtins.input = before
+            sys.path_hooks[:] = hooks
             for name in set(sys.modules) - modules:
                 del sys.modules[name]
 
@@ -49,6 +52,35 @@ class UnavailableTest(unittest.TestCase):
     def test_modules_of_python_come_first(self) -> None:
         (self.folder / "colorsys.py").write_text("x = 1")
         self.assertFalse(hasattr(__import__("colorsys"), "x"))
+
+    def test_modules_of_the_folder_come_before_packages_as_in_a_script(self) -> None:
+        packages = self.folder.parent / f"{self.folder.name}-packages" / "site-packages"
+        packages.mkdir(parents=True)
+        self.addCleanup(shutil.rmtree, packages.parent)
+        sys.path.insert(unavailable.place_of_packages(), str(packages))
+        sys.path.remove(str(self.folder))
+        unavailable.install(str(self.folder))
+        self.assertLess(sys.path.index(str(self.folder)), sys.path.index(str(packages)))
+        self.assertGreater(sys.path.index(str(self.folder)), sys.path.index(os.path.dirname(os.__file__)))
+        for number in range(20):
+            # The folder is looked at, and changes at once.
+            (packages / f"both_{number}.py").write_text("x = 'package'")
+            (packages / f"other_{number}.py").write_text("x = 'package'")
+            self.assertEqual(__import__(f"other_{number}").x, "package")
+            (self.folder / f"both_{number}.py").write_text("x = 'folder'")
+            self.assertEqual(__import__(f"both_{number}").x, "folder")
+        # A folder with data hides no package.
+        (packages / "data_like").mkdir()
+        (packages / "data_like" / "__init__.py").write_text("x = 'package'")
+        (self.folder / "data_like").mkdir()
+        self.assertEqual(__import__("data_like").x, "package")
+
+    def test_a_file_that_python_s_own_module_hides_is_reported_once(self) -> None:
+        (self.folder / "colorsys.py").write_text("x = 1")
+        for expected in (f"import colorsys is Python's own module, not {self.folder}/colorsys.py: rename the file", ""):
+            with redirect_stderr(io.StringIO()) as said:
+                unavailable.say_if_hidden(["json", "colorsys", "helpers"])
+            self.assertEqual(said.getvalue()[: len(expected) or None], expected)
 
     def test_a_missing_package_is_named_with_a_next_step(self) -> None:
         with self.assertRaises(ModuleNotFoundError) as caught:
