@@ -22,7 +22,7 @@ except ValueError as error:
 
 // Missing values of every kind: each was refused, sent as the text "NaT", or sent as null.
 const MISSING = `
-import datetime as dt, decimal, numpy as np, pandas as pd
+import decimal, numpy as np, pandas as pd
 days = ["2026-01-02T03:04:05", None]
 forms = {
     "float": float("nan"), "numpy": np.float32("nan"), "NaT": pd.NaT, "NA": pd.NA, "decimal": decimal.Decimal("NaN"),
