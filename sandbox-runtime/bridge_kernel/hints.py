@@ -31,8 +31,8 @@ _OTHER_LOOP = (
 _NOT_JSON_TEXT = "the JSON object must be str, bytes or bytearray, not "
 _NO_LIBRARY = re.compile(r"(lib[\w.+-]+\.so[\w.]*): cannot open shared object file")
 _IS_OTHER_LOOP = re.compile(r"(attached to|bound to|belongs to) a different (event )?loop")
-# Where code puts files, or Python and packages have theirs.
-_OWN_FOLDERS = ("/workspace/", "/tmp/", "/dev/", "/proc/", "/usr/", "/packages/")
+# Where packages of a distribution have files outside /usr.
+_OF_THE_SYSTEM = ("/etc/", "/var/", "/opt/", "/run/", "/sys/")
 _NO_FILE = frozenset({errno.ENOENT, errno.EACCES})
 _UNREACHABLE = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN})
 # Python's own attributes: a class of the user may override them with code that raises, or that says something else.
@@ -78,7 +78,7 @@ def _what_the_system_lacks(error: BaseException, text: object) -> str | None:
         )
     failed = [each for each in _linked(error) if isinstance(each, OSError) and _errno(each) in _NO_FILE]
     path = _filename(failed[0]) if failed and _is_importing(error) else None
-    if type(path) is not str or not path.startswith("/") or path.startswith(_OWN_FOLDERS):
+    if type(path) is not str or not path.startswith(_OF_THE_SYSTEM):
         return None
     return f"The sandbox has no {path}, only /usr and a little more. {_OTHER_SYSTEM.format('that file')}"
 

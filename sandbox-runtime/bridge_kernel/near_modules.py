@@ -36,7 +36,7 @@ _PURPOSES = tuple(
     pytest nose unittest
 """.strip().splitlines()
 )
-# What the module of a package is called, and what has replaced a module of Python.
+# What the module of a package is called, and what a module of Python 2 is called now.
 _NAMES = dict(
     pair.split(":")
     for pair in [
