@@ -6,6 +6,7 @@ cannot be shown, a line says why, and the rest of the answer is unaffected.
 
 from __future__ import annotations
 
+import io
 import sys
 from weakref import WeakKeyDictionary
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 # Longer documents belong in a file (runtime.save_artifact). Chosen.
 _MAX_DOCUMENT_CHARS = 256 * 1024
 _MAX_ALT_CHARS = 200
+_FILES = (bytes, bytearray, memoryview, io.BytesIO)
+_ENDINGS = frozenset({".pdf", ".docx", ".docm", ".xlsx", ".xlsm", ".png", ".jpg", ".jpeg", ".gif", ".webp"})
 _KEEP_IT = "runtime.save_artifact(name, data) keeps it as a file"
 # Lists of content are flattened to this depth. Chosen: results of tools are flat.
 _MAX_DEPTH = 4
@@ -102,8 +105,8 @@ class Display:
             return self._show_content
         if isinstance(value, values.ResourceContent) and is_asked:
             return self._show_resource
-        if isinstance(value, (bytes, bytearray)) and is_asked and images.image_type(bytes(value[:16])) is not None:
-            return self._show_bytes
+        if is_asked and (isinstance(value, _FILES) or _is_document(value)):
+            return self._show_file
         if _is_figure(value):
             return self._show_figure if is_asked else self._show_changed_figure
         if images.is_pillow(value):
@@ -147,7 +150,7 @@ class Display:
 
     def _show_resource(self, resource: values.ResourceContent, alt: str | None) -> bool:
         if resource.text is None:
-            return self._show_bytes(resource.data or b"", alt or resource.uri)
+            return self._show_file(resource.data or b"", alt or resource.uri)
         return self._attach_text(resource.text, resource.mime_type or "text/plain", alt or resource.uri)
 
     def _show_bytes(self, data: bytes, alt: str | None) -> bool:
@@ -155,6 +158,21 @@ class Display:
         if kind is None:
             raise images.ImageError("is not a PNG, JPEG, GIF or WebP")
         return self._attach_image(images.fit(bytes(data), kind), alt)
+
+    def _show_file(self, value: object, alt: str | None) -> bool:
+        from bridge_kernel import documents
+
+        data = documents.content(value)
+        if images.image_type(data[:16]) is not None:
+            return self._show_bytes(data, alt)
+        for part in documents.parts(data):
+            if isinstance(part, str):
+                print(part)
+            else:
+                self._attach_image(part, alt)
+            if self._is_full:
+                break
+        return True
 
     def _show_pillow(self, picture: Any, alt: str | None) -> bool:
         return self._attach_image(images.from_pillow(picture), alt)
@@ -237,14 +255,18 @@ def _parts(value: object, depth: int) -> Iterator[object]:
     yield value
 
 
+def _is_document(value: Any) -> bool:
+    """Whether it is a path of a file that can be shown. Other paths are printed."""
+    pathlib = sys.modules.get("pathlib")
+    return pathlib is not None and isinstance(value, pathlib.Path) and value.suffix.lower() in _ENDINGS
+
+
 def _is_figure(value: object) -> bool:
     module = sys.modules.get("matplotlib.figure")
     return module is not None and isinstance(value, module.Figure)
 
 
 def _picture_of(figure: Any) -> bytes:
-    import io
-
     buffer = io.BytesIO()
     dpi = min(float(figure.dpi), images.MAX_PIXELS / max(1e-6, *figure.get_size_inches()))
     figure.savefig(buffer, format="png", dpi=dpi, bbox_inches="tight")

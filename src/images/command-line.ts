@@ -27,7 +27,7 @@ interface Given {
 
 /** Packages for tables, statistics, charts and documents. */
 const DATA_SCIENCE =
-  'numpy pandas scipy scikit-learn statsmodels matplotlib seaborn openpyxl pyarrow pillow pypdf python-docx python-pptx sympy lxml tabulate networkx'.split(
+  'numpy pandas scipy scikit-learn statsmodels matplotlib seaborn openpyxl pyarrow pillow pypdf pypdfium2 reportlab icalendar python-docx python-pptx sympy lxml tabulate networkx'.split(
     ' ',
   );
 /** A PyPI name with optional extras and one version specifier. Strict, because names reach a shell inside the build. */

@@ -43,6 +43,7 @@ export const COMMON_PACKAGES: ReadonlySet<string> = new Set([
   'pypdf',
   'pdfplumber',
   'pdfminer-six',
+  'pypdfium2',
   'pymupdf',
   'reportlab',
   'fpdf2',

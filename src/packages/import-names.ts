@@ -16,6 +16,7 @@ const DISTRIBUTIONS: ReadonlyMap<string, string> = new Map(
     docx: 'python-docx',
     dotenv: 'python-dotenv',
     fitz: 'pymupdf',
+    fpdf: 'fpdf2',
     googleapiclient: 'google-api-python-client',
     jose: 'python-jose',
     jwt: 'pyjwt',

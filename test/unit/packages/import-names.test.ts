@@ -5,6 +5,8 @@ import { normalizeName } from '../../../src/packages/requirement.ts';
 
 it.each([
   ['sklearn', 'scikit-learn'],
+  // The distribution with that name is an old one without wheels.
+  ['fpdf', 'fpdf2'],
   ['PIL', 'pillow'],
   ['cv2', 'opencv-python-headless'],
   ['yaml', 'pyyaml'],
