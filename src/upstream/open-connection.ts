@@ -171,7 +171,7 @@ async function explainAttempt(error: unknown, attempted: FailedAttempt): Promise
   }
   if (mode === 'probe' && !clock.signal.aborted) {
     // Servers of some older SDKs exit at the first request that is not `initialize`.
-    if (endedItself && strayText === undefined && (stderr === '' || MENTIONS_PROBE.test(stderr))) {
+    if (endedItself && hasDiedOfProbe(stderr, strayText)) {
       return new WrongModeError('exited when it received server/discover', 'initialize');
     }
     if (!endedItself && isModern) {
@@ -181,6 +181,11 @@ async function explainAttempt(error: unknown, attempted: FailedAttempt): Promise
   return endedItself
     ? failures.endedAtStart(await transport.exited, stderr, strayText)
     : failures.notReady(explainHandshake(error, options.signal, clock.overdue), stderr, strayText);
+}
+
+/** A program that prints something else is no server, unless its last words are about the probe itself. */
+function hasDiedOfProbe(stderr: string, strayText: string | undefined): boolean {
+  return strayText === undefined ? stderr === '' || MENTIONS_PROBE.test(stderr) : stderr.includes('server/discover');
 }
 
 /** Whether a message is one that only a client sends. */

@@ -74,6 +74,14 @@ describe('starting', () => {
     expect(starts()).toHaveLength(3);
   });
 
+  // chroma-mcp prints a banner on stdout and was taken for a program that is no server.
+  it('restarts a server that has printed a banner before it dies on the probe', async () => {
+    const file = join(temporaryFolder(), 'starts');
+    const pool = startPool({ old: fixtureServer('dies-on-probe', file, 'Successfully initialized') });
+    expect(await callText(pool, 'old', 'echo', { text: 'hi' })).toBe('hi');
+    expect(readFileSync(file, 'utf8').trim().split('\n')).toHaveLength(2);
+  });
+
   it('falls back to initialize for a server that ignores the probe', async () => {
     const pool = startPool({ quiet: fixtureServer('never-answers', 'discover') }, { probeTimeoutMs: 300 });
     expect(await callText(pool, 'quiet', 'echo', { text: 'hi' })).toBe('hi');
