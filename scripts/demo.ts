@@ -1,7 +1,8 @@
 /**
  * `npm run demo`: the main use case, with nothing mocked. A real MCP client starts the built command, whose server file names
- * two real MCP servers. Code lists a folder through one, keeps a variable, and stores its findings in the other. Exits with 0
- * only if the memory server's file then holds what the notes say.
+ * two real MCP servers. Code lists a folder through one, keeps a variable, and stores its findings in the other. Then it groups a
+ * table of 2,000 rows, which the client never sees, and draws a chart. Exits with 0 only if the memory server's file then holds what
+ * the notes say, and the sums are right.
  */
 
 import { fileURLToPath } from 'node:url';
@@ -28,6 +29,29 @@ graph = await mcp_memory.create_entities(
 print(f"Stored {len(graph.entities)} notes: {', '.join(note.name for note in graph.entities)}.")
 print(f"{sum(map(len, todos.values()))} tasks are open, most of them in {max(todos, key=lambda name: len(todos[name]))}.")`;
 
+/** Nothing is installed for it: pandas and Matplotlib draw the chart if the engine's Python has them. */
+const GROUP_A_TABLE = `\
+import csv
+from collections import Counter
+from importlib.util import find_spec
+
+text = await mcp_filesystem.read_text_file(path="../sales/sales.csv")
+if find_spec("pandas") and find_spec("matplotlib"):
+    import io
+    import matplotlib.pyplot as plt
+    import pandas as pd
+
+    totals = pd.read_csv(io.StringIO(str(text))).groupby("region")["amount"].sum().to_dict()
+    plt.bar(list(totals), list(totals.values()))
+    plt.show()
+else:
+    totals = Counter()
+    for sale in csv.DictReader(str(text).splitlines()):
+        totals[sale["region"]] += int(sale["amount"])
+    for region, total in totals.most_common():
+        print(f"{region:<6} {'█' * (total * 30 // max(totals.values()))}")
+dict(sorted(totals.items()))`;
+
 /** The first cell may have to wait for the image; the bridge answers after 45 s and keeps pulling. */
 const REQUEST_TIMEOUT_MS = 120_000;
 const MAX_ROUNDS_OF_PULL = 20;
@@ -45,6 +69,9 @@ async function main(): Promise<void> {
     await runCell(client, LIST_THE_FOLDER, ['filesystem']);
     await runCell(client, STORE_WHAT_WAS_FOUND, ['memory']);
     checkGraph(workspace);
+    const answer = await runCell(client, GROUP_A_TABLE, ['filesystem']);
+    checkTotals(workspace, answer);
+    await showTokens(workspace, answer);
   } finally {
     await client.close();
     workspace.remove();
@@ -56,6 +83,7 @@ function bridgeEnvironment(workspace: Workspace): Record<string, string> {
   const set = Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined);
   return {
     MCP_BRIDGE_LOG_LEVEL: 'WARNING',
+    MCP_BRIDGE_PACKAGES: 'off',
     ...Object.fromEntries(set),
     MCP_SERVERS_CONFIG: '',
     MCP_BRIDGE_OUTPUT_MODE: 'compact',
@@ -63,8 +91,8 @@ function bridgeEnvironment(workspace: Workspace): Record<string, string> {
   };
 }
 
-/** Runs a cell and shows both sides. Throws if the answer is an error. */
-async function runCell(client: Client, code: string, servers: readonly string[]): Promise<void> {
+/** Runs a cell, shows both sides, and returns the answer. Throws if that is an error. */
+async function runCell(client: Client, code: string, servers: readonly string[]): Promise<string> {
   console.log(`\n> run_python  servers=${JSON.stringify(servers)}\n${indent(code)}`);
   for (let round = 1; ; round += 1) {
     const { content, isError } = await client.callTool(
@@ -74,7 +102,7 @@ async function runCell(client: Client, code: string, servers: readonly string[])
     const text = content.map((block) => (block.type === 'text' ? block.text : `[${block.type}]`)).join('\n');
     console.log(`< ${isError === true ? 'failure' : 'answer'}\n${indent(text)}`);
     if (isError !== true) {
-      return;
+      return text;
     }
     if (!text.includes('IMAGE_PULLING') || round === MAX_ROUNDS_OF_PULL) {
       throw new Error('the cell failed');
@@ -98,6 +126,24 @@ function checkGraph({ notes, readGraph }: Workspace): void {
     throw new Error(`the memory server's file has other contents: ${JSON.stringify(stored)}`);
   }
   console.log(`\nChecked: the memory server's file holds these ${stored.length} notes.`);
+}
+
+function checkTotals({ totals }: Workspace, answer: string): void {
+  for (const [region, total] of Object.entries(totals)) {
+    if (!answer.includes(`'${region}': ${total}`)) {
+      throw new Error(`the answer has another sum for ${region} than ${total}`);
+    }
+  }
+  console.log(`\nChecked: the sums are those of the table.`);
+}
+
+/** Only what can be counted: without code, the table itself would have been the result of a call. Definitions and images are left out. */
+async function showTokens({ sales }: Workspace, answer: string): Promise<void> {
+  const { encode } = await import('gpt-tokenizer/encoding/o200k_base');
+  const [direct, code, result] = [sales, GROUP_A_TABLE, answer].map((text) =>
+    encode(text).length.toLocaleString('en-US'),
+  );
+  console.log(`Tokens (o200k_base): the table has ${direct}; the code has ${code}, and its answer ${result}.`);
 }
 
 try {

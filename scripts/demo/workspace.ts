@@ -18,6 +18,10 @@ export interface Workspace {
   readonly stateDir: string;
   /** The notes, by file name. */
   readonly notes: Readonly<Record<string, string>>;
+  /** The text of `sales.csv`, which is offered beside the notes. */
+  readonly sales: string;
+  /** The sum of each region in it. */
+  readonly totals: Readonly<Record<string, number>>;
   /** The current contents of the memory server's file. */
   readGraph(): GraphEntity[];
   remove(): void;
@@ -29,22 +33,36 @@ const NOTES = {
   'travel.md': 'Tickets are booked.\n',
 };
 
+const REGIONS = ['north', 'south', 'east', 'west'];
+const SALES = Array.from({ length: 2_000 }, (_, index) => ({
+  day: `2026-${String((index % 12) + 1).padStart(2, '0')}-${String((index % 28) + 1).padStart(2, '0')}`,
+  region: REGIONS[Math.floor(((index * 7_919) % 1_000) / 100) % REGIONS.length] ?? '',
+  amount: (index * 104_729) % 500,
+}));
+
 /** Creates the folder. */
 export function createWorkspace(): Workspace {
   // The filesystem server compares real paths; on macOS the temporary folder is a symbolic link.
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'bridge-demo-')));
   const notesFolder = join(root, 'notes');
+  const salesFolder = join(root, 'sales');
   const stateDir = join(root, 'MCPs');
   const memoryFile = join(root, 'memory.jsonl');
   mkdirSync(notesFolder);
+  mkdirSync(salesFolder);
   mkdirSync(stateDir);
   for (const [name, text] of Object.entries(NOTES)) {
     writeFileSync(join(notesFolder, name), text);
   }
-  writeFileSync(join(stateDir, 'demo.json'), JSON.stringify(serverFile(notesFolder, memoryFile), undefined, 2));
+  const sales = ['day,region,amount', ...SALES.map((sale) => Object.values(sale).join(','))].join('\n');
+  writeFileSync(join(salesFolder, 'sales.csv'), sales);
+  const servers = serverFile([notesFolder, salesFolder], memoryFile);
+  writeFileSync(join(stateDir, 'demo.json'), JSON.stringify(servers, undefined, 2));
   return {
     stateDir,
     notes: NOTES,
+    sales,
+    totals: Object.fromEntries(REGIONS.map((region) => [region, totalOf(region)])),
     readGraph: () => parseGraph(readFileSync(memoryFile, 'utf8')),
     // A server that is ending may still write its file.
     remove: () => rmSync(root, { recursive: true, force: true, maxRetries: 5 }),
@@ -52,12 +70,12 @@ export function createWorkspace(): Workspace {
 }
 
 /** Uses the server packages installed here; a user would write `npx -y @modelcontextprotocol/…`. */
-function serverFile(notesFolder: string, memoryFile: string) {
+function serverFile([notesFolder = '', salesFolder = '']: readonly string[], memoryFile: string) {
   return {
     mcpServers: {
       filesystem: {
         command: process.execPath,
-        args: [programOf('server-filesystem'), '.'],
+        args: [programOf('server-filesystem'), '.', salesFolder],
         cwd: notesFolder,
         description: 'My notes',
       },
@@ -69,6 +87,10 @@ function serverFile(notesFolder: string, memoryFile: string) {
       },
     },
   };
+}
+
+function totalOf(wanted: string): number {
+  return SALES.filter(({ region }) => region === wanted).reduce((sum, { amount }) => sum + amount, 0);
 }
 
 /** The program of a server package that npm installed here, by name: `server-memory`. */

@@ -45,6 +45,11 @@ describe.each(engines)('the demo on $label', ({ env }) => {
     expect(stdout).toContain('Stored 3 notes: garden.md, house.md, travel.md.');
     expect(stdout).toContain('3 tasks are open, most of them in house.md.');
     expect(stdout).toContain("Checked: the memory server's file holds these 3 notes.");
+    expect(stdout).toMatch(/^ {4}(?:\S+ +█{30}|\[image\])$/m);
+    expect(stdout).toContain('Checked: the sums are those of the table.');
+    const [, table = '', code, result] =
+      /the table has ([\d,]+); the code has (\d+), and its answer (\d+)\./.exec(stdout) ?? [];
+    expect(Number(table.replace(',', ''))).toBeGreaterThan(20 * (Number(code) + Number(result)));
     expect(readdirSync(folder)).toEqual([]);
   });
 });
