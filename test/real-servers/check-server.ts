@@ -9,7 +9,7 @@ import type { CatalogTool } from '../../src/catalog/known.ts';
 import { assignServerAliases } from '../../src/catalog/names.ts';
 import { createServerDirectory } from '../../src/directory/server-directory.ts';
 import { createMetadataSource } from '../../src/directory/server-metadata.ts';
-import { createUpstreamPool } from '../../src/upstream/pool.ts';
+import { createUpstreamPool, type UpstreamPool } from '../../src/upstream/pool.ts';
 import { createLocalPythonEngine } from '../support/local-python.ts';
 import { createHarness, errorText, textOf } from '../support/session-harness.ts';
 import { definitions } from '../support/upstream.ts';
@@ -38,12 +38,14 @@ export interface ServerCommand {
   readonly cwd: string;
 }
 
-/** Starts the server and ends it. Rejects if it does not start. */
-export async function checkServer(name: string, server: ServerCommand): Promise<ServerReport> {
-  const servers = definitions({
-    [name]: { ...server, command: process.execPath, args: [RELAY, server.command, ...server.args] },
-  });
-  const pool = createUpstreamPool({ logger: silentLogger });
+/** A pool with one server, and sessions whose code can call it. `wrap` may watch the pool. */
+export async function openServer(
+  name: string,
+  server: ServerCommand,
+  wrap: (pool: UpstreamPool) => UpstreamPool = (pool) => pool,
+) {
+  const servers = definitions({ [name]: server });
+  const pool = wrap(createUpstreamPool({ logger: silentLogger }));
   pool.update(servers);
   const directory = createServerDirectory(createMetadataSource(pool, undefined), () => servers, silentLogger);
   const harness = await createHarness({
@@ -51,6 +53,22 @@ export async function checkServer(name: string, server: ServerCommand): Promise<
     handleCall: createHostCalls({ pool, directory, logger: silentLogger }),
     servers: [{ name, alias: assignServerAliases([name])[0] ?? name }],
   });
+  return {
+    pool,
+    directory,
+    harness,
+    async close(): Promise<void> {
+      await harness.close();
+      await pool.close();
+      await directory.close();
+    },
+  };
+}
+
+/** Starts the server and ends it. Rejects if it does not start. */
+export async function checkServer(name: string, server: ServerCommand): Promise<ServerReport> {
+  const relayed = { ...server, command: process.execPath, args: [RELAY, server.command, ...server.args] };
+  const { directory, harness, close } = await openServer(name, relayed);
   try {
     const started = performance.now();
     const found = await directory.find(name);
@@ -75,9 +93,7 @@ export async function checkServer(name: string, server: ServerCommand): Promise<
       ],
     };
   } finally {
-    await harness.close();
-    await pool.close();
-    await directory.close();
+    await close();
   }
 }
 
