@@ -20,7 +20,7 @@ NO_NETWORK = (
 _NO_PIP = "pip has no network in the sandbox: write, for example, await runtime.install('pandas>=2')."
 _NO_MEMORY = (
     "Variables of earlier cells stay in memory: del those you no longer need, or call runtime.reset(). Large data "
-    "takes less as a file in /tmp that is read in parts."
+    "takes less as a file in /tmp that is read in parts. The user can raise the limit, MCP_BRIDGE_MEMORY."
 )
 _OTHER_SYSTEM = "Only the user can help further: MCP_BRIDGE_IMAGE, on Podman or Docker, can name an image that has {}."
 _OWN_LOOP = "A cell runs in a loop, and top-level await works: write await asyncio.gather(...) or await task."

@@ -33,6 +33,7 @@ import { Dispatcher, type DispatcherOptions } from './dispatch.ts';
 import { readFairly } from './fair-share.ts';
 import { Outbox } from './outbox.ts';
 import {
+  adviseOnMemory,
   describeSandboxEnd,
   type EndedReport,
   type StartedReport,
@@ -59,6 +60,8 @@ export interface ConnectionOptions extends DispatcherOptions {
 /** `reason` is one clause that follows "because". */
 export interface KernelEnd {
   readonly reason: string;
+  /** What to do about it, in sentences, if anything can be done. */
+  readonly advice?: string | undefined;
 }
 
 /** Why a sandbox never became ready; without `exit` and `report` it took too long. */
@@ -358,9 +361,11 @@ export class KernelConnection {
     this.#passLeftovers(report);
     const { memoryBytes, pids } = this.#options.limits;
     const reason = this.#killReason ?? (report && describeSandboxEnd(report, memoryBytes, pids)) ?? describeExit(exit);
+    const advice =
+      this.#killReason === undefined && report?.cause === 'memory' ? adviseOnMemory(memoryBytes) : undefined;
     this.#dispatcher.close();
     this.checkpoints.close();
-    this.#end ??= { reason };
+    this.#end ??= { reason, advice };
     // Resolved here, because a cell that listened to `ended` would stay in memory until the session ends.
     this.#running?.resolve(this.#end);
     this.#running = undefined;

@@ -265,7 +265,7 @@ function atDeadline(run: CellRun, awaited: readonly StartingServer[]): BridgeErr
 function judgeLoss(end: KernelEnd, run: CellRun, cause: Cause | undefined): Verdict {
   if (cause === undefined) {
     const error = new BridgeError('SESSION_LOST', `the session ended while the cell ran: ${end.reason}`, {
-      hint: run.whatRemains(),
+      hint: end.advice === undefined ? run.whatRemains() : `${end.advice} ${run.whatRemains()}`,
     });
     return { status: 'error', exitCode: 1, error: reportError(error) };
   }

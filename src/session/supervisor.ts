@@ -81,6 +81,12 @@ export function describeSandboxEnd(report: EndedReport, memoryBytes: number, pid
   }
 }
 
+/** What helps if the limit is too low, for whoever writes the code, and for the user. */
+export function adviseOnMemory(memoryBytes: number): string {
+  const more = Math.ceil((2 * memoryBytes) / 1024 / 1024);
+  return `Hold less at once: read tables in parts (chunksize=) or fewer columns (usecols=), avoid copies, and del what you no longer need. The user can raise the limit: MCP_BRIDGE_MEMORY=${more}m.`;
+}
+
 function signalHint(signal: number | null): string {
   const names: Readonly<Record<number, string>> = {
     6: ' (SIGABRT)',

@@ -317,6 +317,17 @@ describe('a cell whose sandbox ends', () => {
     });
   });
 
+  it('says what to do if memory ran out', async () => {
+    // It only said that everything was gone.
+    const { run, sandbox } = await openKernel();
+    const outcome = run();
+    sandbox.report({ report: 'ended', cause: 'memory', exit_code: null, signal: 9 });
+    sandbox.exit();
+    const { error } = await outcome;
+    expect(error?.message).toContain('it ran out of memory (limit ');
+    expect(error?.hint).toMatch(/^Hold less at once: .* The user can raise the limit: MCP_BRIDGE_MEMORY=\d+m\. \S/);
+  });
+
   it('after its deadline is a timeout', async () => {
     const { run, sandbox } = await openKernel();
     const outcome = run({ timeoutMs: 5_000 });
