@@ -16,6 +16,7 @@ import { keptTools } from './measures/kept-tools.ts';
 import { largeData } from './measures/large-data.ts';
 import { packages } from './measures/packages.ts';
 import { page } from './measures/page.ts';
+import { readyData } from './measures/ready-data.ts';
 import { standby } from './measures/standby.ts';
 import { startUp } from './measures/start-up.ts';
 import { stubTokens } from './measures/stub-tokens.ts';
@@ -33,6 +34,7 @@ export const MEASURES: readonly Measure[] = [
   warmRoundTrip,
   coldStart,
   standby,
+  readyData,
   toolCall,
   firstCall,
   everythingOn,

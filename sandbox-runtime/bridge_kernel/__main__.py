@@ -16,7 +16,7 @@ _TOLD_CHANGE_BYTES = 1 << 20
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Protocol
 
     from bridge_kernel.api import Api
@@ -43,17 +43,18 @@ if TYPE_CHECKING:
             ...
 
 
-def run(outputs: tuple[tuple[int, int], tuple[int, int]]) -> None:
+def run(outputs: tuple[tuple[int, int], tuple[int, int]], modules: Sequence[str] = (), memory_bytes: int = 0) -> None:
     """Runs the kernel and never returns. Moves the host's pipe off descriptors 0 and 1; `outputs` replace 1 and 2."""
     from bridge_kernel import threaded
 
-    serve(threaded.Channel(*_take_protocol()), threaded.Platform(outputs))
+    serve(threaded.Channel(*_take_protocol()), threaded.Platform(outputs), modules, memory_bytes)
 
 
-def serve(channel: Channel, platform: Platform) -> None:
+def serve(channel: Channel, platform: Platform, modules: Sequence[str] = (), memory_bytes: int = 0) -> None:
     """Completes the handshake and runs the host's cells. Returns only if user code closes the event loop.
 
-    A sandbox may have been started ahead, so what is the same for all sessions comes before the host's greeting.
+    A sandbox may have been started ahead, so what is the same for all sessions comes before the host's greeting, and
+    then `modules`, which sessions are likely to import.
     """
     kernel = Kernel(channel, platform)
     # Without a greeting, no cell waits yet. A code pack is complete only with what cells load.
@@ -61,6 +62,10 @@ def serve(channel: Channel, platform: Platform) -> None:
         from bridge_kernel.rehearsal import rehearse
 
         rehearse(kernel.api)
+    if modules:
+        from bridge_kernel.ahead import import_ahead
+
+        import_ahead(modules, memory_bytes, channel.has_input)
     hello = channel.read_frame()
     if hello is None or hello["type"] != "hello" or hello["protocol_version"] != PROTOCOL_VERSION:
         os._exit(76)
@@ -267,6 +272,9 @@ class Kernel:
         memory = process_memory.resident_bytes()
         if abs(memory - self._told_memory_bytes) >= _TOLD_CHANGE_BYTES:
             result["memory_bytes"] = self._told_memory_bytes = memory
+        imported = self.api.newly_imported()
+        if imported:
+            result["imported"] = imported
         if self._missed_frames > 0:
             result["missed_frames"] = self._missed_frames
         self.channel.send(result)

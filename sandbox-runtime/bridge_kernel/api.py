@@ -141,6 +141,10 @@ class Api:
             self._packages = Packages(self._host)
         return self._packages
 
+    def newly_imported(self) -> list[str]:
+        """The modules that cells have imported by name, except for those reported before."""
+        return [] if self._packages is None else self._packages.newly_imported()
+
     async def _prepare(self, packages: Packages, wanted: Wanted, checking: Awaitable[None] | None) -> None:
         # First what costs nothing: a cell that is not going to run needs no packages.
         if checking is not None:

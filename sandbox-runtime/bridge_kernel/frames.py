@@ -54,7 +54,7 @@ SANDBOX_FRAMES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "restored": (frozenset({"variables", "files", "lost", "omitted"}), frozenset()),
     "result": (
         frozenset({"cell", "outcome"}),
-        frozenset({"value", "error", "exit_code", "names", "memory_bytes", "missed_frames"}),
+        frozenset({"value", "error", "exit_code", "names", "imported", "memory_bytes", "missed_frames"}),
     ),
 }
 

@@ -34,6 +34,7 @@ _OF_ALL_PACKAGES = frozenset({"network", "index", "tool", "off", "engine"})
 _NO_LIBRARIES = frozenset({"pip", "setuptools", "wheel"})
 _MAX_WANTED = 64
 """The host takes no more at once."""
+_MAX_NAME_CHARS = 64
 # A builder that looks whether a set is in use holds its lock for a moment. There is no waiting for it, because another
 # session could hold it forever.
 _LOCK_ATTEMPTS = 20
@@ -61,6 +62,8 @@ class Packages:
         self._turn: Any = None
         # Kept open, because the lock on it tells builders that the set is in use.
         self._locks: list[int] = []
+        # What cells import by name, each with whether it was reported.
+        self._imported: dict[str, bool] = {}
 
     def wanted(self, tree: ast.Module, code: str) -> Wanted | None:
         """What the cell needs and the sandbox may lack; None if it needs nothing. Cheap if every import is known."""
@@ -68,10 +71,23 @@ class Packages:
         if "install" in code:
             requirements += _stated(tree)
         imported = _imported(tree) if "import" in code else []
-        unavailable.say_if_hidden(imported)
+        for name in imported[:_MAX_WANTED]:
+            self._imported.setdefault(name, False)
         # Without a network, code rarely needs those: the user should not be asked because of a habit.
-        modules = [name for name in imported if name not in unavailable.NETWORK_PACKAGES and _is_missing(name)]
+        tops = list(dict.fromkeys(name.partition(".")[0] for name in imported))
+        unavailable.say_if_hidden(tops)
+        modules = [name for name in tops if name not in unavailable.NETWORK_PACKAGES and _is_missing(name)]
         return Wanted(modules[:_MAX_WANTED], requirements[:_MAX_WANTED]) if modules or requirements else None
+
+    def newly_imported(self) -> list[str]:
+        """The modules beyond the standard library that cells have imported by name, each reported once."""
+        new = [
+            name
+            for name, is_reported in self._imported.items()
+            if not is_reported and name in sys.modules and name.partition(".")[0] not in sys.stdlib_module_names
+        ]
+        self._imported.update(dict.fromkeys(new, True))
+        return [name for name in new if len(name) <= _MAX_NAME_CHARS][:_MAX_WANTED]
 
     async def prepare(self, wanted: Wanted) -> None:
         """Installs what a cell needs. If that fails: MCPError for a requirement, and a module's import explains."""
@@ -224,15 +240,16 @@ def installed_packages() -> str:
 
 
 def _imported(tree: ast.Module) -> list[str]:
-    """The top-level modules that the cell imports, except where it handles their absence."""
+    """The modules that the cell imports, except where it handles their absence; for `from a import b`, also `a.b`."""
     found: dict[str, None] = {}
     todo: list[ast.AST] = [tree]
     while todo:
         node = todo.pop()
         if isinstance(node, ast.Import):
-            found.update((alias.name.partition(".")[0], None) for alias in node.names)
+            found.update((alias.name, None) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found[node.module.partition(".")[0]] = None
+            found[node.module] = None
+            found.update((f"{node.module}.{alias.name}", None) for alias in node.names)
         elif isinstance(node, ast.Try) and any(map(_handles_absence, node.handlers)):
             todo += [*node.orelse, *node.finalbody, *node.handlers]
         elif isinstance(node, (ast.stmt, ast.Module, ast.ExceptHandler)) or type(node).__name__ == "match_case":

@@ -58,13 +58,14 @@ _NO_LIMIT = 1 << 60
 
 
 def run(options: bytes | bytearray) -> None:
-    """Runs as PID 1 and never returns. `options` is `memory_bytes pids`, two decimal numbers."""
+    """Runs as PID 1 and never returns. `options` is `memory_bytes pids`, and modules to import ahead of a session."""
     if os.getpid() != 1:
         # Outside a PID namespace, `kill(-1)` would hit every process of the user.
         _report_failed("not PID 1")
     pod = _read_pod()
     _close_inherited(pod.descriptors if pod else ())
-    memory_bytes, pids = (int(word) for word in options.split())
+    memory, processes, *modules = options.decode("ascii").split()
+    memory_bytes, pids = int(memory), int(processes)
     libc = ctypes.CDLL(None, use_errno=True)
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
@@ -107,7 +108,7 @@ def run(options: bytes | bytearray) -> None:
             None if pids_hold else pids,
             has_network=pod is not None and pod.has_network,
         )
-        _run_kernel(outputs)
+        _run_kernel(outputs, modules, memory_bytes)
     gc.enable()
     # Only the worker needs the sources and the code pack.
     importer.installed().discard()
@@ -240,10 +241,10 @@ def _prctl(libc: ctypes.CDLL, option: int, value: int) -> None:
     mounts.check(libc.prctl(option, value, 0, 0, 0), f"prctl({option}, {value})")
 
 
-def _run_kernel(outputs: tuple[tuple[int, int], tuple[int, int]]) -> None:
+def _run_kernel(outputs: tuple[tuple[int, int], tuple[int, int]], modules: list[str], memory_bytes: int) -> None:
     from bridge_kernel import __main__ as kernel
 
-    kernel.run(outputs)
+    kernel.run(outputs, modules, memory_bytes)
     os._exit(0)
 
 

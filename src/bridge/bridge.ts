@@ -32,7 +32,7 @@ import {
   readPackageIndex,
 } from '../packages/index.ts';
 import { createProfiles } from '../policy/index.ts';
-import { createServersAhead, type ServersAhead } from '../prestart/index.ts';
+import { createModulesAhead, createServersAhead, type ModulesAhead, type ServersAhead } from '../prestart/index.ts';
 import { openRun, Recording, type Replay, type ResumableRun, RunAnswers } from '../recordings/index.ts';
 import { createSavedTools, type SavedTools, type SavedToolsOptions, savedToolMethods } from '../saved-tools/index.ts';
 import { createSecretMask } from '../secrets/index.ts';
@@ -91,7 +91,8 @@ export async function createBridge(given: Settings, log: Logger, options: Create
   const telemetry = await telemetryOf(settings, log, options);
   const logger = withTraceIds(log, telemetry?.tracing, settings.logLevel);
   const parts = await createParts(settings, logger, { ...options, telemetry, sharedLog: log });
-  const { ahead, artifacts, checkpoints, engine, folder, live, packages, records, savedTools, servers } = parts;
+  const { ahead, artifacts, checkpoints, engine, folder, live, modules, packages, records, savedTools, servers } =
+    parts;
   const { sessions, standby } = parts;
   const askFirst = createQuestions(savedTools, settings, parts.askToLogIn);
   live?.watched.runWith((request) => runNoticed(request, parts, askFirst));
@@ -131,7 +132,8 @@ export async function createBridge(given: Settings, log: Logger, options: Create
       const isUsed = hasSwept || hasRunProgram || standby.hasStarted || settings.preinstall !== undefined;
       const swept = isUsed ? engine.sweep({ own: true }) : 0;
       const left = live?.hub.leave(live.watched);
-      await Promise.all([ahead?.close(), artifacts.close(), checkpoints.clear(), records.close(), swept, left]);
+      const learned = [ahead, modules].map((memory) => memory?.close());
+      await Promise.all([...learned, artifacts.close(), checkpoints.clear(), records.close(), swept, left]);
       await telemetry?.flush();
     },
   };
@@ -231,19 +233,32 @@ async function createParts(settings: Settings, logger: Logger, given: PartsOptio
   const { handleCall, run: runProgramForCall } = answerCalls({ ...parts, calls, settings, logger, trail });
   const checkpoints = new CheckpointStore(join(folder, CHECKPOINTS, options.instanceId), logger, { isOwn: true });
   const keeperParts = { ...given, logger };
+  const modules = watchModules(personal, logger, { ...given, run: options.instanceId });
   const { sessions, standby } = await createSessions(personal, logger, given, {
     ...parts,
+    modules,
     checkpoints: replay === undefined ? keeperOptions(personal, checkpoints, keeperParts) : undefined,
     handleCall,
     watched: live?.watched,
   });
   const run = { runTraced: cellRunner(sessions, trail, traced), runProgram: runProgramForCall };
-  return { ...parts, ...byServers, ...run, checkpoints, dryRun, folder, live, sessions, standby };
+  return { ...parts, ...byServers, ...run, checkpoints, dryRun, folder, live, modules, sessions, standby };
+}
+
+/** What sessions import is learned for the sandboxes of later ones. A command starts none ahead. */
+function watchModules(
+  { prewarm, prewarmImports: mode, stateDir }: Settings,
+  logger: Logger,
+  { client, principal, replay, run }: Pick<CreateOptions, 'client' | 'principal' | 'replay'> & { readonly run: string },
+): ModulesAhead | undefined {
+  const isOff = client === undefined || replay !== undefined || prewarm === 0 || mode === 'off';
+  return isOff ? undefined : createModulesAhead(mode, { stateDir, user: () => userOf(client, principal), run, logger });
 }
 
 interface SessionParts extends Pick<CallParts, 'artifacts' | 'engine' | 'savedTools' | 'servers'> {
   readonly checkpoints: ReturnType<typeof keeperOptions>;
   readonly handleCall: HandleCall;
+  readonly modules: ModulesAhead | undefined;
   readonly records: Pick<ReturnType<typeof openRecords>, 'recording' | 'trail'>;
   readonly watched: LiveParts['watched'] | undefined;
   readonly traced: BridgeTelemetry | undefined;
@@ -255,12 +270,13 @@ async function createSessions(
   settings: Settings,
   logger: Logger,
   { principal, room }: Pick<CreateOptions, 'principal' | 'room'>,
-  { artifacts, checkpoints, engine, handleCall, records, savedTools, servers, traced, views, watched }: SessionParts,
+  { artifacts, checkpoints, engine, handleCall, modules, records, savedTools, servers, ...watching }: SessionParts,
 ) {
   const shared = { ...(await sessionSettings(settings, logger)), engine, logger };
   const { maxSessions, prewarm: count } = settings;
   const hasRoom = room && (() => room.hasSpare());
-  const standby = new StandbyPool({ ...shared, count, hasRoom, recorder: traced?.recorder });
+  const { traced, views, watched } = watching;
+  const standby = new StandbyPool({ ...shared, count, hasRoom, modules: modules?.modules, recorder: traced?.recorder });
   const sessions = new Sessions({
     ...shared,
     room: room ?? new SessionRoom(maxSessions),
@@ -269,7 +285,14 @@ async function createSessions(
     standby,
     checkpoints,
     handleCall,
-    recorder: recordAll([watched?.recorder, views?.recorder, records.trail, records.recording, traced?.recorder]),
+    recorder: recordAll([
+      watched?.recorder,
+      views?.recorder,
+      records.trail,
+      records.recording,
+      traced?.recorder,
+      modules?.recorder,
+    ]),
     onSandboxEnd: (session) => void artifacts.endSession(session),
     discoverServers: () => servers.refresh(),
     startingServers: () => startingServers(servers.pool),

@@ -1,3 +1,7 @@
-/** Servers that are started before the first cell: those that this client has used lately in this folder, or named ones. */
+/**
+ * What is ready before the first cell, because this client has used it lately in this folder, or a setting names it: servers that
+ * are started, and modules that sandboxes import.
+ */
+export { createModulesAhead, type ModulesAhead } from './modules-ahead.ts';
 export { examinePrestart } from './names.ts';
 export { createServersAhead, type ServersAhead } from './servers-ahead.ts';

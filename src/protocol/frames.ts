@@ -324,6 +324,13 @@ export const ResultFrameSchema = z
     error: ExceptionSchema.optional().describe('The exception, if `outcome` is `error`, `interrupted` or `not_run`.'),
     exit_code: z.int().optional().describe('Status of SystemExit, if `outcome` is `exit`.'),
     names: NamesSchema.optional().describe('Top-level names of the session; omitted if unchanged.'),
+    imported: z
+      .array(z.string().max(64))
+      .max(64)
+      .optional()
+      .describe(
+        'Modules beyond the standard library that cells of this sandbox have imported by name, each reported once.',
+      ),
     memory_bytes: z
       .int()
       .nonnegative()

@@ -50,10 +50,16 @@ export function kernelCommand(sources: KernelSources): readonly string[] {
  */
 export function bootBlob(
   sources: KernelSources,
-  options: { readonly memoryBytes: number; readonly pids: number; readonly pack?: Buffer | undefined },
+  options: {
+    readonly memoryBytes: number;
+    readonly pids: number;
+    readonly pack?: Buffer | undefined;
+    /** Modules that it imports before a session greets it. */
+    readonly modules?: readonly string[] | undefined;
+  },
 ): readonly Buffer[] {
   const small = new Map(sources.modules);
-  small.set('options', Buffer.from(`${options.memoryBytes} ${options.pids}`));
+  small.set('options', Buffer.from([options.memoryBytes, options.pids, ...(options.modules ?? [])].join(' ')));
   const pack = options.pack === undefined ? [] : [['pack', options.pack] as const];
   const header = [...small, ...pack].map(([name, data]) => `${name}:${data.length}`).join(' ');
   const length = String(header.length).padStart(HEADER_LENGTH_DIGITS, '0');

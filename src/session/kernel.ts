@@ -108,17 +108,21 @@ export async function startKernel(options: KernelOptions): Promise<Kernel> {
 /** Starts a sandbox on the engine as it is now, and sends it the kernel. Rejects as `start` of the engine does. */
 export async function startSilent({
   engine,
-  limits,
+  limits: { memoryBytes, pids },
+  modules,
   packKey: image,
   packs,
   session,
   sources,
-}: Pick<KernelOptions, 'engine' | 'limits' | 'packKey' | 'packs' | 'session' | 'sources'>): Promise<SilentSandbox> {
+}: Pick<KernelOptions, 'engine' | 'limits' | 'packKey' | 'packs' | 'session' | 'sources'> & {
+  /** What the kernel imports until it is greeted. A kernel that the engine brings does not. */
+  readonly modules?: readonly string[] | undefined;
+}): Promise<SilentSandbox> {
   const packKey = `${engine.name} ${image}`;
   const pack = await packs.load(packKey);
   const sandbox = await engine.start({ command: kernelCommand(sources), isSupervised: true, session });
   if (sandbox.isPreloaded !== true) {
-    for (const piece of bootBlob(sources, { memoryBytes: limits.memoryBytes, pids: limits.pids, pack })) {
+    for (const piece of bootBlob(sources, { memoryBytes, pids, pack, modules })) {
       sandbox.stdin.write(piece);
     }
   }

@@ -48,6 +48,8 @@ export type CellOutcome = Pick<
   'status' | 'stdout' | 'stderr' | 'attachments' | 'value' | 'error' | 'exitCode'
 > & {
   readonly names: ResultFrame['names'];
+  /** Modules that the code has imported, as the sandbox says. */
+  readonly imported?: readonly string[] | undefined;
   readonly memoryBytes?: number | undefined;
 };
 
@@ -85,7 +87,7 @@ export async function runCell(kernel: KernelConnection, run: CellRun): Promise<C
     stderr: output.stderr.take(),
     attachments: attachments.take(),
     names: 'result' in end ? reportedNames(end.result.names) : undefined,
-    ...('result' in end && { memoryBytes: end.result.memory_bytes }),
+    ...('result' in end && { imported: end.result.imported, memoryBytes: end.result.memory_bytes }),
   };
 }
 

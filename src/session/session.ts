@@ -336,7 +336,7 @@ export class Session {
     const restored = this.#restored;
     const isPreviousReported = this.#isPreviousReported;
     const notices = [...this.#takeStateNotice(), ...standInNotices(engine)];
-    const { memoryBytes, names, ...outcome } = await this.#runRecorded(kernel, run, request);
+    const { imported: _, memoryBytes, names, ...outcome } = await this.#runRecorded(kernel, run, request);
     this.#names = names ?? this.#names;
     this.#memoryBytes = memoryBytes ?? this.#memoryBytes;
     const servers = [...this.#loaded].toSorted();

@@ -1,6 +1,7 @@
 /**
  * Sandboxes that are started ahead, so that the first cell of a session does not wait for one. A standby has imported the kernel
  * and knows nothing of any session; a session takes it for good. It is not a session: no limit counts it, and it has no name.
+ * It may have imported modules that sessions are likely to need.
  *
  * None is started until a client is likely to need one, while memory is short, or when no cell has run for a while.
  */
@@ -32,6 +33,8 @@ const IDLE_MS = 15 * 60_000;
 const WATCH_MS = 30_000;
 /** With less free memory, none is kept. Chosen: the default limit of one session. */
 const MIN_FREE_BYTES = 512 * 1024 ** 2;
+/** With less free memory, none imports modules: each of them then occupies 100 MB more. Chosen. */
+const MIN_FREE_FOR_MODULES_BYTES = 2 * MIN_FREE_BYTES;
 
 export interface StandbyOptions
   extends Pick<KernelOptions, 'engine' | 'limits' | 'logger' | 'packKey' | 'packs' | 'sources'> {
@@ -43,6 +46,8 @@ export interface StandbyOptions
   readonly freeBytes?: (() => number) | undefined;
   /** Whether another one may be started beside what the rest of the process has; by default it may. */
   readonly hasRoom?: (() => boolean) | undefined;
+  /** What sessions are likely to import; by default nothing. Never rejects. */
+  readonly modules?: (() => Promise<readonly string[]>) | undefined;
   /** By default 1 s. */
   readonly refillDelayMs?: number | undefined;
   /** By default 15 minutes. */
@@ -51,6 +56,9 @@ export interface StandbyOptions
 
 /** One that starts or is ready. */
 interface Entry {
+  readonly silent: SilentSandbox;
+  /** What it imports. */
+  readonly modules: readonly string[];
   /** Undefined if it could not be started. */
   readonly ready: Promise<Standby | undefined>;
 }
@@ -68,6 +76,8 @@ export class StandbyPool implements StandbySource {
   #refillTimer: NodeJS.Timeout | undefined;
   #watchTimer: NodeJS.Timeout | undefined;
   #hasStarted = false;
+  /** Whether one ended that nobody had taken, while or after it imported modules. */
+  #hasFailedImport = false;
 
   constructor(options: StandbyOptions) {
     this.#options = options;
@@ -137,12 +147,30 @@ export class StandbyPool implements StandbySource {
   async #fill(): Promise<void> {
     const { count, logger } = this.#options;
     this.#watchTimer ??= setInterval(() => this.#watch(), WATCH_MS).unref();
+    const modules = await this.#modules();
+    this.#dropThoseWithout(modules);
     while (this.#entries.size < count && this.#mayStart()) {
       try {
-        await this.#startWatched();
+        await this.#startWatched(modules);
       } catch (error) {
         this.#retryAt = performance.now() + RETRY_MS;
         logger.debug(`no sandbox could be started ahead: ${messageOf(error)}`);
+      }
+    }
+  }
+
+  async #modules(): Promise<readonly string[]> {
+    const { freeBytes = freeMemory, modules } = this.#options;
+    const isOff = modules === undefined || this.#hasFailedImport || freeBytes() < MIN_FREE_FOR_MODULES_BYTES;
+    return isOff ? [] : modules();
+  }
+
+  /** What was learned since they started is imported by others. */
+  #dropThoseWithout(modules: readonly string[]): void {
+    for (const entry of this.#entries) {
+      if (!modules.every((name) => entry.modules.includes(name))) {
+        this.#entries.delete(entry);
+        void entry.silent.sandbox.kill();
       }
     }
   }
@@ -170,23 +198,23 @@ export class StandbyPool implements StandbySource {
     await Promise.all([...this.#sandboxes].map((sandbox) => sandbox.kill()));
   }
 
-  async #startWatched(): Promise<void> {
+  async #startWatched(modules: readonly string[]): Promise<void> {
     const { engine, recorder } = this.#options;
     const start = async () => {
-      await this.#startOne();
+      await this.#startOne(modules);
       return { engine: reportEngine(engine) };
     };
     await (recorder?.sandboxStarts?.(undefined, start) ?? start());
   }
 
   /** Repeats a start like that of a session, because the engine may learn from a failure. */
-  async #startOne(): Promise<void> {
+  async #startOne(modules: readonly string[]): Promise<void> {
     const { engine, logger } = this.#options;
     for (let round = 1; ; round += 1) {
       await engine.prepare(() => undefined);
       this.#closing.signal.throwIfAborted();
-      const silent = await this.#start();
-      const error = await this.#offer(silent);
+      const silent = await this.#start(modules);
+      const error = await this.#offer(silent, modules);
       if (error === undefined) {
         logger.debug(`sandbox ${silent.sandbox.id} on ${engine.name} was started ahead`);
         return;
@@ -198,8 +226,8 @@ export class StandbyPool implements StandbySource {
   }
 
   /** Starts a sandbox that has everything compiled. */
-  async #start(): Promise<SilentSandbox> {
-    const silent = await this.#startSilent();
+  async #start(modules: readonly string[]): Promise<SilentSandbox> {
+    const silent = await this.#startSilent(modules);
     if (silent.hasPack) {
       return silent;
     }
@@ -212,12 +240,12 @@ export class StandbyPool implements StandbySource {
       onProgress: () => undefined,
     });
     this.#closing.signal.throwIfAborted();
-    return this.#startSilent();
+    return this.#startSilent(modules);
   }
 
-  async #startSilent(): Promise<SilentSandbox> {
+  async #startSilent(modules: readonly string[]): Promise<SilentSandbox> {
     this.#hasStarted = true;
-    const silent = await startSilent({ ...this.#options, session: STANDBY_SESSION });
+    const silent = await startSilent({ ...this.#options, modules, session: STANDBY_SESSION });
     const { sandbox } = silent;
     this.#sandboxes.add(sandbox);
     void sandbox.exited.then(() => sandbox.kill()).then(() => this.#sandboxes.delete(sandbox));
@@ -229,7 +257,7 @@ export class StandbyPool implements StandbySource {
   }
 
   /** Offers a sandbox to sessions from now on. Resolves when it runs, or with the reason if it does not. */
-  async #offer(silent: SilentSandbox): Promise<BridgeError | undefined> {
+  async #offer(silent: SilentSandbox, modules: readonly string[]): Promise<BridgeError | undefined> {
     const { engine } = this.#options;
     const { sandbox } = silent;
     let failure: BridgeError | undefined;
@@ -240,11 +268,18 @@ export class StandbyPool implements StandbySource {
       failure = engine.explainStartFailure(sandbox, exit, silent.supervisor.tail());
       return undefined;
     });
-    const entry: Entry = { ready };
+    const entry: Entry = { ready, silent, modules };
     this.#entries.add(entry);
-    void sandbox.exited.then(() => this.#entries.delete(entry));
+    void sandbox.exited.then(() => this.#noteEnd(entry));
     await ready;
     return failure;
+  }
+
+  #noteEnd(entry: Entry): void {
+    if (this.#entries.delete(entry) && entry.modules.length > 0 && !this.#hasFailedImport) {
+      this.#hasFailedImport = true;
+      this.#options.logger.debug(`a sandbox ended that had to import ${entry.modules.join(', ')} ahead; no more do`);
+    }
   }
 }
 

@@ -29,7 +29,7 @@ import { FRONT_TOOLS, parseFrontTools } from './front-tools.ts';
 import { parseNames, parseOwner, parsePairs, parseTolerations } from './kubernetes.ts';
 import { parseMounts } from './mounts.ts';
 import { readAudience, readIssuer, readScopes } from './oauth.ts';
-import { MAX_PRESTARTED, parsePrestart } from './prestart.ts';
+import { MAX_MODULES_AHEAD, MAX_PRESTARTED, parsePrestart, parsePrewarmImports } from './prestart.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -169,6 +169,14 @@ const DEFINITIONS = {
       'How many sandboxes are kept ready for the next sessions, from shortly after the client has listed the tools. With `0`, the first cell of a session starts one.',
     allowed: 'a whole number from 0 to 16',
     check: wholeNumberWithin(readDigits(/^\d{1,2}$/), { min: 0, max: MAX_SESSIONS }),
+  },
+  prewarmImports: {
+    variable: 'MCP_BRIDGE_PREWARM_IMPORTS',
+    default: 'recent',
+    meaning:
+      'What these sandboxes import while they wait. `recent` imports the slow modules, such as pandas, that this client has used lately in this folder, if the image has them.',
+    allowed: `off, recent, or the names of at most ${MAX_MODULES_AHEAD} modules, separated by commas`,
+    check: parsedBy(parsePrewarmImports),
   },
   checkpoint: {
     variable: 'MCP_BRIDGE_CHECKPOINT',

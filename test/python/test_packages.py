@@ -86,6 +86,24 @@ class WantedTest(unittest.TestCase):
             wanted('# /// script\n# requires-python = ">=3.99"\n# ///\n')
 
 
+class ImportedTest(unittest.TestCase):
+    def test_what_cells_import_by_name_is_reported_once(self) -> None:
+        packages = Packages(FakeHost())  # pyright: ignore[reportArgumentType]
+
+        def run(code: str) -> list[str]:
+            packages.wanted(ast.parse(code), code)
+            return sorted(packages.newly_imported())
+
+        modules = dict.fromkeys(("no_pkg", "no_pkg.a", "no_pkg.b", "no_pkg.b.c"))
+        with mock.patch.dict(sys.modules, modules):
+            self.assertEqual(run("import json, no_pkg.a as a"), ["no_pkg.a"])
+            self.assertEqual(
+                run("from no_pkg import b, name\nfrom no_pkg.b.c import value"), ["no_pkg", "no_pkg.b", "no_pkg.b.c"]
+            )
+            self.assertEqual(run("import no_pkg.a, no_pkg_x"), [])
+        self.assertEqual(run(f"import {'x' * 65}"), [])
+
+
 class InstallTest(unittest.TestCase):
     def setUp(self) -> None:
         self.path = list(sys.path)

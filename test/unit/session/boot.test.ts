@@ -18,6 +18,11 @@ it('is the length of a header, the header with the name and length of each part,
   expect(Buffer.concat(without).toString('utf8')).toBe('00000017a:8 b:8 options:6import bx = "é"1024 8');
 });
 
+it('has the modules that the kernel imports ahead among the options', () => {
+  const blob = bootBlob(sources, { memoryBytes: 1024, pids: 8, modules: ['numpy', 'matplotlib.pyplot'] });
+  expect(Buffer.concat(blob).toString('utf8').endsWith('1024 8 numpy matplotlib.pyplot')).toBe(true);
+});
+
 it('sends the pack itself, not a copy of it', () => {
   const pack = Buffer.alloc(3_000_000);
   expect(bootBlob(sources, { memoryBytes: 1, pids: 1, pack }).at(-1)).toBe(pack);

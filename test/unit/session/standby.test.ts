@@ -195,3 +195,60 @@ describe('a pool of sandboxes started ahead', () => {
     expect(second.received).toEqual([]);
   });
 });
+
+describe('modules that a pool lets its sandboxes import', () => {
+  /** A pool on an engine whose sandboxes get the kernel from the host, and what they should import. */
+  function openWith(options: Partial<StandbyOptions> = {}) {
+    const wanted = { modules: ['numpy', 'pandas'] };
+    const opened = openPool({
+      packs: { load: async () => Buffer.from('pack'), save: async () => undefined },
+      modules: async () => wanted.modules,
+      ...options,
+    });
+    opened.engine.isPreloaded = false;
+    return { ...opened, wanted };
+  }
+  /** What the first bytes of a sandbox tell it to import. */
+  const modulesOf = ({ boot }: FakeSandbox): string | undefined =>
+    new RegExp(`${LIMITS.memoryBytes} ${LIMITS.pids}(.*?)(?:pack)?$`).exec(boot?.toString('utf8') ?? '')?.[1]?.trim();
+
+  it('are told to a sandbox that is started ahead, not to one that a session starts', async () => {
+    const opened = openWith({ refillDelayMs: 60_000 });
+    expect(modulesOf(await fillOne(opened))).toBe('numpy pandas');
+    const kernels = await Promise.all([opened.start(), opened.start({ session: 'other' })]);
+    expect(kernels.map(({ connection }) => modulesOf(connection.sandbox as FakeSandbox))).toEqual(['numpy pandas', '']);
+  });
+
+  it('are none while memory would become short', async () => {
+    expect(modulesOf(await fillOne(openWith({ freeBytes: () => GIB - 1 })))).toBe('');
+  });
+
+  it('are imported by another sandbox if they were learned too late, and only then', async () => {
+    const opened = openWith();
+    const first = await fillOne(opened);
+    opened.wanted.modules = ['pandas'];
+    await opened.pool.fill();
+    expect(first.kills).toBe(0);
+    opened.wanted.modules = ['pandas', 'seaborn'];
+    expect(modulesOf(await fillOne(opened))).toBe('pandas seaborn');
+    expect(first.kills).toBeGreaterThan(0);
+    opened.wanted.modules = [];
+    await opened.pool.fill();
+    expect(opened.engine.sandboxes).toHaveLength(2);
+  });
+
+  it('are no longer imported once a sandbox has ended over them', async () => {
+    const opened = openWith();
+    (await fillOne(opened)).exit({ exitCode: 78, signal: undefined });
+    await expect.poll(() => opened.log.join()).toContain('had to import numpy, pandas ahead');
+    expect(modulesOf(await fillOne(opened))).toBe('');
+  });
+
+  it('are still imported after a sandbox was dropped or taken', async () => {
+    const opened = openWith({ refillDelayMs: 60_000 });
+    await fillOne(opened);
+    const { connection } = await opened.start();
+    (connection.sandbox as FakeSandbox).exit();
+    expect(modulesOf(await fillOne(opened))).toBe('numpy pandas');
+  });
+});

@@ -28,3 +28,30 @@ describe('MCP_BRIDGE_PRESTART', () => {
     );
   });
 });
+
+describe('MCP_BRIDGE_PREWARM_IMPORTS', () => {
+  const imports = (value?: string) =>
+    loadSettings(value === undefined ? {} : { MCP_BRIDGE_PREWARM_IMPORTS: value }).prewarmImports;
+
+  test.each([
+    [undefined, 'recent'],
+    ['off', 'off'],
+    ['pandas, matplotlib.pyplot,pandas', ['pandas', 'matplotlib.pyplot']],
+  ])('%j is %j', (text, value) => {
+    expect(imports(text)).toEqual(value);
+  });
+
+  test.each([
+    ['a,b,c,d,e,f,g,h,i,j,k,l,m', 'it names 13 modules; the limit is 12'],
+    ['numpy 8', "'numpy 8' is not the name of a module"],
+    ['pandas,os;x', "'os;x' is not the name of a module"],
+    ['recent,numpy', "'recent' stands alone, not in a list of names"],
+  ])('%j is refused', (text, reason) => {
+    expect(() => imports(text)).toThrow(
+      expect.objectContaining({
+        code: 'CONFIG_INVALID',
+        message: expect.stringContaining(`(${reason}); allowed: off, recent, or the names of at most 12 modules`),
+      }),
+    );
+  });
+});

@@ -61,6 +61,7 @@ test('has these defaults', () => {
     packagesStore: 'mcp-bridge-packages',
     pin: 'warn',
     prestart: 'recent',
+    prewarmImports: 'recent',
   });
 });
 
