@@ -92,12 +92,17 @@ def _find_in_folder(path: str) -> _Finder:
 
 
 def say_if_hidden(names: list[str]) -> None:
-    """Says which of the modules are Python's own although the working folder has a file of that name."""
+    """Says which of the modules are others than a file of that name in the working folder."""
     for name in names:
         file = f"{_folder}/{name}.py"
-        if name in sys.stdlib_module_names and _folder and file not in _said and os.path.exists(file):
+        if not _folder or file in _said or not os.path.exists(file):
+            continue
+        is_own = name in sys.stdlib_module_names
+        # A sandbox that was started ahead may have imported it.
+        if is_own or (name in sys.modules and getattr(sys.modules[name], "__file__", None) != file):
             _said.add(file)
-            print(f"import {name} is Python's own module, not {file}: rename the file to import it", file=sys.stderr)
+            which = "Python's own module" if is_own else "the module that is loaded already"
+            print(f"import {name} is {which}, not {file}: rename the file to import it", file=sys.stderr)
 
 
 class LastFinder:

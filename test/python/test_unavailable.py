@@ -82,6 +82,16 @@ class UnavailableTest(unittest.TestCase):
                 unavailable.say_if_hidden(["json", "colorsys", "helpers"])
             self.assertEqual(said.getvalue()[: len(expected) or None], expected)
 
+    # A sandbox that was started ahead may have imported the module of the image.
+    def test_a_module_that_is_loaded_hides_a_file_which_is_said(self) -> None:
+        sys.modules["loaded_ahead"] = type(sys)("loaded_ahead")
+        (self.folder / "loaded_ahead.py").write_text("x = 1")
+        (self.folder / "own.py").write_text("x = 1")
+        self.assertEqual(__import__("own").x, 1)
+        with redirect_stderr(io.StringIO()) as said:
+            unavailable.say_if_hidden(["own", "loaded_ahead"])
+        self.assertRegex(said.getvalue(), "^import loaded_ahead is the module that is loaded already, not .*: rename")
+
     def test_a_missing_package_is_named_with_a_next_step(self) -> None:
         with self.assertRaises(ModuleNotFoundError) as caught:
             __import__("no_such_package")
