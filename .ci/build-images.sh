@@ -13,18 +13,18 @@ set -euo pipefail
 BRIDGE_CI_CACHE=${BRIDGE_CI_CACHE:-/var/tmp/bridge-ci/images}
 ROOTLESS_USER=bridge-ci
 SUITE=forky
-# Other programs and files of the official image that code in a sandbox may use.
-SLIM_PACKAGES=python3,python3.14,libc-bin,tzdata,base-files,base-passwd,dash,bash,coreutils,grep,sed,findutils,debianutils
+# Other programs, libraries and files of the official image that code and wheels in a sandbox may use.
+SLIM_PACKAGES=libstdc++6,python3,python3.14,libc-bin,tzdata,base-files,base-passwd,dash,bash,coreutils,grep,sed,findutils,debianutils
 BASE_PACKAGES=libc-bin,tzdata,base-files,base-passwd,dash,bash,coreutils,grep,sed,findutils,debianutils,tar
 DATASCIENCE_PACKAGES=$SLIM_PACKAGES,python3-numpy,python3-pandas,python3-matplotlib,python3-pil,python3-openpyxl
 
 say() { printf 'build-images: %s\n' "$*"; }
 
-# build NAME MMDEBSTRAP-ARGUMENT…: builds the archive NAME.tar, atomically.
+# build NAME MMDEBSTRAP-ARGUMENT…: builds the archive NAME.tar, atomically, unless it was built with the same arguments.
 build() {
   local archive=$BRIDGE_CI_CACHE/$1.tar
   shift
-  if [[ -s $archive ]]; then
+  if [[ -s $archive && $(cat "$archive.arguments" 2>/dev/null) == "$SUITE $*" ]]; then
     say "$archive exists"
     return
   fi
@@ -34,6 +34,7 @@ build() {
     --dpkgopt='path-exclude=/usr/share/locale/*' \
     "$@" "$SUITE" "$archive.partial.tar"
   mv "$archive.partial.tar" "$archive"
+  printf '%s' "$SUITE $*" >"$archive.arguments"
 }
 
 build_all() {
