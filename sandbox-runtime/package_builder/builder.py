@@ -2,9 +2,9 @@
 
 Run as `python3 -c PROGRAM UID STORE` in a builder sandbox. Reads one job, a line of JSON, from stdin, and writes
 reports, lines of JSON, to stdout: `progress`, `resolved` or `set`, then one of `done`, `listed`, `removed`, `checked`
-and `failed`. After `resolved` it waits for a line, if the job says so. It ends when its stdin is closed. pip only chooses
-versions. This program downloads the wheels itself, checks their hashes and unpacks them, so that nothing in a wheel
-is ever executed and it alone decides what a wheel may write.
+and `failed`. After `resolved` it waits for a line, if the job says so. It ends when its stdin is closed. pip only
+chooses versions. This program downloads the wheels itself, checks their hashes and unpacks them, so that nothing in a
+wheel is ever executed and it alone decides what a wheel may write.
 
 The store:
     wheels/SHA256/     an unpacked wheel
@@ -367,7 +367,7 @@ class Index:
 
 
 class _Parts(io.RawIOBase):
-    """A file of an index, of which only what is read is fetched. The end, where wheels have their metadata, comes first.
+    """A file of an index, of which only what is read is fetched, first the end, where wheels have their metadata.
 
     Raises LookupError if the host sends no parts.
     """
@@ -392,8 +392,8 @@ class _Parts(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
+    def seek(self, offset: int, origin: int = os.SEEK_SET, /) -> int:
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[origin]
         self._at = start + offset
         return self._at
 
@@ -629,7 +629,7 @@ class PipIndex:
         self.failure: JobError | None = None
         self.folder = f"/{os.urandom(16).hex()}"
         self.url = f"http://{self.HOST}{self.folder}/simple"
-        self._files: list[IndexFile] = []
+        self.files: list[IndexFile] = []
         self._numbers: dict[str, int] = {}
         handler = type("Handler", (_PipRequest,), {"source": self})
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -669,7 +669,7 @@ class PipIndex:
     def file_of(self, url: str) -> IndexFile | None:
         """The file that pip knows by this address."""
         match = re.match(rf"http://{self.HOST}{self.folder}/files/(\d+)/", url)
-        return self._files[int(match[1])] if match else None
+        return self.files[int(match[1])] if match else None
 
     def _page(self, name: str) -> bytes | None:
         files = self.index.files_of(name)
@@ -682,9 +682,9 @@ class PipIndex:
         return json.dumps({"meta": {"api-version": "1.0"}, "name": name, "files": listed}).encode()
 
     def _entry(self, file: IndexFile) -> dict[str, Any]:
-        number = self._numbers.setdefault(file.url, len(self._files))
-        if number == len(self._files):
-            self._files.append(file)
+        number = self._numbers.setdefault(file.url, len(self.files))
+        if number == len(self.files):
+            self.files.append(file)
         hashes = {} if file.sha256 is None else {"sha256": file.sha256}
         return {
             "filename": file.filename,
@@ -698,7 +698,7 @@ class PipIndex:
 
     def _content(self, rest: str) -> bytes | str | None:
         number, _, name = rest.partition("/")
-        file = self._files[int(number)]
+        file = self.files[int(number)]
         if not name.endswith(".metadata"):
             return self.index.wheel_of(file)
         data = self._metadata_of(file)
@@ -874,7 +874,7 @@ that: it would run code of the archive, or git.
 
 def _pip(job: dict[str, Any], index: Index, store: Store) -> list[str]:
     program = _GUARDED_PIP
-    own = _own_pip(job, index, store)
+    own = own_pip(job, index, store)
     if own is not None:
         program = f"import sys; sys.path.insert(0, {own!r})\n{program}"
     cache = os.path.join(store.tools, "pycache")
@@ -903,7 +903,7 @@ def _pip_version() -> tuple[int, ...]:
         return ()
 
 
-def _own_pip(job: dict[str, Any], index: Index, store: Store) -> str | None:
+def own_pip(job: dict[str, Any], index: Index, store: Store) -> str | None:
     """A folder with a pip from the index, for an image whose own is missing or old. None for that of the image."""
     present = _pip_version()
     if present >= _GOOD_PIP:

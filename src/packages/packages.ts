@@ -298,11 +298,13 @@ class Packages {
       chosen = packages;
       throw new BridgeError('CALL_REFUSED', 'nothing is fetched');
     };
-    await this.#fetch(job, { index: await readIndex(), onProgress: () => undefined, onResolved }).catch((error) => {
-      if (chosen === undefined) {
-        throw error;
-      }
-    });
+    await this.#fetch(job, { index: await readIndex(), onProgress: () => undefined, onResolved }).catch(
+      (error: unknown) => {
+        if (chosen === undefined) {
+          throw error;
+        }
+      },
+    );
     return chosen ?? [];
   }
 

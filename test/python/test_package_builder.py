@@ -446,9 +446,11 @@ class FormsTest(unittest.TestCase):
         body = {"meta": {"api-version": "1.0"}, "name": "x", "files": [{"hashes": {}, **file} for file in files]}
         self.pages[path] = ("application/vnd.pypi.simple.v1+json", json.dumps(body).encode())
 
-    def build(self, name: str, before: str | None = None, **sources: list[str]) -> list[str]:
+    def build(
+        self, name: str, before: str | None = None, urls: list[str] | None = None, links: list[str] | None = None
+    ) -> list[str]:
         """Takes the newest version of a package and of what it needs, as pip does. Returns names and versions."""
-        index = index_of(self.store, *sources.get("urls", []), links=sources.get("links"))
+        index = index_of(self.store, *(urls or []), links=links)
         source = builder.PipIndex(index, before)
         self.addCleanup(source.close)
         chosen: list[builder.IndexFile] = []
@@ -458,9 +460,10 @@ class FormsTest(unittest.TestCase):
             files = json.loads(self.passed_on(source, page))["files"]
             best = max((file for file in files if not file["yanked"]), key=lambda file: file["filename"])
             url = urllib.parse.urljoin(page, best["url"])
-            for line in self.passed_on(source, f"{url}.metadata").decode().splitlines():
-                if line.startswith("Requires-Dist: "):
-                    names.append(re.split("[ =>]", line.removeprefix("Requires-Dist: "))[0].replace("_", "-"))
+            metadata = self.passed_on(source, f"{url}.metadata").decode()
+            names.extend(
+                need.replace("_", "-") for need in re.findall(r"^Requires-Dist: (\w+)", metadata, re.MULTILINE)
+            )
             file = source.file_of(url)
             assert file is not None
             chosen.append(file)
@@ -531,10 +534,10 @@ class FormsTest(unittest.TestCase):
         self.add("/simple/both/", listed)
         self.html("/wheels/", f'href="{linked[0]}"')
         self.json("/simple/both/", {"filename": listed[0], "url": listed[0]})
-        sources = {"urls": [f"{self.own}/simple"], "links": [f"{self.own}/wheels/"]}
-        self.assertEqual(self.build("both", **sources), ["both 1.0"])
+        urls = [f"{self.own}/simple"]
+        self.assertEqual(self.build("both", urls=urls, links=[f"{self.own}/wheels/"]), ["both 1.0"])
         self.assertNotIn("/simple/both/", self.asked)
-        self.assertEqual(self.build("both", urls=sources["urls"]), ["both 2.0"])
+        self.assertEqual(self.build("both", urls=urls), ["both 2.0"])
 
     def test_an_image_without_pip_gets_one_and_the_reason_if_it_cannot(self) -> None:
         pip = made_wheel("pip", "26.0")
@@ -545,12 +548,12 @@ class FormsTest(unittest.TestCase):
         index = index_of(self.store, f"{self.own}/simple")
         out = contextlib.redirect_stdout(io.StringIO())
         with out, mock.patch.object(builder, "_pip_version", return_value=(22, 3)):
-            self.assertIsNone(builder._own_pip(young, index, self.store))
+            self.assertIsNone(builder.own_pip(young, index, self.store))
         with out, mock.patch.object(builder, "_pip_version", return_value=()):
-            self.assertRaisesRegex(builder.JobError, "no upload times", builder._own_pip, young, index, self.store)
+            self.assertRaisesRegex(builder.JobError, "no upload times", builder.own_pip, young, index, self.store)
             elsewhere = index_of(self.store, f"{self.own}/empty")
-            self.assertRaisesRegex(builder.JobError, "has no pip", builder._own_pip, job, elsewhere, self.store)
-            found = builder._own_pip(job, index, self.store) or ""
+            self.assertRaisesRegex(builder.JobError, "has no pip", builder.own_pip, job, elsewhere, self.store)
+            found = builder.own_pip(job, index, self.store) or ""
         self.assertTrue(os.path.isfile(os.path.join(found, "pip", "__init__.py")))
 
     # Anyone could publish the name of a private package on the public index, with a higher version.
@@ -657,7 +660,7 @@ class PlanTest(unittest.TestCase):
         source = builder.PipIndex(index_of(None), None)
         self.addCleanup(source.close)
         for name in ("a-1-py3-none-any.whl", "a-1.tar.gz", "a\n\x1b[2J-1-py3-none-any.whl"):
-            source._files.append(builder.IndexFile("https://x/a/", f"https://ada:secret@x/{name}", name))
+            source.files.append(builder.IndexFile("https://x/a/", f"https://ada:secret@x/{name}", name))
 
         def planned(url: str, **more: object) -> tuple[str, str, builder.IndexFile]:
             item = {"download_info": {"url": url}, "metadata": {"name": "a", "version": "1"}, **more}
