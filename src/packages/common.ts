@@ -37,7 +37,6 @@ export const COMMON_PACKAGES: ReadonlySet<string> = new Set([
   'openpyxl',
   'xlsxwriter',
   'xlrd',
-  'odfpy',
   'python-docx',
   'python-pptx',
   'pypdf',
