@@ -6,7 +6,7 @@
 #
 #   python:3.14-slim                    like the official image: Python without compiled files
 #   localhost/bridge-python:3.14-pyc    the same with compiled files
-#   localhost/bridge-datascience:3.14   with numpy, pandas, matplotlib, Pillow and openpyxl
+#   localhost/bridge-datascience:3.14   with the packages that docs/packages.md names for an image without a registry
 #   node:24-slim, golang:1.26           what programs in other languages run in, in the version that Debian has
 set -euo pipefail
 
@@ -16,7 +16,8 @@ SUITE=forky
 # Other programs, libraries and files of the official image that code and wheels in a sandbox may use.
 SLIM_PACKAGES=libstdc++6,python3,python3.14,libc-bin,tzdata,base-files,base-passwd,dash,bash,coreutils,grep,sed,findutils,debianutils
 BASE_PACKAGES=libc-bin,tzdata,base-files,base-passwd,dash,bash,coreutils,grep,sed,findutils,debianutils,tar
-DATASCIENCE_PACKAGES=$SLIM_PACKAGES,python3-numpy,python3-pandas,python3-matplotlib,python3-pil,python3-openpyxl
+DATASCIENCE_PACKAGES=$SLIM_PACKAGES,python3-pandas,python3-scipy,python3-sklearn,python3-matplotlib,python3-pil
+DATASCIENCE_PACKAGES+=,python3-openpyxl,python3-docx,python3-pypdf,python3-reportlab,python3-icalendar
 
 say() { printf 'build-images: %s\n' "$*"; }
 
@@ -45,7 +46,8 @@ build_all() {
     --customize-hook='chroot "$1" python3 -m compileall -q /usr/lib/python3.14'
   build node-slim --variant=extract --include="$BASE_PACKAGES,nodejs" --customize-hook="$users"
   build golang --variant=extract --include="$BASE_PACKAGES,golang-go" --customize-hook="$users"
-  build datascience --variant=apt --include="$DATASCIENCE_PACKAGES" --customize-hook="$users"
+  # Another name whenever the packages change: an archive that exists is not built again.
+  build datascience-2 --variant=apt --include="$DATASCIENCE_PACKAGES" --customize-hook="$users"
 }
 
 as_rootless() {
@@ -91,5 +93,5 @@ for engine in "${engines[@]}"; do
   give "$engine" node-slim "${prefix}node:24-slim"
   give "$engine" golang "${prefix}golang:1.26"
   give "$engine" python-pyc localhost/bridge-python:3.14-pyc
-  give "$engine" datascience localhost/bridge-datascience:3.14
+  give "$engine" datascience-2 localhost/bridge-datascience:3.14
 done

@@ -191,6 +191,7 @@ describe('samples', () => {
     'docs/live.md': [/text/, 'test/unit/live/top-view.test.ts'],
     'docs/ui.md': [/json/, 'test/unit/ui/server.test.ts'],
     'docs/http.md': [/sh|nginx/, 'test/e2e/http.test.ts'],
+    'docs/packages.md': [/sh/, 'test/e2e/debian-image.test.ts'],
     'docs/users.md': [/sh|json/, 'test/e2e/documented-commands.test.ts'],
     'docs/several-bridges.md': [/sh/, 'test/e2e/several-bridges.test.ts'],
     'docs/kubernetes.md': [/yaml/, 'test/integration/engines/kubernetes.test.ts'],
