@@ -128,8 +128,8 @@ async function runOne(
     {
       given,
       signal,
-      // Once the code runs, the line is gone: the cell's output is printed at its end, and the terminal may be needed for a question.
-      onProgress: ({ message, isRunning }) => (isRunning === true ? line.stop() : line.update(message)),
+      // While the code runs, the line is gone: the cell's output is printed at its end, and the terminal may be needed for a question.
+      onProgress: ({ message, isRunning }) => (isRunning === true ? line.pause() : line.update(message)),
       person: personAt(command, terminal),
     },
   ).finally(line.stop);

@@ -44,7 +44,7 @@ export interface SessionOptions
   readonly questionTimeoutMs: number;
   /** Every configured server as of now. Called for each cell, so it must be cheap. */
   readonly discoverServers: () => readonly ServerReference[];
-  /** Names of the servers that are starting now. */
+  /** The servers that are starting now. */
   readonly startingServers: () => readonly StartingServer[];
   readonly savedTools: () => Promise<readonly { readonly name: string; readonly source: string }[]>;
   readonly recorder?: SessionRecorder | undefined;

@@ -11,7 +11,9 @@ export interface Progress {
   watch<Result>(what: string, work: Promise<Result>, detail?: () => string | undefined): Promise<Result>;
   /** Replaces the text of the line. Without a line, the message goes to `writePlain`. */
   update(message: string): void;
-  /** Erases the line. */
+  /** Erases the line until the next `update`. */
+  pause(): void;
+  /** Erases the line for good. */
   stop(): void;
 }
 
@@ -31,7 +33,7 @@ const MAX_DETAIL_CHARS = 60;
 /** Starts with an empty line. The spinner library is loaded only if a line is shown. */
 export async function startProgress({ endsAtSignals, isJson, writePlain }: ProgressOptions): Promise<Progress> {
   if (isJson || !canRedrawLine(process.stderr.isTTY, process.env)) {
-    return { watch: (_what, work) => work, update: writePlain, stop: () => undefined };
+    return { watch: (_what, work) => work, update: writePlain, pause: () => undefined, stop: () => undefined };
   }
   const { default: createSpinner } = await import('yocto-spinner');
   return onSpinner(createSpinner({ stream: process.stderr, handleSignals: endsAtSignals === true }));
@@ -39,6 +41,7 @@ export async function startProgress({ endsAtSignals, isJson, writePlain }: Progr
 
 function onSpinner(spinner: Spinner): Progress {
   const running = new Map<symbol, () => string>();
+  let isPaused = false;
 
   /** Once the line is erased, late updates do not bring it back. */
   function draw(text: string): void {
@@ -73,7 +76,20 @@ function onSpinner(spinner: Spinner): Progress {
         show();
       }
     },
-    update: (message) => draw(escapeControls(message)),
-    stop: () => spinner.stop(),
+    update(message) {
+      if (isPaused) {
+        isPaused = false;
+        spinner.start();
+      }
+      draw(escapeControls(message));
+    },
+    pause() {
+      isPaused = spinner.isSpinning || isPaused;
+      spinner.stop();
+    },
+    stop() {
+      isPaused = false;
+      spinner.stop();
+    },
   };
 }

@@ -1,6 +1,6 @@
 /** What people see at a terminal and programs do not: colors, and the line that says what is being waited for. */
 import { spawn } from 'node:child_process';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -69,6 +69,21 @@ describe.skipIf(!hasTerminals)('at a terminal', () => {
     expect(terminal).toContain(HIDDEN_CURSOR);
     expect(terminal).toContain('Waiting for echo');
     expect(terminal.trimEnd()).toMatch(/echo .*7/);
+  });
+
+  // The line of `exec` was gone for good once the code ran, and code waits for a server.
+  it.each([
+    ['exec', ['exec', '--server', 'fetched', '--timeout', '2', '--code', 'await mcp_fetched.ping()'], /'pong'\s*$/],
+    ['servers test', ['servers', 'test', 'fetched'], /fetched {2}ok .*\s*$/],
+  ])('%s shows the download of a server', async (_, argv, result) => {
+    const home = env['HOME'] ?? '';
+    const uvx = join(home, 'uvx');
+    await symlink(process.execPath, uvx);
+    const args = [join(ROOT, 'test/fixtures/servers/downloads.mjs'), '40', '100'];
+    await writeFile(join(home, 'MCPs', 'a.json'), JSON.stringify({ mcpServers: { fetched: { command: uvx, args } } }));
+    const { terminal } = await atTerminal(argv, { MCP_BRIDGE_TIMEOUT: '' });
+    expect(terminal).toMatch(/(?:starting|Waiting for) fetched \(uvx: Downloading part-\d+ \(4\.5MiB\)\)/);
+    expect(terminal.slice(terminal.lastIndexOf(SHOWN_CURSOR) + SHOWN_CURSOR.length)).toMatch(result);
   });
 
   it('there is no line with --json, and no color with NO_COLOR', async () => {
