@@ -41,8 +41,9 @@ def import_ahead(modules: Sequence[str], memory_bytes: int, is_needed: Callable[
         if is_needed() or time.monotonic() > end or process_memory.resident_bytes() > most_bytes:
             break
         _import(name)
-    sys.__stdout__.flush()
-    sys.__stderr__.flush()
+    for stream in (sys.__stdout__, sys.__stderr__):
+        if stream is not None:
+            stream.flush()
     for number, output in enumerate(outputs, 1):
         os.dup2(output, number)
         os.close(output)

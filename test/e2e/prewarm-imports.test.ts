@@ -46,8 +46,8 @@ describe.each(engines)('imports of a sandbox started ahead on $label', (engine) 
     }
   }
 
-  /** A name of a session whose sandbox has imported these modules before any of its cells did. */
-  async function untilImported(bridge: BridgeClient, ...modules: readonly string[]): Promise<string> {
+  /** Opens sessions until the sandbox of one has imported these modules before any of its cells did. Returns its name. */
+  async function expectImported(bridge: BridgeClient, ...modules: readonly string[]): Promise<string> {
     let session = '';
     let attempts = 0;
     const code = `import sys\n{*${JSON.stringify(modules)}} <= {*sys.modules}`;
@@ -65,7 +65,7 @@ describe.each(engines)('imports of a sandbox started ahead on $label', (engine) 
       await bridge.runPython(`import ${module}${engine.isContainer ? '\nimport matplotlib.pyplot as plt' : ''}`);
     });
     await withBridge(state, undefined, async (bridge) => {
-      const session = await untilImported(bridge, module, ...(engine.isContainer ? ['matplotlib.pyplot'] : []));
+      const session = await expectImported(bridge, module, ...(engine.isContainer ? ['matplotlib.pyplot'] : []));
       if (!engine.isContainer) {
         expect((await bridge.runPython('import yaml\nyaml.safe_load("a: [1]")', { session })).text).toBe("{'a': [1]}");
         return;
@@ -87,13 +87,13 @@ describe.each(engines)('imports of a sandbox started ahead on $label', (engine) 
   it('are those of a session in the same run, for the next one', async () => {
     await withBridge(newState(), undefined, async (bridge) => {
       await bridge.runPython(`import ${module}`);
-      await untilImported(bridge, module);
+      await expectImported(bridge, module);
     });
   });
 
   it('are what the setting names, except for what is missing', async () => {
     await withBridge(newState(), 'no_such_module,wsgiref.util', async (bridge) => {
-      await untilImported(bridge, 'wsgiref.util');
+      await expectImported(bridge, 'wsgiref.util');
     });
   });
 });

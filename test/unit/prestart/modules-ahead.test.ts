@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { NO_OUTPUT } from '../../../src/base/cell.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import { createModulesAhead } from '../../../src/prestart/modules-ahead.ts';
 import { UsedServers } from '../../../src/prestart/used-servers.ts';
@@ -29,8 +30,8 @@ const open = (client?: string) => createModulesAhead('recent', memory(client));
 function endCell(ahead: ReturnType<typeof open>, ...imported: readonly string[]): void {
   const outcome: CellOutcome = {
     status: 'success',
-    stdout: '',
-    stderr: '',
+    stdout: NO_OUTPUT,
+    stderr: NO_OUTPUT,
     attachments: [],
     names: undefined,
     imported,
