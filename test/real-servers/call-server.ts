@@ -48,7 +48,7 @@ export async function callServer(name: string, server: ServerCommand): Promise<C
       const answer = await harness.run(code, { servers: [name], timeoutMs: CELL_TIMEOUT_MS });
       faults.push(...errorText(answer).split('\n').slice(-12).filter(Boolean));
       if (results.length < MIN_CALLS) {
-        faults.push(`only ${results.length} calls, at least ${MIN_CALLS} are wanted`);
+        faults.push(`only ${results.length} calls instead of at least ${MIN_CALLS}`);
       }
     }
     const oddities = [...describeTools(tools), ...describeResults(results)];
