@@ -79,6 +79,10 @@ export const LINES: Readonly<Record<string, readonly [string, string]>> = {
     '(lambda d, f: (d.new_page(72, 72), d.save(f), len(pdfplumber.open(f).pages))[2])(pypdfium2.PdfDocument.new(), io.BytesIO()) == 1',
   ],
   'pdfminer-six': ['from pdfminer.psparser import LIT', 'LIT("Page").name == "Page"'],
+  pypdfium2: [
+    'import pypdfium2',
+    '(lambda d: (d.new_page(72, 144), d[0].render(scale=2).height)[1])(pypdfium2.PdfDocument.new()) == 288',
+  ],
   pymupdf: ['import pymupdf', '(lambda d: (d.new_page(), d[0].get_pixmap().width)[1])(pymupdf.open()) == 595'],
   reportlab: [
     'import io; from reportlab.pdfgen.canvas import Canvas',

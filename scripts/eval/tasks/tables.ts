@@ -564,7 +564,7 @@ const records: readonly Question[] = [
   {
     id: 'stocks-return',
     title: 'return between two months',
-    ask: 'In stocks.csv, by what percentage was the price of AAPL higher in March 2010 than in January 2005?',
+    ask: 'In stocks.csv, by how many percent was the price of AAPL higher in March 2010 than in January 2005?',
     digits: 1,
     truth: (table) =>
       (priceOf(table('stocks.csv'), 'AAPL', 'Mar 1 2010') / priceOf(table('stocks.csv'), 'AAPL', 'Jan 1 2005') - 1) *
@@ -688,7 +688,7 @@ const weather: readonly Question[] = [
   {
     id: 'hours-join',
     title: 'two tables joined by the hour',
-    ask: 'seattle-temps.csv and sf-temps.csv have hourly temperatures of 2010. In what percentage of the hours that both have was it warmer in Seattle?',
+    ask: 'seattle-temps.csv and sf-temps.csv have hourly temperatures of 2010. How many percent of the hours that both have was it warmer in Seattle?',
     digits: 2,
     truth(table) {
       const inSeattle = new Map(table('seattle-temps.csv').map((row) => [row['date'], value(row, 'temp')]));
