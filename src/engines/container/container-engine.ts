@@ -97,8 +97,11 @@ class ContainerEngine implements Engine {
   readonly #preparation: Preparation;
   /** Of images that only programs use. A session does not wait for them. */
   readonly #preparationOf = new Map<string, Preparation>();
-  /** The image of each sandbox of a program. */
-  readonly #imageOf = new WeakMap<Sandbox, { readonly image: string; readonly command: string }>();
+  /** What each sandbox was to run, and of a program also its image. */
+  readonly #askedOf = new WeakMap<
+    Sandbox,
+    { readonly command: string | undefined; readonly programImage: string | undefined }
+  >();
   readonly #owner = currentOwner();
   readonly #omittedFlags = new Set<string>();
   /** The flags that were omitted from the start of each sandbox. */
@@ -129,29 +132,27 @@ class ContainerEngine implements Engine {
     const child = await this.#open(this.#runArguments(name, request, usesDescriptor), usesDescriptor);
     const sandbox = createSandbox(name, child, () => this.#remove(sandbox, child));
     this.#omittedFrom.set(sandbox, omitted);
-    if (request.program !== undefined) {
-      const image = request.program.image ?? this.#options.image;
-      this.#imageOf.set(sandbox, { image, command: request.command[0] ?? '' });
-    }
+    const programImage = request.program === undefined ? undefined : (request.program.image ?? this.#options.image);
+    this.#askedOf.set(sandbox, { command: request.command[0], programImage });
     this.#watchSilence(sandbox, child);
     return sandbox;
   }
 
   explainStartFailure(sandbox: Sandbox, exit: SandboxExit, stderrTail: string): BridgeError {
     const unansweredMs = this.#unanswered.get(sandbox);
-    const program = this.#imageOf.get(sandbox);
+    const asked = this.#askedOf.get(sandbox);
     const failure: StartFailure =
       unansweredMs === undefined
-        ? classifyStartFailure(exit, stderrTail, program?.command)
+        ? classifyStartFailure(exit, stderrTail, asked?.command)
         : { kind: 'unreachable', detail: `no answer within ${unansweredMs} ms` };
-    const image = program?.image ?? this.#options.image;
+    const image = asked?.programImage ?? this.#options.image;
     const { unreachableHint, forbiddenHint } = this.#dialect;
     const retryNow = this.#learn(failure, image, this.#omittedFrom.get(sandbox));
     const pullCommand = this.#pullCommand(image);
     return startError(failure, exit, {
       engine: this.name,
       image,
-      program: program?.command,
+      program: asked?.programImage === undefined ? undefined : asked.command,
       pullCommand,
       unreachableHint,
       forbiddenHint,
