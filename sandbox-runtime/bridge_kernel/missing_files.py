@@ -7,9 +7,11 @@ import linecache
 import os
 import re
 import sys
+import time
 
 from bridge_kernel.errors import MCPError
 from bridge_kernel.near import close_names
+from bridge_kernel.servers import alias_of
 from bridge_kernel.values import as_dict, as_list
 
 TYPE_CHECKING = False
@@ -18,8 +20,9 @@ if TYPE_CHECKING:
 
     from bridge_kernel.servers import Registry, ServerState
 
-# The answer waits for it; the host starts no server for it. Chosen.
-_ASK_SECONDS = 2
+# The answer waits for it, as it does for a search: a server started through npx answers in 1 to 3 s.
+_ASK_SECONDS = 5
+_MIN_ASK_SECONDS = 0.1
 _errno: Any = vars(OSError)["errno"].__get__
 _MAX_LISTED = 8
 _MAX_SERVERS = 10
@@ -81,11 +84,10 @@ def _hint_for_path(path: str, line: str, registry: Registry) -> str | None:
         path = name  # The folder is one of the sandbox only.
     kind = "folder" if _LISTS.search(line) else "bytes" if _BYTES.search(name) else "text"
     readers = _readers(kind, path, registry)
-    if not readers:
-        return f"{unseen} No server is known to read it: ask the user for one, or for a folder in MCP_BRIDGE_MOUNTS."
-    (call, load), *others = readers
-    also = f" (or {', '.join(call for call, _ in others)})" if others else ""
-    return f"{unseen} Write: {_with_call(kind, call, line)}{also}{load}"
+    if readers:
+        return f"{unseen} Write: {' or '.join(_with_reader(kind, call, line) for call in readers)}"
+    search = f"await runtime.search_tool_docs({_READS[kind][0]!r}) looks further; " if registry.all() else ""
+    return f"{unseen} No known tool reads them: {search}the user can add a server, or a folder in MCP_BRIDGE_MOUNTS."
 
 
 def _path_of(error: OSError) -> str | None:
@@ -140,33 +142,41 @@ def _here_instead(folder: str, name: str) -> str | None:
     return f"{folder} has {', '.join(map(repr, names[:_MAX_LISTED]))}{more}."
 
 
-def _with_call(kind: str, call: str, line: str) -> str:
-    if kind == "folder":
-        return f"print({call})"
+def _with_reader(kind: str, call: str, line: str) -> str:
+    """The call, and what the cell calls with its result instead of the path."""
+    code, _, load = call.partition("   #")
     found = _READER.search(line)
-    if kind == "text":
-        return f"text = {call}" + (f"; {found[1]}(io.StringIO(text))" if found else "")
-    return f"data = ({call}).data" + (f"; {found[1]}(io.BytesIO(data))" if found else "")
+    data = {"folder": "print({})", "bytes": "data = ({}).data", "text": "text = {}"}[kind].format(code)
+    source = {"folder": "", "bytes": "(io.BytesIO(data))", "text": "(io.StringIO(text))"}[kind]
+    return data + (f"; {found[1]}{source}" if found and source else "") + (f"   #{load}" if load else "")
 
 
-def _readers(kind: str, path: str, registry: Registry) -> list[tuple[str, str]]:
-    """Calls of tools that read it, and how to load each server; loaded servers come first."""
+def _readers(kind: str, path: str, registry: Registry) -> list[str]:
+    """Calls of tools that read it, each with how to load its server, if that is needed."""
     query, names = _READS[kind]
-    params: dict[str, object] = {"query": query, "limit": _MAX_SERVERS}
-    try:
-        servers = as_list(registry.host.call_sync("find_servers", params, _ASK_SECONDS)) if registry.all() else []
-    except MCPError:
-        return []
-    calls: list[tuple[str, str]] = []
-    for server in sorted(map(as_dict, servers), key=lambda each: not each.get("loaded")):
-        state = registry.find(str(server.get("server")))
-        tools = [str(tool) for tool in as_list(server.get("matching_tools")) if names.fullmatch(str(tool))]
+    until = time.monotonic() + _ASK_SECONDS
+
+    def ask(method: str, **params: object) -> list[Any]:
+        try:
+            return as_list(registry.host.call_sync(method, params, max(_MIN_ASK_SECONDS, until - time.monotonic())))
+        except MCPError:
+            return []  # The hint can do without.
+
+    def calls(state: ServerState | None, tools: list[str]) -> list[str]:
         # `read_text_file` rather than `read_file`, where both are.
-        tools.sort(key=lambda name: "text" not in name)
-        call = None if state is None or not tools else _call(state, tools[0], path)
-        if state is not None and call is not None:
-            calls.append((call, "" if state.is_callable else f"   # with servers=[{state.name!r}]"))
-    return calls[:_MAX_READERS]
+        fitting = sorted(filter(names.fullmatch, tools), key=lambda name: "text" not in name)
+        call = _call(state, fitting[0], path) if state is not None and fitting else None
+        load = "" if state is None or state.is_callable else f"   # with servers=[{state.name!r}]"
+        return [] if call is None else [call + load]
+
+    # A server that is loaded may still be starting, and is worth waiting for.
+    loaded = registry.loaded()
+    found = [call for state in loaded for call in calls(state, [*map(alias_of, ask("list_tools", server=state.name))])]
+    if not found and len(loaded) < len(registry.all()):
+        servers = [as_dict(each) for each in ask("find_servers", query=query, limit=_MAX_SERVERS)]
+        known = [(registry.find(str(each.get("server"))), as_list(each.get("matching_tools"))) for each in servers]
+        found = [call for state, tools in known for call in calls(state, [*map(str, tools)])]
+    return found[:_MAX_READERS]
 
 
 def _call(state: ServerState, tool: str, path: str) -> str | None:

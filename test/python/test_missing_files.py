@@ -39,11 +39,11 @@ class MissingFiles(ApiTestCase):
             "get_file_contents": needs_more,
         }
         self.tools = ["read_multiple_files", "read_file", "read_text_file", "read_media_file", "list_directory"]
-        self.is_loaded = True
         self.host.answers["find_servers"] = lambda params: [
             {"server": "git-hub", "loaded": False, "matching_tools": ["get_file_contents"]},
-            {"server": "files", "loaded": self.is_loaded, "matching_tools": self.tools},
+            {"server": "files", "loaded": False, "matching_tools": self.tools},
         ]
+        self.host.answers["list_tools"] = lambda params: [{"name": name, "alias": name} for name in self.tools]
         self.pd = SimpleNamespace(read_csv=missing, read_excel=missing)
 
     def hint(self, code: str) -> str | None:
@@ -80,17 +80,16 @@ class MissingFiles(ApiTestCase):
         self.assertEqual(self.hint(f"open('{self.folder}/sales.csv')"), f"{UNSEEN}Write: {line}")
 
     def test_a_server_that_is_not_loaded_is_named_with_how_to_load_it(self) -> None:
-        self.is_loaded = False
         self.api.update([], [FILES])
         line = "text = await mcp_files.read_text_file(path='/data/x.csv')   # with servers=['files']"
         self.assertEqual(self.hint("open('/data/x.csv')"), f"{UNSEEN}Write: {line}")
 
     def test_without_a_server_that_can_the_user_is_asked(self) -> None:
         self.tools = ["write_file", "read_graph"]
-        self.assertRegex(self.hint("open('/data/x.csv')") or "", "No server is known to read it: ask the user .*MOUNTS")
+        self.assertRegex(self.hint("open('/data/x.csv')") or "", "reads them: await .*\\('read text file'\\) .*MOUNTS")
         self.api.update([], [])
         before = len(self.host.asked)
-        self.assertRegex(self.hint("open('/data/x.csv')") or "", "No server is known to read it")
+        self.assertRegex(self.hint("open('/data/x.csv')") or "", "No known tool reads them: the user can add")
         self.assertEqual(len(self.host.asked), before)
 
     def test_what_the_sandbox_has_comes_first(self) -> None:
