@@ -105,6 +105,7 @@ class Kernel:
         self.cell = 0
         self._missed_frames = 0
         self._told_memory_bytes = 0
+        self._is_first = True
         # Capture starts before any other import, so that whatever imports print ends up in the output of a cell.
         self.capture = platform.capture(self._send_output)
         import_asyncio()
@@ -206,6 +207,7 @@ class Kernel:
             self.channel.open_gate()
             if frame.get("restore") is True:
                 await self._open_checkpoints().restore()
+                self._is_first = False
             value = await self.repl.run(cell, str(frame["code"]), self.api.check)
             self.show(result, value)
             result["outcome"] = "ok"
@@ -264,6 +266,7 @@ class Kernel:
             self.channel.send({"type": "result", "cell": result["cell"], "outcome": "error", "error": facts})
 
     def _send_result(self, result: Frame) -> None:
+        self._is_first = False
         self.api.end_cell()
         self.capture.end_cell()
         names = self.repl.changed_names(self.api.owns)
@@ -297,8 +300,8 @@ class Kernel:
         is_stopped = isinstance(error, CheckError) and not self.repl.has_begun
         result["outcome"] = "not_run" if is_stopped else "interrupted" if self.loop.interrupted else "error"
         call = call_of(error)
-        hint = hint_for(error)
         shown, whole = traceback_texts(error, self.cell, only_own=is_without_network(error))
+        hint = hint_for(error) or self._hint_of_session(error, shown)
         if not is_stopped and shown != whole:
             self.capture.store.add(self.cell, "traceback", whole.encode("utf-8", "replace"))
         facts: dict[str, object] = {
@@ -316,6 +319,17 @@ class Kernel:
         if call is not None:
             facts["call"] = call
         result["error"] = facts
+
+    def _hint_of_session(self, error: BaseException, shown: str) -> str | None:
+        """The hint for a file or a name that this session does not have."""
+        if isinstance(error, OSError) and not self.loop.interrupted:
+            return self.api.hint_for_file(error)
+        if not isinstance(error, NameError):
+            return None
+        from bridge_kernel.hints import hint_for_name
+
+        names = [name for name, value in self.repl.user_values(self.api.owns).items() if type(value) is not type(sys)]
+        return hint_for_name(error, shown, names, is_first=self._is_first)
 
     def _send_output(self, stream: str, text: str, dropped_bytes: int, dropped_lines: int) -> None:
         frame: Frame = {"type": "output", "cell": self.cell, "stream": stream, "text": text}

@@ -157,6 +157,12 @@ class Api:
             type(value) is MethodType and isinstance(value.__self__, Runtime)
         )
 
+    def hint_for_file(self, error: OSError) -> str | None:
+        """The hint for a file that is not in the sandbox; may ask the host which tools read files."""
+        from bridge_kernel.missing_files import hint_for_file
+
+        return hint_for_file(error, self._registry)
+
     def end_cell(self) -> None:
         """Warns about calls that were not awaited. Runs after the code of a cell, while output is still captured."""
         warn_of_unused()

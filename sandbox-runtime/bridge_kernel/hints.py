@@ -10,7 +10,7 @@ from bridge_kernel.attr_dict import ALREADY, RAW_NAMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
 NO_NETWORK = (
@@ -44,6 +44,10 @@ _errno: Any = vars(OSError)["errno"].__get__
 _filename: Any = vars(OSError)["filename"].__get__
 _obj: Any = vars(AttributeError)["obj"].__get__
 _name: Any = vars(AttributeError)["name"].__get__
+_NEW_SESSION = "This session began with this call: nothing of an earlier one is here."
+# The newest ones. Chosen.
+_MAX_NAMES = 12
+_NEAR = 0.8
 # Exceptions of HTTP libraries are linked two to five deep. Chosen.
 _MAX_LINKED = 20
 
@@ -66,6 +70,37 @@ def hint_for(error: BaseException) -> str | None:
     if subprocess is not None and type(error) is subprocess.CalledProcessError and _runs_pip(vars(error).get("cmd")):
         return _NO_PIP
     return NO_NETWORK if is_without_network(error) else _what_the_system_lacks(error, text)
+
+
+def hint_for_name(error: NameError, shown: str, names: Iterable[str], is_first: bool) -> str | None:
+    """The hint for a name that the cell does not have: that the session is new, or which names there are.
+
+    None if `shown`, the text of the error, ends with a suggestion of Python, or if only an import is missing.
+    """
+    name = vars(NameError)["name"].__get__(error)
+    if type(error) is not NameError or type(name) is not str or name in sys.stdlib_module_names:
+        return None
+    if shown.endswith("?") or not _is_in_cell(error):
+        return None
+    import builtins
+    import difflib
+
+    known = [each for each in names if each.isidentifier() and not each.startswith("_")]
+    # Python itself says it since 3.12.
+    near = difflib.get_close_matches(name, [*known, *dir(builtins)], 1, _NEAR)
+    if near:
+        return f"Did you mean {near[0]!r}?"
+    if is_first or not known:
+        return _NEW_SESSION if is_first else None
+    more = f"… ({len(known)} in all), " if len(known) > _MAX_NAMES else ""
+    return f"This session has: {more}{', '.join(known[-_MAX_NAMES:])}."
+
+
+def _is_in_cell(error: BaseException) -> bool:
+    place = _traceback(error)
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    return place is not None and place.tb_frame.f_code.co_filename.startswith("<cell ")
 
 
 def _what_the_system_lacks(error: BaseException, text: object) -> str | None:

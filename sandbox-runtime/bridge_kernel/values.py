@@ -74,9 +74,12 @@ class _BinaryContent(_Content):
         return True
 
     def __repr__(self) -> str:
-        # Computed without decoding: four characters are three bytes, minus one for each padding character.
-        count = len(self._base64) * 3 // 4 - self._base64[-2:].count("=")
-        return f"<{type(self).__name__} {self.mime_type or 'of unknown type'}, {counted(count, 'byte')}>"
+        return f"<{type(self).__name__} {self.mime_type or 'of unknown type'}, {_base64_size(self._base64)}>"
+
+
+def _base64_size(text: str) -> str:
+    # Computed without decoding: four characters are three bytes, minus one for each padding character.
+    return counted(len(text) * 3 // 4 - text[-2:].count("="), "byte")
 
 
 class ImageContent(_BinaryContent):
@@ -121,7 +124,11 @@ class ResourceContent(_Content):
         return repr(self) if self.text is None else self.text
 
     def __repr__(self) -> str:
-        return f"<ResourceContent {self.uri}>"
+        if self.text is not None:
+            size, attribute = counted(len(self.text), "character"), ".text"
+        else:
+            size, attribute = _base64_size(self._blob or ""), ".data"
+        return f"<ResourceContent {self.uri}, {size}: {attribute}, .save(path)>"
 
 
 class ResourceLink(_Content):

@@ -77,6 +77,16 @@ class RealServers(unittest.TestCase):
         self.assertEqual((found.uri, found.mime_type, found.text, found.data, str(found)),
                          ("demo://1", "text/plain", "plain", None, "plain"))  # fmt: skip
 
+    # An agent that got a workbook from a tool saw only its address, and looked for its bytes in two more calls.
+    def test_the_repr_of_a_resource_says_how_to_go_on(self) -> None:
+        for part, said in (
+            ({"blob": "UEsDBA=="}, "4 bytes: .data, .save(path)"),
+            ({"blob": ""}, "0 bytes: .data, .save(path)"),
+            ({"text": "a"}, "1 character: .text, .save(path)"),
+        ):
+            found = ResourceContent({"uri": "file:///a.xlsx", **part})
+            self.assertEqual(repr(found), f"<ResourceContent file:///a.xlsx, {said}>")
+
     def test_everything_resource_link(self) -> None:
         link = value_of({"type": "resource_link", "uri": "demo://2", "name": "Two", "mimeType": "text/plain"})
         self.assertIsInstance(link, ResourceLink)

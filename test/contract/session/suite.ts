@@ -12,6 +12,7 @@ import { describeAsking } from './asking.ts';
 import { describeCalls } from './calls.ts';
 import { describeClosedOutput } from './closed-output.ts';
 import { describeEndings } from './endings.ts';
+import { describeHints } from './hints.ts';
 import { describeJobs } from './jobs.ts';
 import { describeMissing } from './missing.ts';
 import { describeProcesses } from './processes.ts';
@@ -274,6 +275,7 @@ class Twice: z = 1`);
     });
 
     describeClosedOutput(subject);
+    describeHints(subject);
     describeEndings(subject);
     describeCalls(subject);
     describeAsking(subject);

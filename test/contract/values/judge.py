@@ -13,6 +13,7 @@ import contextlib
 import datetime as dt
 import decimal
 import json
+import math
 import random
 import re
 import sys
@@ -160,6 +161,38 @@ def check_frame(pd: Any, frame: Any) -> None:
     is_same = words_of(body) == words_of(expected) and (body == expected or is_cut or has_hidden)
     is_said = first.startswith(heading) and hidden.startswith("Columns not shown: ") and (has_dots(body) or not is_cut)
     check("frame", frame, text, is_same and is_said, expected)
+    check("heading", frame, first, said_types(frame, first), frame.dtypes)
+
+
+def said_types(frame: Any, heading: str) -> bool:
+    """Whether the heading names the types of all columns that do not look like what they are, and of no others."""
+    rows, columns = frame.shape
+    kinds = [str(kind) for kind in frame.dtypes]
+    said = heading.partition(" (")[2]
+    if not 0 < rows <= WHOLE_ROWS or columns > MAX_COLUMNS:
+        return all(kind in said for kind in kinds[:20])
+    unclear = [
+        kind
+        for at, kind in enumerate(kinds)
+        if kind not in ("int64", "float64", "bool")
+        and not (kind in ("object", "str", "string") and is_plain_text(frame.iloc[:, at].tolist()))
+    ]
+    return all(kind in said for kind in unclear) and (bool(unclear) or said == "")
+
+
+def is_plain_text(values: list[Any]) -> bool:
+    """Whether no one would take it for anything else: words, and perhaps gaps."""
+    texts = [value for value in values if value is not None and not (type(value) is float and math.isnan(value))]
+    return bool(texts) and all(type(value) is str and value[:1] not in ("1", "2", "3") for value in texts)
+
+
+def names_in(line: str) -> list[str]:
+    """The names `c…` that a line says, with those in its ranges."""
+    names: list[str] = []
+    for first, last, count, single in re.findall(r"\bc(\d+) … c(\d+) \((\d+)\)|\b(c\d+)", line):
+        run = [single] if single else [f"c{number}" for number in range(int(first), int(last) + 1)]
+        names += run if single or len(run) == int(count) else ["wrong count"]
+    return names
 
 
 def check_series(pd: Any, series: Any) -> None:
@@ -195,7 +228,7 @@ def check_named_frame(pd: Any) -> None:
     frame = named_cells(rows, columns, pd)
     text = shown(frame)
     lines = text.split("\n")
-    hidden = re.findall(r"\bc\d+", lines[1]) if lines[1].startswith("Columns not shown: ") else []
+    hidden = names_in(lines[1]) if lines[1].startswith("Columns not shown: ") else []
     header = next(line for line in lines[1 + bool(hidden) :] if "c0" in line)
     names = re.findall(r"\bc\d+", header)
     ends = {match.group(): match.end() for match in re.finditer(r"\bc\d+", header)}
@@ -275,6 +308,41 @@ def judge_toon(pd: Any, np: Any) -> None:
         except ValueError as error:
             sent = expected if str(expected) in str(error) else str(error)
         check("toon", value, str(sent), sent == expected, expected)
+
+
+def judge_headings(pd: Any) -> None:
+    """Frames whose heading was longer than they, or which were read with the wrong separator."""
+    text = str(pd.Series(["a"]).dtype)
+    days = pd.to_datetime(["2026-01-02", "2026-01-03"])
+    day = str(days.dtype)
+    one = "DataFrame, 1 row × 1 column"
+    for value, expected in (
+        (pd.DataFrame({"name": ["a", None], "n": [1, 2], "x": [0.5, 1], "is": [True, False]}), "DataFrame, 2 rows × 4 columns"),
+        (pd.DataFrame({"day": days, "n": [1, 2]}), f"DataFrame, 2 rows × 2 columns (day: {day})"),
+        (pd.DataFrame({"d": days, "n": [1, 2], "m": ["a", "b"]}), f"DataFrame, 2 rows × 3 columns (d: {day})"),
+        (pd.DataFrame({"code": ["007", "a"], "n": [1, 2]}), f"DataFrame, 2 rows × 2 columns (code: {text})"),
+        (pd.DataFrame({f"c{at}": [1.5] for at in range(9)}).astype("float32"), "DataFrame, 1 row × 9 columns (float32 × 9)"),
+        (pd.DataFrame({"a": []}, dtype="float32"), "DataFrame, 0 rows × 1 column (float32)"),
+        (pd.DataFrame({"a\tb": ["x\ty"]}), f"{one}; its name contains '\\t': read it with sep='\\t'"),
+        (pd.DataFrame({"a;b;c": ["x;y;z"]}), f"{one}; its name contains ';': read it with sep=';'"),
+        (pd.DataFrame({"a; b": ["x"]}), one),
+        (pd.DataFrame({"a\tb": ["x"], "c": ["y"]}), "DataFrame, 1 row × 2 columns"),
+        (pd.DataFrame({7: ["x"]}), one),
+    ):
+        heading = shown(value).partition("\n")[0]
+        check("heading", value, heading, heading == expected, expected)
+    pixels = [f"pixel_{number}" for number in range(64)]
+    for names, expected in (
+        (pixels, "pixel_10 … pixel_53 (44)"),
+        ([*"abcdefghijk", "x", "x1", "x2", "x3", "y", *"lmnopqrstu"], "k, x, x1, x2, x3, y"),
+        (list(range(30)), "10 … 19 (10)"),
+        ([*"abcdefghij", *(f"x{number:02}b" for number in (8, 9, 10, 11, 13)), *"klmnopqrst"], "x08b … x11b (4), x13b"),
+        ([f"c{number * number}" for number in range(64)], ", ".join(f"c{at * at}" for at in range(10, 50)) + ", … 4 more"),
+        ([f"n{number}" for number in range(20_020)], "n10 … n10009 (10,000), … 10,000 more"),
+        (pd.MultiIndex.from_product([["g"], range(24)]), "('g', 10) … ('g', 13) (4)"),
+    ):
+        line = shown(pd.DataFrame([[0] * len(names)], columns=names)).split("\n")[1]
+        check("heading", names, line, line == f"Columns not shown: {expected}", expected)
 
 
 def judge_pandas(pd: Any, count: int) -> None:
@@ -365,6 +433,7 @@ def main() -> None:
     import pandas as pd
 
     judge_pandas(pd, count)
+    judge_headings(pd)
     judge_toon(pd, np)
     judge_numpy(np, count // 4)
     judge_others(count // 10)

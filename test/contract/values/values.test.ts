@@ -51,7 +51,7 @@ describe.each(VERSIONS)('values of $wanted', ({ newest, oldest, wanted }) => {
     expect(frame + series + named).toBeGreaterThan(2 * COUNT);
     const libraries = Object.keys(versions).filter((library) => library === 'polars' || library === 'pyarrow');
     expect(Object.keys(others).toSorted()).toEqual(
-      ['array', 'container', 'index', 'option', 'toon', ...libraries].toSorted(),
+      ['array', 'container', 'heading', 'index', 'option', 'toon', ...libraries].toSorted(),
     );
   });
 });

@@ -4,14 +4,14 @@
  */
 
 export interface FrameTable {
-  /** `DataFrame, 3 rows × 2 columns (int64, str)`. */
+  /** `DataFrame, 3 rows × 2 columns (day: datetime64[ns])`. */
   readonly heading: string;
   /** The first one is the index, whose name is usually empty. */
   readonly columns: readonly { readonly title: string; readonly isNumber: boolean }[];
   readonly rows: readonly (readonly string[])[];
 }
 
-const HEADING = /^DataFrame, [\d,]+ rows? × (?<count>\d+) columns? \(.*\)$/;
+const HEADING = /^DataFrame, [\d,]+ rows? × (?<count>\d+) columns?(?: \(.*\))?$/;
 /** Two spaces separate columns; a name can hold one. */
 const NAMES = /\S+(?: \S+)*/g;
 const NUMBER = /^(?:-?[\d.]+(?:e[+-]\d+)?|-?inf|NaN|<NA>|\.\.\.)$/;

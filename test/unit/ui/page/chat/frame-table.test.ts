@@ -23,7 +23,7 @@ describe('a table', () => {
     ],
     [
       'negative numbers',
-      'DataFrame, 2 rows × 2 columns (int64, int64)\n   a  b\n0 -1  2\n1  3 -4',
+      'DataFrame, 2 rows × 2 columns\n   a  b\n0 -1  2\n1  3 -4',
       [
         ['', 'a', 'b'],
         ['0', '-1', '2'],
@@ -54,9 +54,9 @@ describe('a table', () => {
   });
 
   it('knows which columns are numbers', () => {
-    const frame = readFrame('DataFrame, 1 row × 2 columns (object, Int64)\n   a  b\n0  x  1');
+    const frame = readFrame('DataFrame, 1 row × 2 columns (b: Int64)\n   a  b\n0  x  1');
     expect(frame?.columns.map(({ isNumber }) => isNumber)).toEqual([false, false, true]);
-    expect(frame?.heading).toBe('DataFrame, 1 row × 2 columns (object, Int64)');
+    expect(frame?.heading).toBe('DataFrame, 1 row × 2 columns (b: Int64)');
   });
 });
 
@@ -65,6 +65,7 @@ describe('no table', () => {
     ['other text', 'hello'],
     ['nothing', ''],
     ['a heading alone', 'DataFrame, 0 rows × 1 column (int64)'],
+    ['a remark', "DataFrame, 1 row × 1 column; its name contains ';': read it with sep=';'\n  a;b;c\n0 1;2;3"],
     ['two names that could be one', 'DataFrame, 1 row × 1 column (int64)\n   a  b\n0     1'],
     ['a header with the name of the columns', 'DataFrame, 1 row × 1 column (int64)\naxis  b\n0     1'],
     [

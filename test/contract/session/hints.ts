@@ -1,0 +1,62 @@
+/** The next step of an error about something that is not in the session: a file of the user, a name of an earlier session. */
+import { describe, expect, it } from 'vitest';
+import type { HandleCall } from '../../../src/session/dispatch.ts';
+import { createHarness, echoCalls, errorText } from '../../support/session-harness.ts';
+import type { Subject } from './subject.ts';
+
+const PATH = { name: 'path', alias: 'path', annotation: 'str', required: true };
+const SPEC = { name: 'read_text_file', alias: 'read_text_file', parameters: [PATH], open: false };
+
+const fileServer: HandleCall = async (call, context) => {
+  switch (call.method) {
+    case 'find_servers':
+      return [{ server: 'fake', loaded: true, matching_tools: ['read_text_file'] }];
+    case 'tool_specs':
+      return [SPEC];
+    default:
+      return echoCalls(call, context);
+  }
+};
+
+export function describeHints({ run, engine }: Subject): void {
+  describe('hints', () => {
+    it('for a file of the user have the line that reads it', async () => {
+      const harness = await createHarness({ engine: engine(), handleCall: fileServer });
+      try {
+        const answer = await harness.run('print(1)\nopen("sales.csv")');
+        expect(answer.error?.hint).toMatch(/^'sales\.csv' means \S+\/sales\.csv\. The sandbox does not see/);
+        expect(errorText(answer)).toContain("Write: text = await mcp_fake.read_text_file(path='sales.csv')");
+        await harness.run('open("sales_2026.csv", "w").close()');
+        expect(errorText(await harness.run('open("sales_2025.csv")'))).toContain("Did you mean 'sales_2026.csv'?");
+      } finally {
+        await harness.close();
+      }
+    });
+
+    it('for a name say that the session is new, or which names it has', async () => {
+      const session = 'names';
+      const first = await run('import json\nrows = 1\nprint(table.head())', { session });
+      expect(errorText(first)).toMatch(
+        /NameError: name 'table' is not defined\nHint: This session began with this call: nothing of an earlier one is here\.$/,
+      );
+      expect((await run('def f(): return total\n_hidden = 2\nf()', { session })).error?.hint).toBe(
+        'This session has: rows, f.',
+      );
+    });
+
+    it('for a name that is misspelled have the right one, once', async () => {
+      const error = errorText(await run('sales = 1\nprint(sale)', { session: 'misspelled' }));
+      expect(error.match(/did you mean/gi)).toHaveLength(1);
+      expect(error).not.toContain('This session');
+    });
+
+    it('for a name say nothing that is no news', async () => {
+      const session = 'no hints';
+      for (const code of ['json.dumps(1)', 'def f():\n    x += 1\nf()', 'raise NameError("own")']) {
+        const answer = await run(code, { session });
+        expect(answer.status).toBe('error');
+        expect(answer.error?.hint).toBeUndefined();
+      }
+    });
+  });
+}
