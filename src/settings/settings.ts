@@ -174,7 +174,7 @@ const DEFINITIONS = {
     variable: 'MCP_BRIDGE_PREWARM_IMPORTS',
     default: 'recent',
     meaning:
-      'What these sandboxes import while they wait. `recent` imports the slow modules, such as pandas, that this client has used lately in this folder, if the image has them.',
+      'What these sandboxes import while they wait. `recent` imports the slow modules, such as pandas, that this client has used lately in this folder, if the image or `MCP_BRIDGE_PREINSTALL` has them.',
     allowed: `off, recent, or the names of at most ${MAX_MODULES_AHEAD} modules, separated by commas`,
     check: parsedBy(parsePrewarmImports),
   },

@@ -178,6 +178,38 @@ class InstallTest(unittest.TestCase):
             fcntl.flock(held, fcntl.LOCK_EX)
             self.assertEqual(self.install("a"), ["a==1"])
 
+    def test_a_session_can_begin_with_a_set_for_its_python(self) -> None:
+        path = self.make_set("1")
+        with mock.patch.dict(os.environ):
+            self.packages.begin_with(path, "cpython-20 linux x86_64")
+            self.assertIsNone(self.packages.used)
+            python = f"{sys.implementation.cache_tag} {sys.platform} {os.uname().machine}"
+            self.packages.begin_with(path, python)
+        self.assertEqual(self.packages.used, path)
+        self.assertIn(f"{path}/lib", sys.path)
+        self.assertTrue(self.is_in_use(path))
+        # The host learns which set it is.
+        self.host.answers = [{"path": path, "packages": [["a", "1"]]}]
+        self.assertEqual(self.install("a"), ["a==1"])
+        self.assertEqual([(call["set"], call["python"]) for call in self.host.calls], [("1", python)])
+
+    def test_no_set_replaces_loaded_packages_by_other_versions(self) -> None:
+        first, more, other = map(self.make_set, ("1", "2", "3"))
+        for path, versions in ((first, ["a-1"]), (more, ["a-1", "b-1"]), (other, ["a-2"])):
+            for version in versions:
+                os.mkdir(f"{path}/lib/{version}.dist-info")
+        loaded = type(sys)("loaded_of_set")
+        loaded.__file__ = f"{first}/lib/a/__init__.py"
+        with mock.patch.dict(os.environ), mock.patch.dict(sys.modules):
+            asyncio.run(self.packages.use_again(other))
+            asyncio.run(self.packages.use_again(first))
+            sys.modules["loaded_of_set"] = loaded
+            with self.assertRaisesRegex(MCPError, r"loaded packages in other versions .*\(a 1\)\n?.*runtime.reset"):
+                asyncio.run(self.packages.use_again(other))
+            self.assertEqual(self.packages.used, first)
+            asyncio.run(self.packages.use_again(more))
+        self.assertEqual(self.packages.used, more)
+
     def test_nothing_changes_if_the_image_has_everything(self) -> None:
         self.host.answers = [{"path": None, "packages": []}]
         self.assertEqual(self.install("a"), [])
