@@ -32,7 +32,7 @@ const RETRY_MS = 60_000;
 /** Without cells for this long, none is kept. Chosen: about the idle time of sessions. */
 const IDLE_MS = 15 * 60_000;
 const WATCH_MS = 30_000;
-/** With less free memory, none is kept. Chosen: the default limit of one session. */
+/** With less free memory, none is kept. Chosen: several times what one uses. */
 const MIN_FREE_BYTES = 512 * 1024 ** 2;
 /** With less free memory, none imports modules: each of them then occupies 100 MB more. Chosen. */
 const MIN_FREE_FOR_MODULES_BYTES = 2 * MIN_FREE_BYTES;
