@@ -277,16 +277,30 @@ def _imported(tree: ast.Module) -> list[str]:
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found[node.module] = None
             found.update((f"{node.module}.{alias.name}", None) for alias in node.names)
-        elif isinstance(node, ast.Try) and any(map(_handles_absence, node.handlers)):
+        elif isinstance(node, ast.Try) and any(_is_absence(handler.type) for handler in node.handlers):
             todo += [*node.orelse, *node.finalbody, *node.handlers]
+        elif isinstance(node, ast.If) and _name_of(node.test) == "TYPE_CHECKING":
+            todo += node.orelse
+        elif isinstance(node, (ast.With, ast.AsyncWith)) and any(_suppresses_absence(item) for item in node.items):
+            continue
         elif isinstance(node, (ast.stmt, ast.Module, ast.ExceptHandler)) or type(node).__name__ == "match_case":
             todo += ast.iter_child_nodes(node)
     return list(found)
 
 
-def _handles_absence(handler: ast.ExceptHandler) -> bool:
-    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return any(kind is None or (isinstance(kind, ast.Name) and kind.id in _HANDLED) for kind in kinds)
+def _is_absence(caught: ast.expr | None) -> bool:
+    kinds = caught.elts if isinstance(caught, ast.Tuple) else [caught]
+    return any(kind is None or _name_of(kind) in _HANDLED for kind in kinds)
+
+
+def _suppresses_absence(item: ast.withitem) -> bool:
+    call = item.context_expr
+    return isinstance(call, ast.Call) and _name_of(call.func) == "suppress" and any(map(_is_absence, call.args))
+
+
+def _name_of(node: ast.expr) -> str:
+    """`b` for `b` and `a.b`."""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
 def _is_missing(name: str) -> bool:

@@ -278,12 +278,14 @@ async function createSessions(
 ) {
   const firstSet = () => packages.firstSet();
   const shared = { ...(await sessionSettings(settings, logger)), engine, logger, packages: firstSet };
+  const whyNoPackages = () => packages.whyNone();
   const { maxSessions, prewarm: count } = settings;
   const hasRoom = room && (() => room.hasSpare());
   const { servers, traced, views, watched } = watching;
   const standby = new StandbyPool({ ...shared, count, hasRoom, modules: modules?.modules, recorder: traced?.recorder });
   const sessions = new Sessions({
     ...shared,
+    whyNoPackages,
     room: room ?? new SessionRoom(maxSessions),
     maxSessions: principal?.maxSessions ?? maxSessions,
     owner: principal && (principal.name ?? ''),

@@ -103,6 +103,9 @@ const FAILURE_KEPT_MS = 60_000;
 /** Of a wheel in one answer. Chosen: far below the longest line, and a few milliseconds to decode. */
 const MAX_PIECE_BYTES = 512 * 1024;
 
+/** Kinds of failures that the next package meets, too. The kernel has the same list. */
+const OF_ALL_PACKAGES: ReadonlySet<string> = new Set(['network', 'index', 'tool']);
+
 /** The bridge itself, when it fetches what `MCP_BRIDGE_PREINSTALL` names. Sandboxes are numbered from 1. */
 const BRIDGE_CALL: InstallingCall = {
   session: 'preinstall',
@@ -154,6 +157,8 @@ export interface PackageInstaller {
   preinstall(): Promise<void>;
   /** What `MCP_BRIDGE_PREINSTALL` names, if it is in a store that sessions see. Never rejects: the first import says what is wrong. */
   firstSet(): Promise<PackageSet | undefined>;
+  /** Why nothing can be installed: the setting, the engine, or what the last attempt met. Undefined if something may be. */
+  whyNone(): string | undefined;
   /** The one lock of what `MCP_BRIDGE_PREINSTALL` names; undefined if there is none. */
   preinstalled(): Promise<PackageLock | undefined>;
   /** What `preinstall` would fetch now, of which it fetches nothing. Rejects with the reason why that cannot be done. */
@@ -169,6 +174,7 @@ export function createPackageInstaller(options: PackagesOptions): PackageInstall
     ],
     preinstall: () => packages.preinstall(),
     firstSet: () => packages.firstSet(),
+    whyNone: () => packages.whyNone(),
     preinstalled: () => packages.preinstalled(),
     choosePreinstall: () => packages.choosePreinstall(),
   };
@@ -185,6 +191,8 @@ class Packages {
   /** Of the builds that wait or run, by key. */
   readonly #progress = new Map<string, SharedProgress>();
   readonly #failures = new Map<string, { readonly error: unknown; readonly at: number }>();
+  /** When the last build succeeded. */
+  #fetchedAt = 0;
 
   constructor(options: PackagesOptions) {
     this.#options = options;
@@ -297,6 +305,19 @@ class Packages {
   async preinstalled(): Promise<PackageLock | undefined> {
     const request = await this.#preinstallRequest();
     return request && (await this.#lockOf(request))?.lock;
+  }
+
+  whyNone(): string | undefined {
+    const { engine, mode, preinstall = [] } = this.#options;
+    if (mode === 'off' && preinstall.length === 0) {
+      return 'MCP_BRIDGE_PACKAGES is off';
+    }
+    if (!canInstall(engine)) {
+      return `the engine ${engine.name} has no packages`;
+    }
+    const { at = 0, error } = [...this.#failures.values()].at(-1) ?? {};
+    const isOfAll = error instanceof BridgeError && OF_ALL_PACKAGES.has(String(error.data['kind']));
+    return isOfAll && at > this.#fetchedAt && Date.now() - at < FAILURE_KEPT_MS ? error.message : undefined;
   }
 
   async firstSet(): Promise<PackageSet | undefined> {
@@ -514,6 +535,7 @@ class Packages {
       packages: done.packages,
     };
     await this.#locks.write(key, lock);
+    this.#fetchedAt = Date.now();
     onInstalled?.(call, { allowedBy, packages: done.packages, fetchedBytes: done.fetched_bytes });
     return lock;
   }

@@ -38,6 +38,8 @@ export interface KernelOptions extends Omit<ConnectionOptions, 'attach'> {
   readonly onSandbox?: ((connection: KernelConnection) => void) | undefined;
   /** Sandboxes that were started ahead. */
   readonly standby?: StandbySource | undefined;
+  /** Why no package can be installed, as far as that is known. */
+  readonly whyNoPackages?: (() => string | undefined) | undefined;
   /** The packages that sessions have from their start; none by default. Never rejects. */
   readonly packages?: (() => Promise<PackageSet | undefined>) | undefined;
   /** Gives up the start. Whoever aborts it kills the sandbox that `onSandbox` got. */
@@ -210,7 +212,8 @@ function describeProgress({ message, percent }: PrepareProgress): string {
   return percent === undefined ? message : `${message}, ${Math.round(percent)} %`;
 }
 
-function helloFrame({ engine, session, generation, hello, limits }: KernelOptions): HelloFrame {
+function helloFrame({ engine, session, generation, hello, limits, whyNoPackages }: KernelOptions): HelloFrame {
+  const noPackages = whyNoPackages?.();
   return {
     type: 'hello',
     protocol_version: PROTOCOL_VERSION,
@@ -223,6 +226,7 @@ function helloFrame({ engine, session, generation, hello, limits }: KernelOption
     max_display_bytes: MAX_DISPLAY_BYTES,
     max_displays: MAX_DISPLAYS,
     max_reported_names: MAX_REPORTED_NAMES,
+    ...(noPackages !== undefined && { no_packages: noPackages }),
     ...hello,
     capability_summary: withMissing(hello.capability_summary, engine),
   };

@@ -65,6 +65,18 @@ class WantedTest(unittest.TestCase):
             self.assertEqual(wanted(code), (["no_pkg_b"], []), kinds)
         self.assertEqual(wanted("try:\n    import no_pkg\nexcept KeyError:\n    pass\n"), (["no_pkg"], []))
 
+    def test_an_import_that_is_only_tried_or_for_annotations_is_left_alone(self) -> None:
+        for code in (
+            "with suppress(ImportError):\n    import no_pkg\n",
+            "with open('x') as f, contextlib.suppress(KeyError, ModuleNotFoundError):\n    import no_pkg\n",
+            "try:\n    import no_pkg\nexcept builtins.ImportError:\n    pass\n",
+            "if TYPE_CHECKING:\n    import no_pkg\n",
+            "if typing.TYPE_CHECKING:\n    import no_pkg\nelse:\n    import json\n",
+        ):
+            self.assertEqual(wanted(code), ([], []), code)
+        kept = "with suppress(KeyError):\n    import no_pkg\nif TYPE_CHECKING:\n    pass\nelse:\n    import no_pkg_b\n"
+        self.assertEqual(wanted(kept), (["no_pkg", "no_pkg_b"], []))
+
     def test_stated_requirements_are_known_before_the_cell_runs(self) -> None:
         code = 'await runtime.install("tiny<2", name, "b")\nother.install("c")\nimport tiny_pkg_x'
         tree = compile(code, "x", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)

@@ -82,3 +82,12 @@ it('a session that uses a set keeps its versions, whichever sandbox got it first
   expect(await ask('c'.repeat(64))).toContain('nothing is built');
   expect(await ask(SET, { policy: denying })).toContain('numpy 2.4.0 may not be');
 });
+
+it('says why nothing can be installed, as far as it knows', async () => {
+  const none = { preinstall: undefined, mode: 'common' } as const;
+  const whyNone = async (more: Partial<PackagesOptions>) => (await openInstaller({ ...none, ...more })).whyNone();
+  expect(await whyNone({})).toBeUndefined();
+  expect(await whyNone({ mode: 'off' })).toBe('MCP_BRIDGE_PACKAGES is off');
+  expect(await whyNone({ mode: 'off', preinstall: ['numpy'] })).toBeUndefined();
+  expect(await whyNone({ engine: { name: 'kubernetes' } as Engine })).toBe('the engine kubernetes has no packages');
+});
