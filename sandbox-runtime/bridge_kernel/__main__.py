@@ -65,7 +65,7 @@ def serve(
     """Completes the handshake and runs the host's cells. Returns only if user code closes the event loop.
 
     A sandbox may have been started ahead, so what is the same for all sessions comes before the host's greeting, and
-    then `modules`, which sessions are likely to import. `packages` is the folder of a set, and the Python that it is for.
+    then `modules`, which sessions are likely to import. `packages` is the folder of a set, and the Python of that set.
     """
     kernel = Kernel(channel, platform)
     # Without a greeting, no cell waits yet. A code pack is complete only with what cells load.

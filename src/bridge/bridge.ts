@@ -120,11 +120,7 @@ export async function createBridge(given: Settings, log: Logger, options: Create
     listServers: () => listServers(servers),
     preload: preloadClient,
     startSandboxesAhead: () => standby.fill(),
-    async preinstall() {
-      await packages.preinstall();
-      // One that was started before can be replaced by one that has the packages.
-      standby.noteUse();
-    },
+    preinstall: () => fetchPackages(packages, standby),
     async startServersAhead(person) {
       // A server learns at its start what it may ask.
       offerElicitation(servers.pool, { person });
@@ -141,6 +137,12 @@ export async function createBridge(given: Settings, log: Logger, options: Create
       await telemetry?.flush();
     },
   };
+}
+
+/** A sandbox that was started ahead before the packages were there is replaced by one that has them. */
+async function fetchPackages(packages: PackageInstaller, standby: StandbyPool): Promise<void> {
+  await packages.preinstall();
+  standby.noteUse();
 }
 
 /** Passes answers on, and calls `act` with the first. */
