@@ -43,18 +43,29 @@ if TYPE_CHECKING:
             ...
 
 
-def run(outputs: tuple[tuple[int, int], tuple[int, int]], modules: Sequence[str] = (), memory_bytes: int = 0) -> None:
+def run(
+    outputs: tuple[tuple[int, int], tuple[int, int]],
+    modules: Sequence[str] = (),
+    memory_bytes: int = 0,
+    packages: Sequence[str] = (),
+) -> None:
     """Runs the kernel and never returns. Moves the host's pipe off descriptors 0 and 1; `outputs` replace 1 and 2."""
     from bridge_kernel import threaded
 
-    serve(threaded.Channel(*_take_protocol()), threaded.Platform(outputs), modules, memory_bytes)
+    serve(threaded.Channel(*_take_protocol()), threaded.Platform(outputs), modules, memory_bytes, packages)
 
 
-def serve(channel: Channel, platform: Platform, modules: Sequence[str] = (), memory_bytes: int = 0) -> None:
+def serve(
+    channel: Channel,
+    platform: Platform,
+    modules: Sequence[str] = (),
+    memory_bytes: int = 0,
+    packages: Sequence[str] = (),
+) -> None:
     """Completes the handshake and runs the host's cells. Returns only if user code closes the event loop.
 
     A sandbox may have been started ahead, so what is the same for all sessions comes before the host's greeting, and
-    then `modules`, which sessions are likely to import.
+    then `modules`, which sessions are likely to import. `packages` is the folder of a set, and the Python of that set.
     """
     kernel = Kernel(channel, platform)
     # Without a greeting, no cell waits yet. A code pack is complete only with what cells load.
@@ -62,6 +73,8 @@ def serve(channel: Channel, platform: Platform, modules: Sequence[str] = (), mem
         from bridge_kernel.rehearsal import rehearse
 
         rehearse(kernel.api)
+    if packages:
+        kernel.api.open_packages().begin_with(*packages)
     if modules:
         from bridge_kernel.ahead import import_ahead
 
@@ -130,6 +143,7 @@ class Kernel:
         self.repl.limit(_integer(hello["max_value_chars"]), _integer(hello["max_reported_names"]))
         self.display.limit(_integer(hello["max_displays"]), _integer(hello["max_display_bytes"]))
         self.api.describe(str(hello["capability_summary"]), hello.get("autoload") is True)
+        unavailable.wall = str(hello.get("no_packages", "")).rstrip(".")
         self._saved_tools = hello["saved_tools"]
         self.channel.max_line_bytes = _integer(hello["max_line_bytes"])
 

@@ -96,6 +96,19 @@ def is_missing(value: Any) -> bool:
     return name in _MISSING_TYPES or (name in ("datetime64", "timedelta64") and value != value)
 
 
+def is_duration(value: object) -> bool:
+    """Whether it is a duration of Python, pandas or NumPy, though no index of them."""
+    kind = _type_of(value)
+    return kind.__name__ == "timedelta64" or (hasattr(kind, "total_seconds") and not hasattr(kind, "tolist"))
+
+
+def _duration(value: object) -> NotJsonError:
+    """Tools take seconds, milliseconds or ISO 8601, and rarely say so in their schema."""
+    name = _type_of(value).__name__
+    seconds = "value / numpy.timedelta64(1, 's')" if name == "timedelta64" else "its total_seconds()"
+    return NotJsonError(f"is a {name}, which JSON cannot represent; pass {seconds}, or the text that the tool expects")
+
+
 def plain_array(value: Any) -> object:
     """An array, Series or scalar of NumPy or pandas as a list or a Python object.
 
@@ -142,9 +155,11 @@ def _converted(value: Any) -> object:
         raise NotJsonError("is a set, which has no order; pass sorted(...) or list(...)")
     if is_missing(value):
         raise _missing(value)
+    if is_duration(value):
+        raise _duration(value)
     kind = _type_of(value)
     for attribute, convert in _CONVERSIONS:
-        if hasattr(kind, attribute) and kind.__name__ != "timedelta64":  # Like timedelta, it has no obvious form.
+        if hasattr(kind, attribute):
             return convert(value)
     if kind.__module__ == "uuid":
         return str(value)

@@ -35,6 +35,7 @@ _NO_LIBRARIES = frozenset({"pip", "setuptools", "wheel"})
 _MAX_WANTED = 64
 """The host takes no more at once."""
 _MAX_NAME_CHARS = 64
+_MAX_OTHERS = 5
 # A builder that looks whether a set is in use holds its lock for a moment. There is no waiting for it, because another
 # session could hold it forever.
 _LOCK_ATTEMPTS = 20
@@ -106,8 +107,13 @@ class Packages:
         """The path of the set that is used; None if there is none. A checkpoint keeps it."""
         return self._path
 
+    def begin_with(self, path: str, python: str) -> None:
+        """Uses a set before any code runs, if it is for this Python and still there."""
+        if python == _this_python() and self._use_set(path):
+            self._set = path.rpartition("/")[2]
+
     async def use_again(self, path: str) -> None:
-        """Uses the set of an earlier sandbox, as far as it is still there."""
+        """Uses the set of an earlier sandbox, as far as it is still there. Raises MCPError if this one cannot."""
         if self._use_set(path):
             self._set = path.rpartition("/")[2]
 
@@ -140,14 +146,13 @@ class Packages:
         return [f"{name}=={version}" for name, version in as_list(answer.get("packages"))]
 
     async def _ask(self, modules: list[str], requirements: list[str], is_gone: bool) -> dict[str, Any]:
-        python = f"{sys.implementation.cache_tag} {sys.platform} {os.uname().machine}"
         return as_dict(
             await self._host.call(
                 _METHOD,
                 {
                     "modules": modules,
                     "requirements": requirements,
-                    "python": python,
+                    "python": _this_python(),
                     "is_gone": is_gone,
                     "set": self._set,
                 },
@@ -169,7 +174,10 @@ class Packages:
         return is_here
 
     def _use_set(self, path: object) -> bool:
-        """Adds a set to `sys.path`, in the place of an earlier one. Returns whether this sandbox sees it."""
+        """Adds a set to `sys.path`, in the place of an earlier one. Returns whether this sandbox sees it.
+
+        Raises MCPError if modules of the earlier set are loaded and this one has other versions.
+        """
         if path is None or path == self._path:
             return True
         lib = f"{path}/lib"
@@ -179,7 +187,7 @@ class Packages:
             return False
         earlier = f"{self._path}/lib"
         if self._path is not None and earlier in sys.path:
-            # The versions of the earlier set are the same in this one.
+            _refuse_other_versions(earlier, lib)
             sys.path[sys.path.index(earlier)] = lib
         else:
             sys.path.insert(unavailable.place_of_packages(), lib)
@@ -211,6 +219,25 @@ class Packages:
         hint = "" if error.hint is None else f" {error.hint}"
         for name in modules:
             unavailable.reasons[name] = f"{error.message.rstrip('.')}.{hint}"
+
+
+def _this_python() -> str:
+    return f"{sys.implementation.cache_tag} {sys.platform} {os.uname().machine}"
+
+
+def _refuse_other_versions(earlier: str, lib: str) -> None:
+    """A loaded package cannot be replaced, and its parts that are loaded later must fit."""
+    files = [vars(module).get("__file__") for module in [*sys.modules.values()] if isinstance(module, type(sys))]
+    if not any(isinstance(file, str) and file.startswith(f"{earlier}/") for file in files):
+        return
+    others = {name for name in os.listdir(earlier) if name.endswith(".dist-info")} - {*os.listdir(lib)}
+    if others:
+        named = ", ".join(sorted(name.removesuffix(".dist-info").replace("-", " ") for name in others)[:_MAX_OTHERS])
+        raise MCPError(
+            f"this session has loaded packages in other versions than it should have now ({named})",
+            "PACKAGE_UNAVAILABLE",
+            hint="Start over with runtime.reset().",
+        )
 
 
 def _note_failure(error: MCPError, requirements: list[str]) -> None:
@@ -250,16 +277,30 @@ def _imported(tree: ast.Module) -> list[str]:
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found[node.module] = None
             found.update((f"{node.module}.{alias.name}", None) for alias in node.names)
-        elif isinstance(node, ast.Try) and any(map(_handles_absence, node.handlers)):
+        elif isinstance(node, ast.Try) and any(_is_absence(handler.type) for handler in node.handlers):
             todo += [*node.orelse, *node.finalbody, *node.handlers]
+        elif isinstance(node, ast.If) and _name_of(node.test) == "TYPE_CHECKING":
+            todo += node.orelse
+        elif isinstance(node, (ast.With, ast.AsyncWith)) and any(_suppresses_absence(item) for item in node.items):
+            continue
         elif isinstance(node, (ast.stmt, ast.Module, ast.ExceptHandler)) or type(node).__name__ == "match_case":
             todo += ast.iter_child_nodes(node)
     return list(found)
 
 
-def _handles_absence(handler: ast.ExceptHandler) -> bool:
-    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return any(kind is None or (isinstance(kind, ast.Name) and kind.id in _HANDLED) for kind in kinds)
+def _is_absence(caught: ast.expr | None) -> bool:
+    kinds = caught.elts if isinstance(caught, ast.Tuple) else [caught]
+    return any(kind is None or _name_of(kind) in _HANDLED for kind in kinds)
+
+
+def _suppresses_absence(item: ast.withitem) -> bool:
+    call = item.context_expr
+    return isinstance(call, ast.Call) and _name_of(call.func) == "suppress" and any(map(_is_absence, call.args))
+
+
+def _name_of(node: ast.expr) -> str:
+    """`b` for `b` and `a.b`."""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
 def _is_missing(name: str) -> bool:

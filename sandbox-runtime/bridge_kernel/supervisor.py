@@ -58,13 +58,18 @@ _NO_LIMIT = 1 << 60
 
 
 def run(options: bytes | bytearray) -> None:
-    """Runs as PID 1 and never returns. `options` is `memory_bytes pids`, and modules to import ahead of a session."""
+    """Runs as PID 1 and never returns.
+
+    The first line of `options` is `memory_bytes pids`, and modules to import ahead of a session. Two more name the
+    folder of a set of packages that the session has from its start, and the Python that it is for.
+    """
     if os.getpid() != 1:
         # Outside a PID namespace, `kill(-1)` would hit every process of the user.
         _report_failed("not PID 1")
     pod = _read_pod()
     _close_inherited(pod.descriptors if pod else ())
-    memory, processes, *modules = options.decode("ascii").split()
+    first, *packages = options.decode("ascii").split("\n")
+    memory, processes, *modules = first.split()
     memory_bytes, pids = int(memory), int(processes)
     libc = ctypes.CDLL(None, use_errno=True)
     for number in _IGNORED:
@@ -108,7 +113,7 @@ def run(options: bytes | bytearray) -> None:
             None if pids_hold else pids,
             has_network=pod is not None and pod.has_network,
         )
-        _run_kernel(outputs, modules, memory_bytes)
+        _run_kernel(outputs, modules, memory_bytes, packages)
     gc.enable()
     # Only the worker needs the sources and the code pack.
     importer.installed().discard()
@@ -241,10 +246,12 @@ def _prctl(libc: ctypes.CDLL, option: int, value: int) -> None:
     mounts.check(libc.prctl(option, value, 0, 0, 0), f"prctl({option}, {value})")
 
 
-def _run_kernel(outputs: tuple[tuple[int, int], tuple[int, int]], modules: list[str], memory_bytes: int) -> None:
+def _run_kernel(
+    outputs: tuple[tuple[int, int], tuple[int, int]], modules: list[str], memory_bytes: int, packages: list[str]
+) -> None:
     from bridge_kernel import __main__ as kernel
 
-    kernel.run(outputs, modules, memory_bytes)
+    kernel.run(outputs, modules, memory_bytes, packages)
     os._exit(0)
 
 

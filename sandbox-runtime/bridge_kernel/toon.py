@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 
-from bridge_kernel.arguments import is_missing, plain_array
+from bridge_kernel.arguments import is_duration, is_missing, plain_array
 from bridge_kernel.errors import MCPError
 
 TYPE_CHECKING = False
@@ -71,6 +71,8 @@ def _converted(value: object, path: str) -> object:
 
     if is_missing(value):
         return None
+    if is_duration(value):
+        return str(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     pandas: Any = sys.modules.get("pandas")
@@ -78,7 +80,7 @@ def _converted(value: object, path: str) -> object:
         return _rows_of(value, pandas, path)
     # By method rather than class, which would mean importing its module.
     for name, convert in _CONVERSIONS:
-        if callable(getattr(type(value), name, None)) and type(value).__name__ != "timedelta64":
+        if callable(getattr(type(value), name, None)):
             return convert(value)
     raise TypeError(f"{path}: {type(value).__name__} has no TOON form; convert it to a dict, list, str or number")
 

@@ -43,6 +43,7 @@ reasons: dict[str, str] = {}
 """Why modules that a cell imports could not be installed."""
 wall = ""
 """Why nothing can be installed, as far as the last attempt has shown; empty if something can."""
+_SETS = "/packages/sets/"
 _LOADERS: Any = (
     (machinery.ExtensionFileLoader, machinery.EXTENSION_SUFFIXES),
     (machinery.SourceFileLoader, machinery.SOURCE_SUFFIXES),
@@ -71,8 +72,9 @@ def install(folder: str) -> None:
 
 
 def place_of_packages() -> int:
-    """Where in `sys.path` the packages of the image begin: behind Python's own modules."""
-    own = (index for index, entry in enumerate(sys.path) if entry.endswith(("site-packages", "dist-packages")))
+    """Where in `sys.path` packages begin, those of a set or of the image: behind Python's own modules."""
+    ends = ("site-packages", "dist-packages")
+    own = (index for index, entry in enumerate(sys.path) if entry.endswith(ends) or entry.startswith(_SETS))
     return next(own, len(sys.path))
 
 

@@ -5,7 +5,7 @@ import { type CallGate, type CallOutcome, failed, type NoteUnmade, type ToolCall
 import { isRefusal } from '../calls/refusals.ts';
 import type { CatalogServer, KnownTool } from '../catalog/known.ts';
 import { parametersOf } from '../catalog/parameters.ts';
-import { ResultBytes } from '../protocol/result-bytes.ts';
+import { isFailure, ResultBytes } from '../protocol/result-bytes.ts';
 import { jsonBytes, shapeOfArguments } from './shape.ts';
 import type { AuditTrail, EndedCall } from './trail.ts';
 
@@ -94,7 +94,7 @@ function endOf(outcome: CallOutcome): Pick<EndedCall, 'errorCode' | 'isRefused' 
     return { errorCode: undefined, isRefused: false, resultBytes: undefined };
   }
   const { result } = outcome;
-  const hasFailed = result instanceof ResultBytes ? result.isError : isObject(result) && result['isError'] === true;
+  const hasFailed = isFailure(result);
   const errorCode = hasFailed ? 'TOOL_FAILED' : undefined;
   return {
     errorCode,

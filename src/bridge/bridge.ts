@@ -120,7 +120,7 @@ export async function createBridge(given: Settings, log: Logger, options: Create
     listServers: () => listServers(servers),
     preload: preloadClient,
     startSandboxesAhead: () => standby.fill(),
-    preinstall: () => packages.preinstall(),
+    preinstall: () => fetchPackages(packages, standby),
     async startServersAhead(person) {
       // A server learns at its start what it may ask.
       offerElicitation(servers.pool, { person });
@@ -137,6 +137,12 @@ export async function createBridge(given: Settings, log: Logger, options: Create
       await telemetry?.flush();
     },
   };
+}
+
+/** A sandbox that was started ahead before the packages were there is replaced by one that has them. */
+async function fetchPackages(packages: PackageInstaller, standby: StandbyPool): Promise<void> {
+  await packages.preinstall();
+  standby.noteUse();
 }
 
 /** Passes answers on, and calls `act` with the first. */
@@ -255,7 +261,7 @@ function watchModules(
   return isOff ? undefined : createModulesAhead(mode, { stateDir, user: () => userOf(client, principal), run, logger });
 }
 
-interface SessionParts extends Pick<CallParts, 'artifacts' | 'engine' | 'savedTools' | 'servers'> {
+interface SessionParts extends Pick<CallParts, 'artifacts' | 'engine' | 'packages' | 'savedTools' | 'servers'> {
   readonly checkpoints: ReturnType<typeof keeperOptions>;
   readonly handleCall: HandleCall;
   readonly modules: ModulesAhead | undefined;
@@ -270,15 +276,18 @@ async function createSessions(
   settings: Settings,
   logger: Logger,
   { principal, room }: Pick<CreateOptions, 'principal' | 'room'>,
-  { artifacts, checkpoints, engine, handleCall, modules, records, savedTools, servers, ...watching }: SessionParts,
+  { artifacts, checkpoints, engine, handleCall, modules, packages, records, savedTools, ...watching }: SessionParts,
 ) {
-  const shared = { ...(await sessionSettings(settings, logger)), engine, logger };
+  const firstSet = () => packages.firstSet();
+  const shared = { ...(await sessionSettings(settings, logger)), engine, logger, packages: firstSet };
+  const whyNoPackages = () => packages.whyNone();
   const { maxSessions, prewarm: count } = settings;
   const hasRoom = room && (() => room.hasSpare());
-  const { traced, views, watched } = watching;
+  const { servers, traced, views, watched } = watching;
   const standby = new StandbyPool({ ...shared, count, hasRoom, modules: modules?.modules, recorder: traced?.recorder });
   const sessions = new Sessions({
     ...shared,
+    whyNoPackages,
     room: room ?? new SessionRoom(maxSessions),
     maxSessions: principal?.maxSessions ?? maxSessions,
     owner: principal && (principal.name ?? ''),

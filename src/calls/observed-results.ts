@@ -8,7 +8,7 @@ import { ObservedShape } from '../catalog/observed-shape.ts';
 import { textFormat } from '../catalog/text-format.ts';
 import { makeVisible } from '../catalog/visible.ts';
 import { isCarriedNumber } from '../protocol/exact-json.ts';
-import { ResultBytes } from '../protocol/result-bytes.ts';
+import { isFailure, ResultBytes } from '../protocol/result-bytes.ts';
 
 interface Observed {
   readonly shape: ObservedShape;
@@ -116,7 +116,7 @@ function outlineOf(result: unknown): unknown {
  * rules). Undefined for failures, images, and results of several blocks.
  */
 function valueOf(result: unknown): unknown {
-  if (!isObject(result) || result['isError'] === true) {
+  if (!isObject(result) || isFailure(result)) {
     return undefined;
   }
   const structured = result['structuredContent'];

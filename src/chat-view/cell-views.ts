@@ -4,9 +4,8 @@
  */
 import type { CellAnswer, CellRequest } from '../base/cell.ts';
 import { toBridgeError } from '../base/errors.ts';
-import { isObject } from '../base/is-object.ts';
 import type { CallOutcome, ToolCall, WatchCall } from '../calls/contract.ts';
-import { ResultBytes } from '../protocol/result-bytes.ts';
+import { isFailure } from '../protocol/result-bytes.ts';
 import type { RecordedCell, SessionRecorder } from '../session/recorder.ts';
 import { buildView, MAX_TRACED_CALLS, type TracedCall } from './view-data.ts';
 
@@ -100,6 +99,6 @@ function failureIn(outcome: CallOutcome): { readonly hasFailed: boolean; readonl
     return { hasFailed: true, errorCode: toBridgeError(outcome.error).code };
   }
   const { result } = outcome;
-  const hasFailed = result instanceof ResultBytes ? result.isError : isObject(result) && result['isError'] === true;
+  const hasFailed = isFailure(result);
   return { hasFailed, errorCode: hasFailed ? 'TOOL_FAILED' : undefined };
 }

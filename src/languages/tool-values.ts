@@ -2,6 +2,7 @@
 import { BridgeError } from '../base/errors.ts';
 import { isObject } from '../base/is-object.ts';
 import type { Named } from '../catalog/names.ts';
+import { isFailure } from '../protocol/result-bytes.ts';
 
 const MAX_SHOWN_CHARS = 2_000;
 const KEYS: ReadonlySet<string> = new Set(['content', 'isError', '_meta', 'resultType']);
@@ -24,7 +25,7 @@ export function valueOfResult(result: unknown, label: string): unknown {
         : [],
   );
   const text = texts.join('\n');
-  if (result['isError'] === true) {
+  if (isFailure(result)) {
     throw new BridgeError('TOOL_FAILED', text.slice(0, MAX_SHOWN_CHARS) || `${label} reported an error without a text`);
   }
   if (result['structuredContent'] !== undefined) {

@@ -1,8 +1,7 @@
 /** Counts the calls that are sent to each server, and how long the last of them took. */
 
-import { isObject } from '../base/is-object.ts';
 import type { WatchCall } from '../calls/contract.ts';
-import { ResultBytes } from '../protocol/result-bytes.ts';
+import { isFailure } from '../protocol/result-bytes.ts';
 
 /** Of each server. Chosen: enough for a 95th percentile. */
 const KEPT_DURATIONS = 256;
@@ -60,8 +59,3 @@ export class ServerStatistics {
 }
 
 const NONE: Counts = { calls: 0, failed: 0, durations: [] };
-
-/** Whether the tool says that it failed. */
-export function isFailure(result: unknown): boolean {
-  return result instanceof ResultBytes ? result.isError : isObject(result) && result['isError'] === true;
-}

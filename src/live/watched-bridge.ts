@@ -8,6 +8,7 @@ import type { CallOutcome, ToolCall, WatchCall } from '../calls/contract.ts';
 import type { CatalogServer } from '../catalog/known.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
 import type { LiveApproval, LiveEvent, LiveServer, LiveSession } from '../local-api/schema.ts';
+import { isFailure } from '../protocol/result-bytes.ts';
 import type { RecordedCell, SessionRecorder, SessionRun } from '../session/recorder.ts';
 import { BY_OPERATOR, type CellOutcome } from '../session/run-cell.ts';
 import type { SessionView } from '../session/session.ts';
@@ -16,7 +17,7 @@ import type { UpstreamPool } from '../upstream/pool.ts';
 import type { EventStreams } from './event-streams.ts';
 import { choiceIn, type OpenQuestion, Questions } from './questions.ts';
 import { isoTimeOf, RunningCell } from './running-cell.ts';
-import { isFailure, ServerStatistics } from './server-statistics.ts';
+import { ServerStatistics } from './server-statistics.ts';
 
 /** Servers as the API shows and controls them. */
 export interface WatchedServers {

@@ -6,6 +6,7 @@ import { isObject } from '../base/is-object.ts';
 import { escapeInLines } from '../base/log.ts';
 import { counted } from '../base/units.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
+import { isFailure } from '../protocol/result-bytes.ts';
 
 /** An image, a sound, or a file. */
 export interface BinaryPart {
@@ -25,7 +26,7 @@ export interface ReadResult {
 
 /** The text and the binary parts of a result. Without text, the structured content as JSON; what MCP does not know is JSON, too. */
 export function readResult(result: unknown): ReadResult {
-  const { content, structuredContent, isError } = isObject(result) ? result : { content: result };
+  const { content, structuredContent } = isObject(result) ? result : { content: result };
   const blocks: unknown[] = Array.isArray(content)
     ? content
     : [content].filter((given) => given !== undefined && given !== null);
@@ -34,7 +35,7 @@ export function readResult(result: unknown): ReadResult {
   return {
     text: said.map((text) => (text === '' || text.endsWith('\n') ? text : `${text}\n`)).join(''),
     parts: blocks.map(partOf).filter((part) => part !== undefined),
-    isError: isError === true,
+    isError: isFailure(result),
   };
 }
 

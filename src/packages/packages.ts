@@ -8,6 +8,7 @@ import { BridgeError } from '../base/errors.ts';
 import { checked, type Method } from '../calls/method.ts';
 import { settleEngine } from '../engines/detect.ts';
 import { type Engine, PACKAGES_FOLDER } from '../engines/engine.ts';
+import type { PackageSet } from '../session/boot.ts';
 import type { CallContext } from '../session/dispatch.ts';
 import { type AddedPackages, findAdded, hasPackage } from './added.ts';
 import { type BuildJob, type BuildOptions, buildPackages } from './build.ts';
@@ -102,6 +103,9 @@ const FAILURE_KEPT_MS = 60_000;
 /** Of a wheel in one answer. Chosen: far below the longest line, and a few milliseconds to decode. */
 const MAX_PIECE_BYTES = 512 * 1024;
 
+/** Kinds of failures that the next package meets, too. The kernel has the same list. */
+const OF_ALL_PACKAGES: ReadonlySet<string> = new Set(['network', 'index', 'tool']);
+
 /** The bridge itself, when it fetches what `MCP_BRIDGE_PREINSTALL` names. Sandboxes are numbered from 1. */
 const BRIDGE_CALL: InstallingCall = {
   session: 'preinstall',
@@ -151,6 +155,10 @@ export interface PackageInstaller {
    * reason, which the first import that needs it also gets.
    */
   preinstall(): Promise<void>;
+  /** What `MCP_BRIDGE_PREINSTALL` names, if it is in a store that sessions see. Never rejects: the first import says what is wrong. */
+  firstSet(): Promise<PackageSet | undefined>;
+  /** Why nothing can be installed: the setting, the engine, or what the last attempt met. Undefined if something may be. */
+  whyNone(): string | undefined;
   /** The one lock of what `MCP_BRIDGE_PREINSTALL` names; undefined if there is none. */
   preinstalled(): Promise<PackageLock | undefined>;
   /** What `preinstall` would fetch now, of which it fetches nothing. Rejects with the reason why that cannot be done. */
@@ -165,6 +173,8 @@ export function createPackageInstaller(options: PackagesOptions): PackageInstall
       ['read_wheel', checked(WheelParams, ({ offset, sha256 }, call) => packages.readWheel(sha256, offset, call))],
     ],
     preinstall: () => packages.preinstall(),
+    firstSet: () => packages.firstSet(),
+    whyNone: () => packages.whyNone(),
     preinstalled: () => packages.preinstalled(),
     choosePreinstall: () => packages.choosePreinstall(),
   };
@@ -181,6 +191,8 @@ class Packages {
   /** Of the builds that wait or run, by key. */
   readonly #progress = new Map<string, SharedProgress>();
   readonly #failures = new Map<string, { readonly error: unknown; readonly at: number }>();
+  /** When the last build succeeded. */
+  #fetchedAt = 0;
 
   constructor(options: PackagesOptions) {
     this.#options = options;
@@ -230,6 +242,7 @@ class Packages {
     }
     const before =
       (call.sandbox && this.#installed.get(call.sandbox)?.get(params.set)) ??
+      (await this.#usedFromStart(params)) ??
       (await this.#preinstalled(wanted, params, call));
     const isThere =
       before !== undefined && wanted.every((one) => hasPackage(before.lock.packages, before.requirements, one));
@@ -248,6 +261,19 @@ class Packages {
       this.#note(call.sandbox, params.set, installed);
     }
     return answerOf(installed.lock, engine);
+  }
+
+  /** The set that a sandbox has from its start or from a checkpoint: no answer to it named that one. */
+  async #usedFromStart({ python, set }: InstallParams): Promise<Installed | undefined> {
+    const stored = set === null ? [] : await this.#locks.all();
+    const found = stored.find(({ lock }) => lock.set === set && lock.python === python);
+    if (found === undefined) {
+      return undefined;
+    }
+    const { key, lock } = found;
+    this.#consent.refuseDenied(lock.packages);
+    const { requirements } = lock;
+    return { key, lock, requirements, wanted: requirements.map(parseRequirement), constraints: [], present: [] };
   }
 
   /** Keeps the set that the sandbox uses, and the one that it will use if all goes well. */
@@ -279,6 +305,38 @@ class Packages {
   async preinstalled(): Promise<PackageLock | undefined> {
     const request = await this.#preinstallRequest();
     return request && (await this.#lockOf(request))?.lock;
+  }
+
+  whyNone(): string | undefined {
+    const { engine, mode, preinstall = [] } = this.#options;
+    if (mode === 'off' && preinstall.length === 0) {
+      return 'MCP_BRIDGE_PACKAGES is off';
+    }
+    if (!canInstall(engine)) {
+      return `the engine ${engine.name} has no packages`;
+    }
+    const { at = 0, error } = [...this.#failures.values()].at(-1) ?? {};
+    const isOfAll = error instanceof BridgeError && OF_ALL_PACKAGES.has(String(error.data['kind']));
+    return isOfAll && at > this.#fetchedAt && Date.now() - at < FAILURE_KEPT_MS ? error.message : undefined;
+  }
+
+  async firstSet(): Promise<PackageSet | undefined> {
+    const { engine, preinstall = [] } = this.#options;
+    if (engine.canBuild !== true || preinstall.length === 0) {
+      return undefined;
+    }
+    try {
+      const lock = await this.preinstalled();
+      const path = lock === undefined ? null : pathOf(lock);
+      if (lock === undefined || path === null) {
+        return undefined;
+      }
+      // The policy may have changed since.
+      this.#consent.refuseDenied(lock.packages);
+      return { path, python: lock.python };
+    } catch {
+      return undefined;
+    }
   }
 
   async choosePreinstall(): Promise<ReportOf<'resolved'>['packages']> {
@@ -477,6 +535,7 @@ class Packages {
       packages: done.packages,
     };
     await this.#locks.write(key, lock);
+    this.#fetchedAt = Date.now();
     onInstalled?.(call, { allowedBy, packages: done.packages, fetchedBytes: done.fetched_bytes });
     return lock;
   }
@@ -508,9 +567,14 @@ function isRefusal({ code }: BridgeError): boolean {
   return code === 'POLICY_DENIED' || code.startsWith('APPROVAL_');
 }
 
-function answerOf({ packages, set }: PackageLock, engine: Engine): InstallAnswer {
+function pathOf({ set }: PackageLock): string | null {
+  return set === null ? null : `${PACKAGES_FOLDER}/sets/${set}`;
+}
+
+function answerOf(lock: PackageLock, engine: Engine): InstallAnswer {
+  const { packages } = lock;
   return {
-    path: set === null ? null : `${PACKAGES_FOLDER}/sets/${set}`,
+    path: pathOf(lock),
     packages: packages.map(({ name, version }) => [name, version] as const),
     ...(engine.wheelsFor === undefined ? {} : { wheels: packages.map(({ file, sha256 }) => ({ file, sha256 })) }),
   };

@@ -1,5 +1,6 @@
 /** Notes which servers answered a call. */
 import type { WatchCall } from '../calls/contract.ts';
+import { isFailure } from '../protocol/result-bytes.ts';
 
 /** @param note gets the name of the server; called for each successful call that it really answered. */
 export function createUseWatch(note: (server: string) => void): WatchCall {
@@ -9,9 +10,4 @@ export function createUseWatch(note: (server: string) => void): WatchCall {
         note(server.name);
       }
     };
-}
-
-/** Whether a `CallToolResult` reports that the tool failed. */
-function isFailure(result: unknown): boolean {
-  return Object(result).isError === true;
 }

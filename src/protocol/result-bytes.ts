@@ -2,13 +2,14 @@
  * A large result of a tool as the bytes that the server wrote. It goes through the gates to the sandbox without being parsed; what
  * they ask most often was found by the scan. Whoever needs the object gets it, for the price of parsing it each time.
  */
-import type { JsonObject } from '../base/is-object.ts';
+import { isObject, type JsonObject } from '../base/is-object.ts';
 import { parseExact } from './exact-json.ts';
 import type { Extent, ScannedResponse } from './json-scan.ts';
 
 const QUOTE = Buffer.from('"');
 const BACKSLASH = 0x5c;
-const TRUE = 'true';
+/** Values of `isError` that deny a failure. What a server means by any other is not certain, and no failure may pass as a success. */
+const NO_FAILURE: readonly unknown[] = [undefined, null, false, 'false', 0];
 /** The longest escape of one character, as in `\u00e9`. */
 const ESCAPE_BYTES = 6;
 
@@ -28,11 +29,6 @@ export class ResultBytes {
     this.length = whole.end - whole.start;
     this.#scanned = scanned;
     this.#start = whole.start;
-  }
-
-  /** Whether `isError` is true. */
-  get isError(): boolean {
-    return this.textOf('isError') === TRUE;
   }
 
   /** Size without white space and escapes, as the audit log counts it. */
@@ -98,6 +94,15 @@ export function objectOfResult(result: JsonObject | ResultBytes): JsonObject;
 export function objectOfResult(result: unknown): unknown;
 export function objectOfResult(result: unknown): unknown {
   return result instanceof ResultBytes ? result.toObject() : result;
+}
+
+/** Whether a `CallToolResult` reports that the tool failed. Code is told the same: `values.py` reads it in this way. */
+export function isFailure(result: unknown): boolean {
+  if (result instanceof ResultBytes) {
+    const text = result.textOf('isError');
+    return text !== undefined && !NO_FAILURE.includes(JSON.parse(text));
+  }
+  return isObject(result) && !NO_FAILURE.includes(result['isError']);
 }
 
 /** The bytes of an extent in the pieces, not copied. */

@@ -15,6 +15,14 @@ export interface KernelSources {
   readonly hash: string;
 }
 
+/** A set of packages that a session can import from its start. */
+export interface PackageSet {
+  /** Its folder in the sandbox. */
+  readonly path: string;
+  /** The interpreter and the platform that it is for. Any other leaves it alone. */
+  readonly python: string;
+}
+
 const LOADER_MODULE = 'loader';
 const HEADER_LENGTH_DIGITS = 8;
 
@@ -56,10 +64,13 @@ export function bootBlob(
     readonly pack?: Buffer | undefined;
     /** Modules that it imports before a session greets it. */
     readonly modules?: readonly string[] | undefined;
+    readonly packages?: PackageSet | undefined;
   },
 ): readonly Buffer[] {
   const small = new Map(sources.modules);
-  small.set('options', Buffer.from([options.memoryBytes, options.pids, ...(options.modules ?? [])].join(' ')));
+  const { memoryBytes, modules = [], packages, pids } = options;
+  const lines = [[memoryBytes, pids, ...modules].join(' '), ...(packages ? [packages.path, packages.python] : [])];
+  small.set('options', Buffer.from(lines.join('\n')));
   const pack = options.pack === undefined ? [] : [['pack', options.pack] as const];
   const header = [...small, ...pack].map(([name, data]) => `${name}:${data.length}`).join(' ');
   const length = String(header.length).padStart(HEADER_LENGTH_DIGITS, '0');

@@ -18,7 +18,7 @@ import {
 } from '../base/limits.ts';
 import type { Engine, PrepareProgress, Sandbox } from '../engines/engine.ts';
 import { type HelloFrame, PROTOCOL_VERSION, type ReadyFrame } from '../protocol/frames.ts';
-import { bootBlob, type KernelSources, kernelCommand } from './boot.ts';
+import { bootBlob, type KernelSources, kernelCommand, type PackageSet } from './boot.ts';
 import { type ConnectionOptions, type FailedStart, KernelConnection } from './connection.ts';
 import { reportEngine, withMissing } from './engine-report.ts';
 import { describeSandboxEnd, type SupervisorWatch, watchSupervisor } from './supervisor.ts';
@@ -38,6 +38,10 @@ export interface KernelOptions extends Omit<ConnectionOptions, 'attach'> {
   readonly onSandbox?: ((connection: KernelConnection) => void) | undefined;
   /** Sandboxes that were started ahead. */
   readonly standby?: StandbySource | undefined;
+  /** Why no package can be installed, as far as that is known. */
+  readonly whyNoPackages?: (() => string | undefined) | undefined;
+  /** The packages that sessions have from their start; none by default. Never rejects. */
+  readonly packages?: (() => Promise<PackageSet | undefined>) | undefined;
   /** Gives up the start. Whoever aborts it kills the sandbox that `onSandbox` got. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -90,7 +94,7 @@ export async function startKernel(options: KernelOptions): Promise<Kernel> {
   for (let round = 1; ; round += 1) {
     await unlessAborted(prepareInTime(engine, options.onProgress), signal);
     signal?.throwIfAborted();
-    const silent = await startSilent(options);
+    const silent = await startSilent({ ...options, packages: await options.packages?.() });
     const { connection, outcome } = await greet(silent, options);
     if ('python_version' in outcome) {
       engine.noteReady?.(connection.sandbox);
@@ -110,6 +114,7 @@ export async function startSilent({
   engine,
   limits: { memoryBytes, pids },
   modules,
+  packages,
   packKey: image,
   packs,
   session,
@@ -117,12 +122,13 @@ export async function startSilent({
 }: Pick<KernelOptions, 'engine' | 'limits' | 'packKey' | 'packs' | 'session' | 'sources'> & {
   /** What the kernel imports until it is greeted. A kernel that the engine brings does not. */
   readonly modules?: readonly string[] | undefined;
+  readonly packages?: PackageSet | undefined;
 }): Promise<SilentSandbox> {
   const packKey = `${engine.name} ${image}`;
   const pack = await packs.load(packKey);
   const sandbox = await engine.start({ command: kernelCommand(sources), isSupervised: true, session });
   if (sandbox.isPreloaded !== true) {
-    for (const piece of bootBlob(sources, { memoryBytes, pids, pack, modules })) {
+    for (const piece of bootBlob(sources, { memoryBytes, pids, pack, modules, packages })) {
       sandbox.stdin.write(piece);
     }
   }
@@ -206,7 +212,8 @@ function describeProgress({ message, percent }: PrepareProgress): string {
   return percent === undefined ? message : `${message}, ${Math.round(percent)} %`;
 }
 
-function helloFrame({ engine, session, generation, hello, limits }: KernelOptions): HelloFrame {
+function helloFrame({ engine, session, generation, hello, limits, whyNoPackages }: KernelOptions): HelloFrame {
+  const noPackages = whyNoPackages?.();
   return {
     type: 'hello',
     protocol_version: PROTOCOL_VERSION,
@@ -219,6 +226,7 @@ function helloFrame({ engine, session, generation, hello, limits }: KernelOption
     max_display_bytes: MAX_DISPLAY_BYTES,
     max_displays: MAX_DISPLAYS,
     max_reported_names: MAX_REPORTED_NAMES,
+    ...(noPackages !== undefined && { no_packages: noPackages }),
     ...hello,
     capability_summary: withMissing(hello.capability_summary, engine),
   };

@@ -460,10 +460,10 @@ export class Session {
   }
 
   /** A kernel with the state of the newest checkpoint. One that cannot be restored leaves nothing behind. */
-  async #start(timeoutMs: number): Promise<Kernel> {
+  async #start(timeoutMs: number, mayTakeStandby = true): Promise<Kernel> {
     // Checking 100 MB takes a third of the time that a container needs to start.
     const opening = this.#openCheckpoint();
-    const kernel = await this.#startKernel(timeoutMs).catch(async (error: unknown) => {
+    const kernel = await this.#startKernel(timeoutMs, mayTakeStandby).catch(async (error: unknown) => {
       await (await opening)?.close();
       throw error;
     });
@@ -474,9 +474,13 @@ export class Session {
       return kernel;
     }
     void kernel.connection.kill('its state could not be restored');
+    if (kernel.isAhead === true) {
+      // It may have loaded packages in other versions than the session had.
+      return this.#start(timeoutMs, false);
+    }
     await this.#keeper?.setAside();
     this.#restored = `${failure}. To try again: runtime.restore("${NOT_RESTORED}")`;
-    const fresh = await this.#startKernel(timeoutMs);
+    const fresh = await this.#startKernel(timeoutMs, mayTakeStandby);
     this.#enter(fresh);
     return fresh;
   }
@@ -533,7 +537,7 @@ export class Session {
     });
   }
 
-  async #startKernel(timeoutMs: number): Promise<Kernel> {
+  async #startKernel(timeoutMs: number, mayTakeStandby: boolean): Promise<Kernel> {
     this.#generation += 1;
     this.#isResetPending = false;
     this.#sentDiscovered = undefined;
@@ -545,6 +549,7 @@ export class Session {
       recorder,
       onSandboxEnd,
       checkpoints: _,
+      standby,
       ...options
     } = this.#options;
     const run = { session: this.name, generation: this.#generation };
@@ -553,6 +558,7 @@ export class Session {
     const kernel = await this.#watched(run, {
       ...options,
       ...run,
+      standby: mayTakeStandby ? standby : undefined,
       startTimeoutMs: Math.min(START_TIMEOUT_MS, timeoutMs + START_GRACE_MS),
       hello: {
         capability_summary: capabilitySummary,

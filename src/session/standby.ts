@@ -9,6 +9,7 @@ import { freemem } from 'node:os';
 import { type BridgeError, messageOf } from '../base/errors.ts';
 import { START_TIMEOUT_MS } from '../base/limits.ts';
 import type { SandboxExit } from '../engines/engine.ts';
+import type { PackageSet } from './boot.ts';
 import { reportEngine } from './engine-report.ts';
 import {
   type KernelOptions,
@@ -31,13 +32,13 @@ const RETRY_MS = 60_000;
 /** Without cells for this long, none is kept. Chosen: about the idle time of sessions. */
 const IDLE_MS = 15 * 60_000;
 const WATCH_MS = 30_000;
-/** With less free memory, none is kept. Chosen: the default limit of one session. */
+/** With less free memory, none is kept. Chosen: several times what one uses. */
 const MIN_FREE_BYTES = 512 * 1024 ** 2;
 /** With less free memory, none imports modules: each of them then occupies 100 MB more. Chosen. */
 const MIN_FREE_FOR_MODULES_BYTES = 2 * MIN_FREE_BYTES;
 
 export interface StandbyOptions
-  extends Pick<KernelOptions, 'engine' | 'limits' | 'logger' | 'packKey' | 'packs' | 'sources'> {
+  extends Pick<KernelOptions, 'engine' | 'limits' | 'logger' | 'packages' | 'packKey' | 'packs' | 'sources'> {
   /** How many to keep ready. */
   readonly count: number;
   /** Watches each start. */
@@ -54,11 +55,17 @@ export interface StandbyOptions
   readonly idleMs?: number | undefined;
 }
 
-/** One that starts or is ready. */
-interface Entry {
-  readonly silent: SilentSandbox;
+/** What a sandbox has beyond the kernel. */
+interface Contents {
   /** What it imports. */
   readonly modules: readonly string[];
+  /** The set that it can import from. */
+  readonly packages: PackageSet | undefined;
+}
+
+/** One that starts or is ready. */
+interface Entry extends Contents {
+  readonly silent: SilentSandbox;
   /** Undefined if it could not be started. */
   readonly ready: Promise<Standby | undefined>;
 }
@@ -110,13 +117,14 @@ export class StandbyPool implements StandbySource {
       return undefined;
     }
     this.#entries.delete(entry);
-    return entry.ready.then((standby) => {
+    return entry.ready.then(async (standby) => {
       if (standby === undefined) {
         return undefined;
       }
       const { sandbox } = standby.silent;
-      if (signal?.aborted === true || standby.engine.name !== this.#options.engine.name) {
-        // Meanwhile the session has ended, or sessions have changed to another engine.
+      const isOfOtherEngine = standby.engine.name !== this.#options.engine.name;
+      if (isOfOtherEngine || (await this.#hasOldPackages(entry)) || signal?.aborted === true) {
+        // Meanwhile the session has ended, or sessions have changed to another engine or other packages.
         void sandbox.kill();
         return undefined;
       }
@@ -147,11 +155,11 @@ export class StandbyPool implements StandbySource {
   async #fill(): Promise<void> {
     const { count, logger } = this.#options;
     this.#watchTimer ??= setInterval(() => this.#watch(), WATCH_MS).unref();
-    const modules = await this.#modules();
-    this.#dropThoseWithout(modules);
+    const contents = { modules: await this.#modules(), packages: await this.#options.packages?.() };
+    this.#dropThoseWithout(contents);
     while (this.#entries.size < count && this.#mayStart()) {
       try {
-        await this.#startWatched(modules);
+        await this.#startWatched(contents);
       } catch (error) {
         this.#retryAt = performance.now() + RETRY_MS;
         logger.debug(`no sandbox could be started ahead: ${messageOf(error)}`);
@@ -165,10 +173,15 @@ export class StandbyPool implements StandbySource {
     return isOff ? [] : modules();
   }
 
+  /** Whether sessions get other packages by now. One without packages asks for them as it imports them. */
+  async #hasOldPackages({ packages }: Entry): Promise<boolean> {
+    return packages !== undefined && (await this.#options.packages?.())?.path !== packages.path;
+  }
+
   /** What was learned since they started is imported by others. */
-  #dropThoseWithout(modules: readonly string[]): void {
+  #dropThoseWithout({ modules, packages }: Contents): void {
     for (const entry of this.#entries) {
-      if (!modules.every((name) => entry.modules.includes(name))) {
+      if (entry.packages?.path !== packages?.path || !modules.every((name) => entry.modules.includes(name))) {
         this.#entries.delete(entry);
         void entry.silent.sandbox.kill();
       }
@@ -198,23 +211,23 @@ export class StandbyPool implements StandbySource {
     await Promise.all([...this.#sandboxes].map((sandbox) => sandbox.kill()));
   }
 
-  async #startWatched(modules: readonly string[]): Promise<void> {
+  async #startWatched(contents: Contents): Promise<void> {
     const { engine, recorder } = this.#options;
     const start = async () => {
-      await this.#startOne(modules);
+      await this.#startOne(contents);
       return { engine: reportEngine(engine) };
     };
     await (recorder?.sandboxStarts?.(undefined, start) ?? start());
   }
 
   /** Repeats a start like that of a session, because the engine may learn from a failure. */
-  async #startOne(modules: readonly string[]): Promise<void> {
+  async #startOne(contents: Contents): Promise<void> {
     const { engine, logger } = this.#options;
     for (let round = 1; ; round += 1) {
       await engine.prepare(() => undefined);
       this.#closing.signal.throwIfAborted();
-      const silent = await this.#start(modules);
-      const error = await this.#offer(silent, modules);
+      const silent = await this.#start(contents);
+      const error = await this.#offer(silent, contents);
       if (error === undefined) {
         logger.debug(`sandbox ${silent.sandbox.id} on ${engine.name} was started ahead`);
         return;
@@ -226,8 +239,8 @@ export class StandbyPool implements StandbySource {
   }
 
   /** Starts a sandbox that has everything compiled. */
-  async #start(modules: readonly string[]): Promise<SilentSandbox> {
-    const silent = await this.#startSilent(modules);
+  async #start(contents: Contents): Promise<SilentSandbox> {
+    const silent = await this.#startSilent(contents);
     if (silent.hasPack) {
       return silent;
     }
@@ -240,12 +253,12 @@ export class StandbyPool implements StandbySource {
       onProgress: () => undefined,
     });
     this.#closing.signal.throwIfAborted();
-    return this.#startSilent(modules);
+    return this.#startSilent(contents);
   }
 
-  async #startSilent(modules: readonly string[]): Promise<SilentSandbox> {
+  async #startSilent(contents: Contents): Promise<SilentSandbox> {
     this.#hasStarted = true;
-    const silent = await startSilent({ ...this.#options, modules, session: STANDBY_SESSION });
+    const silent = await startSilent({ ...this.#options, ...contents, session: STANDBY_SESSION });
     const { sandbox } = silent;
     this.#sandboxes.add(sandbox);
     void sandbox.exited.then(() => sandbox.kill()).then(() => this.#sandboxes.delete(sandbox));
@@ -257,7 +270,7 @@ export class StandbyPool implements StandbySource {
   }
 
   /** Offers a sandbox to sessions from now on. Resolves when it runs, or with the reason if it does not. */
-  async #offer(silent: SilentSandbox, modules: readonly string[]): Promise<BridgeError | undefined> {
+  async #offer(silent: SilentSandbox, contents: Contents): Promise<BridgeError | undefined> {
     const { engine } = this.#options;
     const { sandbox } = silent;
     let failure: BridgeError | undefined;
@@ -268,7 +281,7 @@ export class StandbyPool implements StandbySource {
       failure = engine.explainStartFailure(sandbox, exit, silent.supervisor.tail());
       return undefined;
     });
-    const entry: Entry = { ready, silent, modules };
+    const entry: Entry = { ready, silent, ...contents };
     this.#entries.add(entry);
     void sandbox.exited.then(() => this.#noteEnd(entry));
     await ready;

@@ -3,6 +3,7 @@
  * documentation is generated from it. An invalid value prevents the start, so you never run with a limit you did not set.
  */
 
+import { totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import { DEPTH_VARIABLE } from '../base/bridge-depth.ts';
 import { BridgeError } from '../base/errors.ts';
@@ -51,6 +52,10 @@ export const MAX_TIMEOUT_MS = 24 * HOUR_MS;
 const MAX_IDLE_MS = 24 * 24 * HOUR_MS;
 /** Chosen: an idle kernel needs about 25 MB, and with less memory it cannot even start. */
 export const MIN_MEMORY_BYTES = 32 * 1024 ** 2;
+/** The default where memory is scarce or reserved: enough for pandas with a table of some 50 MB. */
+const LITTLE_MEMORY_BYTES = 512 * 1024 ** 2;
+/** With less, two sandboxes of 1 GiB would leave nothing for the system. Chosen. */
+const SMALL_MACHINE_BYTES = 3 * 1024 ** 3;
 /** Chosen: the supervisor, the worker, its reader thread and a few children. */
 export const MIN_PIDS = 8;
 /** The largest pid on 64-bit Linux. */
@@ -174,7 +179,7 @@ const DEFINITIONS = {
     variable: 'MCP_BRIDGE_PREWARM_IMPORTS',
     default: 'recent',
     meaning:
-      'What these sandboxes import while they wait. `recent` imports the slow modules, such as pandas, that this client has used lately in this folder, if the image has them.',
+      'What these sandboxes import while they wait. `recent` imports the slow modules, such as pandas, that this client has used lately in this folder, if the image or `MCP_BRIDGE_PREINSTALL` has them.',
     allowed: `off, recent, or the names of at most ${MAX_MODULES_AHEAD} modules, separated by commas`,
     check: parsedBy(parsePrewarmImports),
   },
@@ -243,8 +248,9 @@ const DEFINITIONS = {
   },
   memoryBytes: {
     variable: 'MCP_BRIDGE_MEMORY',
-    default: '512m',
-    meaning: 'Memory limit of one sandbox, including swap.',
+    default: '1g',
+    meaning:
+      'Memory limit of one sandbox, including swap. If it is not set, it is 512m on a machine with less than 3 GiB of memory, and on Kubernetes, which reserves it.',
     allowed: 'a size of at least 32m, such as 512m or 2g',
     check: wholeNumberWithin(parseSizeBytes, { min: MIN_MEMORY_BYTES }),
   },
@@ -600,9 +606,9 @@ export const SETTINGS_TABLE: readonly {
 
 /**
  * The settings of an environment. An empty variable counts as not set. Throws `CONFIG_INVALID`, which names every invalid
- * variable, its value and what is allowed.
+ * variable, its value and what is allowed. `machineBytes` is the memory that the bridge and its sandboxes can get.
  */
-export function loadSettings(env: Environment): Settings {
+export function loadSettings(env: Environment, machineBytes = memoryOfMachine()): Settings {
   const invalid: InvalidSetting[] = [];
   const values: Record<string, unknown> = {};
   for (const [key, definition] of Object.entries<SettingDefinition>(DEFINITIONS)) {
@@ -618,7 +624,12 @@ export function loadSettings(env: Environment): Settings {
   if (invalid.length > 0) {
     throw invalidSettings(invalid);
   }
-  return finish(values as unknown as Settings, env);
+  return finish(values as unknown as Settings, env, machineBytes);
+}
+
+/** A container may get less than the machine has. */
+function memoryOfMachine(): number {
+  return Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
 }
 
 interface InvalidSetting {
@@ -667,11 +678,12 @@ export async function describeUnknownVariables(env: Environment): Promise<string
   );
 }
 
-/** Checks that involve two variables, and makes paths absolute. */
-function finish(settings: Settings, env: Environment): Settings {
-  const { maxTimeoutSeconds } = settings;
-  const isTimeoutSet = textOf(env, { ...DEFINITIONS.timeoutSeconds, default: '' }) !== '';
-  if (isTimeoutSet && settings.timeoutSeconds > maxTimeoutSeconds) {
+/** Checks that involve two variables, adapts defaults, and makes paths absolute. */
+function finish(settings: Settings, env: Environment, machineBytes: number): Settings {
+  const { maxTimeoutSeconds, runtime } = settings;
+  const isSet = (definition: SettingDefinition): boolean => textOf(env, { ...definition, default: '' }) !== '';
+  const isMemoryScarce = runtime === 'kubernetes' || machineBytes < SMALL_MACHINE_BYTES;
+  if (isSet(DEFINITIONS.timeoutSeconds) && settings.timeoutSeconds > maxTimeoutSeconds) {
     const { variable } = DEFINITIONS.timeoutSeconds;
     const most = `${DEFINITIONS.maxTimeoutSeconds.variable}, which is ${maxTimeoutSeconds} seconds`;
     const sentence = `${variable} is ${settings.timeoutSeconds} seconds; allowed: at most ${most}.`;
@@ -679,6 +691,7 @@ function finish(settings: Settings, env: Environment): Settings {
   }
   return {
     ...settings,
+    ...(isMemoryScarce && !isSet(DEFINITIONS.memoryBytes) && { memoryBytes: LITTLE_MEMORY_BYTES }),
     timeoutSeconds: Math.min(settings.timeoutSeconds, maxTimeoutSeconds),
     stateDir: toPath(settings.stateDir, env),
     configSources: settings.configSources.map((source): ConfigSource => {

@@ -1,11 +1,10 @@
 /** Calls from code to servers: a gate that makes their spans and measures them. */
 import type { Attributes } from '@opentelemetry/api';
 import { toBridgeError } from '../base/errors.ts';
-import { isObject } from '../base/is-object.ts';
 import type { CallGate, CallOutcome, NoteUnmade, ToolCall } from '../calls/contract.ts';
 import { isRefusal } from '../calls/refusals.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
-import { ResultBytes } from '../protocol/result-bytes.ts';
+import { isFailure, ResultBytes } from '../protocol/result-bytes.ts';
 import { secondsSince, type TelemetryParts } from './cells.ts';
 import { ATTRIBUTES, EXECUTE_TOOL, METHODS, TOOL_ERROR } from './names.ts';
 import { type CollectAttributes, type Fault, faultOf, shortened, type Work } from './tracing.ts';
@@ -103,7 +102,7 @@ function faultOfOutcome(outcome: CallOutcome, work: Work | undefined): Fault | u
     return { ...fault, type: rpcCode ?? fault.type };
   }
   const { result } = outcome;
-  const hasFailed = result instanceof ResultBytes ? result.isError : isObject(result) && result['isError'] === true;
+  const hasFailed = isFailure(result);
   return hasFailed ? { type: TOOL_ERROR } : undefined;
 }
 

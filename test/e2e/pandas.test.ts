@@ -22,7 +22,7 @@ except ValueError as error:
 
 // Missing values of every kind: each was refused, sent as the text "NaT", or sent as null.
 const MISSING = `
-import decimal, numpy as np, pandas as pd
+import datetime, decimal, numpy as np, pandas as pd
 days = ["2026-01-02T03:04:05", None]
 forms = {
     "float": float("nan"), "numpy": np.float32("nan"), "NaT": pd.NaT, "NA": pd.NA, "decimal": decimal.Decimal("NaN"),
@@ -32,7 +32,7 @@ forms = {
     "masks": np.ma.array([1, 2], mask=[0, 1]), "period": pd.Period("NaT"),
     "series": pd.Series([1.0, None]), "integers": pd.Series([1, None], dtype="Int64"),
     "times": pd.Series(pd.to_datetime(days)), "zones": pd.Series(pd.to_datetime(days, utc=True)),
-    "index": pd.to_datetime(days), "durations": pd.to_timedelta(["1s", None]),
+    "index": pd.to_datetime(days), "durations": pd.to_timedelta([None, "1s"]),
     "category": pd.Series(["a", None], dtype="category"), "texts": pd.Series(["a", None], dtype="string"),
     "rows": pd.DataFrame({"day": pd.to_datetime(days)}).to_dict("records"), "key": {float("nan"): 1},
 }
@@ -44,6 +44,15 @@ for name, form in forms.items():
         except runtime.ArgumentError as error:
             if "missing value" not in error.message and name not in ("decimal", "key"):
                 print(name, error.message)
+# Those of pandas were sent as text, the others were refused.
+seconds = pd.to_timedelta(["1s"])
+for duration in (datetime.timedelta(1), seconds[0], seconds.values[0], seconds, seconds.values, pd.Series(seconds)):
+    try:
+        await mcp_booking.anything(value=duration)
+        print(type(duration), "was sent")
+    except runtime.ArgumentError as error:
+        if "or the text that the tool expects" not in error.message:
+            print(type(duration), error.message)
 times = pd.DatetimeIndex(np.array(["2026-01-02T03:04:05", "2026-01-02T03:04:05.000000006"], "M8[ns]"))
 frame = pd.DataFrame({"day": times, "n": pd.array([1, None], dtype="Int64"), "x": [None, 1.5]})
 await mcp_booking.anything(
@@ -91,7 +100,7 @@ describe.each(engines)('pandas on $label', (engine) => {
     ]);
   });
 
-  it('refuses missing values of every kind as arguments, and sends times of NumPy as text', async () => {
+  it('refuses missing values and durations of every kind as arguments, and sends times of NumPy as text', async () => {
     const bridge = await startBridge({
       engine,
       env: { MCP_BRIDGE_IMAGE: TEST_IMAGES.datascience },

@@ -5,13 +5,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createDeferred } from '../../src/base/deferred.ts';
 import { PID_LABEL } from '../../src/engines/container/labels.ts';
 import { type BridgeClient, CLI, startBridge } from '../support/bridge-client.ts';
 import { coverEngines, coverPackageEngines } from '../support/covered-engines.ts';
 import type { TestEngine } from '../support/engines.ts';
 import { type PackageIndex, startPackageIndex } from '../support/package-index.ts';
+import { PATIENCE } from '../support/patience.ts';
+import { pause } from '../support/pause.ts';
 import { makeWheel } from '../support/wheels.ts';
 
 const FAILED = 'the packages of MCP_BRIDGE_PREINSTALL';
@@ -128,6 +130,62 @@ for (const engine of engines) {
         expect(index.requests.slice(before)).toEqual([]);
       } finally {
         await bridge.close();
+      }
+    });
+
+    it.runIf(engine.name !== 'embedded')('are imported ahead, and never exchanged for other versions', async () => {
+      index.add(makeWheel({ name: 'other-pkg' }));
+      const state = mkdtempSync(join(tmpdir(), 'bridge-preinstall-'));
+      onTestFinished(() => rmSync(state, { recursive: true, force: true, maxRetries: 5 }));
+      const ahead = {
+        MCP_BRIDGE_STATE_DIR: state,
+        MCP_BRIDGE_PREWARM: '1',
+        MCP_BRIDGE_PREWARM_IMPORTS: 'tiny_pkg',
+        MCP_BRIDGE_LOG_LEVEL: 'DEBUG',
+        MCP_BRIDGE_PACKAGES: 'any',
+      };
+      /** A session whose sandbox has imported it before any cell. */
+      const openSession = async (bridge: BridgeClient): Promise<string> => {
+        let session = '';
+        const attempt = async () => {
+          session = `attempt-${randomUUID().slice(0, 4)}`;
+          return (await bridge.runPython('import sys\n"tiny_pkg" in sys.modules', { session })).text;
+        };
+        await expect.poll(attempt, { timeout: 60_000 * PATIENCE, interval: 4_000 }).toContain('True');
+        return session;
+      };
+      const first = await start('tiny-pkg', ahead);
+      try {
+        await first.client.listTools();
+        await first.untilLogged(READY);
+        const session = await openSession(first);
+        // The set of both takes the place of the first, and comes after the folder of the session.
+        const grown =
+          'import sys, other_pkg, tiny_pkg\nat = [p for p in sys.path if p == "/workspace" or "/sets/" in p]\n';
+        const { text } = await first.runPython(`${grown}at[0], len(at), at[1] in other_pkg.__file__`, { session });
+        expect(text).toBe("('/workspace', 2, True)");
+        await first.runPython('import tiny_pkg\nkept = tiny_pkg.version', { session: 'kept' });
+      } finally {
+        await first.close();
+      }
+      index.add(makeWheel({ name: 'tiny-pkg', version: '2.0' }));
+      const second = await start('tiny-pkg>=2', ahead);
+      try {
+        await second.client.listTools();
+        await second.untilLogged(READY);
+        const session = await openSession(second);
+        expect((await second.runPython('import tiny_pkg\ntiny_pkg.version', { session })).text).toBe("'2.0'");
+        await expect.poll(() => second.log(), { timeout: 30_000 }).toMatch(/was started ahead(?![^]*attempt)/);
+        await pause(3_000 * PATIENCE, 'a sandbox does not report what it has imported');
+        // Its sandbox has loaded 2.0 ahead, so the session is restored in another one.
+        const { text } = await second.runPython('kept, tiny_pkg.version', { session: 'kept' });
+        expect(text).toMatch(/^Restored [^]*\('1\.0', '1\.0'\)$/);
+        await expect.poll(() => second.log().match(/session kept: sandbox \S+ on \S+ is ready/g)).toHaveLength(2);
+        const tried = 'try:\n    import tiny_pkg as found\nexcept ImportError:\n    found = None\nfound.version';
+        const both = ['a', 'b'].map((name) => second.runPython(tried, { session: name }));
+        expect((await Promise.all(both)).map((answer) => answer.text)).toEqual(["'2.0'", "'2.0'"]);
+      } finally {
+        await second.close();
       }
     });
 

@@ -3,14 +3,16 @@
  * it, imported, and used for one line of work. Without such an index nothing is covered, and the run says so.
  */
 import { randomUUID } from 'node:crypto';
-import { rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { tryPackage } from '../../scripts/package-table/try.ts';
 import { readPackageIndex } from '../../src/packages/package-index.ts';
 import { checkIndex } from '../../src/packages/pure/fetch-wheels.ts';
 import { type BridgeClient, startBridge } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
+import type { TestEngine } from '../support/engines.ts';
 
 const PACKAGES = [
   'numpy',
@@ -34,6 +36,16 @@ async function whyNoRealIndex(): Promise<string | undefined> {
   return (await checkIndex(index, INDEX_TIMEOUT_MS))?.message;
 }
 
+async function removeStore(engine: TestEngine, store: string, folder?: string): Promise<void> {
+  if (engine.isContainer) {
+    await engine.run('volume', 'rm', '--force', store);
+  }
+  const ofEngine = join('/var/lib/mcp-server-code-execution-mode', store);
+  [ofEngine, ...(folder === undefined ? [] : [folder])].forEach((path) =>
+    rmSync(path, { recursive: true, force: true }),
+  );
+}
+
 const missing = await whyNoRealIndex();
 const engines = (await coverEngines()).filter(({ name }) => name === 'podman' || name === 'bubblewrap');
 if (missing !== undefined) {
@@ -49,15 +61,68 @@ describe.runIf(missing === undefined).each(engines)('real packages on $label', (
   });
   afterAll(async () => {
     await bridge.close();
-    if (engine.isContainer) {
-      await engine.run('volume', 'rm', '--force', store);
-    } else {
-      rmSync(join('/var/lib/mcp-server-code-execution-mode', store), { recursive: true, force: true });
-    }
+    await removeStore(engine, store);
   });
 
   it.each(PACKAGES)('%s does its work', { timeout: 900_000 }, async (name) => {
     const found = await tryPackage(bridge, name);
     expect(found.isWorking || found.reason).toBe(true);
+  });
+});
+
+describe.runIf(missing === undefined).each(engines)('real packages of MCP_BRIDGE_PREINSTALL on $label', (engine) => {
+  const store = `bridge-test-real-${randomUUID().slice(0, 8)}`;
+  let folder = '';
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'bridge-real-preinstall-'));
+  });
+  const start = async (): Promise<BridgeClient> => {
+    const bridge = await startBridge({
+      engine,
+      env: {
+        MCP_BRIDGE_STATE_DIR: folder,
+        MCP_BRIDGE_PREWARM: '1',
+        MCP_BRIDGE_PREINSTALL: 'pandas',
+        MCP_BRIDGE_PACKAGES_STORE: store,
+        MCP_BRIDGE_MAX_TIMEOUT: '900',
+      },
+    });
+    await bridge.client.listTools();
+    return bridge;
+  };
+  afterAll(() => removeStore(engine, store, folder));
+
+  it('are imported before a session needs them, and stay in their versions', { timeout: 900_000 }, async () => {
+    const learning = await start();
+    await learning.runPython('import pandas', { timeout: 600 });
+    await learning.close();
+    const bridge = await start();
+    onTestFinished(() => bridge.close());
+    let session = '';
+    const attempt = async (): Promise<string> => {
+      session = `attempt-${randomUUID().slice(0, 4)}`;
+      return (await bridge.runPython('import sys\n"pandas" in sys.modules', { session })).text;
+    };
+    // A session that comes too early ends the imports of its sandbox.
+    await expect.poll(attempt, { timeout: 120_000, interval: 5_000 }).toContain('True');
+    const code =
+      'import pandas as pd\nversion, path = pd.__version__, pd.__file__\npd.DataFrame({"a": [1, 2]}).a.sum().item(), path';
+    expect((await bridge.runPython(code, { session })).text).toMatch(
+      /^\(3, '\/packages\/sets\/[0-9a-f]{64}\/lib\/pandas\//,
+    );
+    // Another set takes the place of the first, with the same pandas.
+    await bridge.runPython('import tabulate', { session, timeout: 600 });
+    const grown =
+      'import importlib.metadata as m, pandas.plotting\nm.version("pandas") == version, pandas.plotting.__file__ != path';
+    expect((await bridge.runPython(grown, { session })).text).toBe('(True, True)');
+    await bridge.runPython('frame = pd.DataFrame({"a": [5]})\nruntime.checkpoint("here")', { session });
+    await bridge.runPython('runtime.restore("here")', { session });
+    const restored =
+      'import tabulate\nframe.a.sum().item(), pd.__version__ == version, "tabulate" in tabulate.__file__';
+    expect((await bridge.runPython(restored, { session })).text).toContain('(5, True, True)');
+    // One that is not started ahead has them, too.
+    const tried = 'try:\n    import pandas\n    found = True\nexcept ImportError:\n    found = False\nfound';
+    const several = ['a', 'b', 'c'].map((name) => bridge.runPython(tried, { session: name }));
+    expect((await Promise.all(several)).map(({ text }) => text)).toEqual(['True', 'True', 'True']);
   });
 });

@@ -12,7 +12,7 @@ import { createObservedResults } from '../../src/calls/observed-results.ts';
 import { stringifyExact } from '../../src/protocol/exact-json.ts';
 import { JsonScan, type ScannedResponse } from '../../src/protocol/json-scan.ts';
 import { LineReader } from '../../src/protocol/line-reader.ts';
-import type { ResultBytes } from '../../src/protocol/result-bytes.ts';
+import { isFailure, type ResultBytes } from '../../src/protocol/result-bytes.ts';
 import { MessageIntake } from '../../src/upstream/message-intake.ts';
 import { createResultMask } from '../../src/upstream/result-mask.ts';
 import { anyJson, anyText, chunksOf, cutPlaces, itHolds } from '../support/fuzzing.ts';
@@ -283,7 +283,7 @@ describe('results as bytes', () => {
     for (const value of asBytes.bytes) {
       accepted += 1;
       const object = value.toObject();
-      expect(value.isError).toBe(object['isError'] === true);
+      expect(isFailure(value)).toBe(isFailure(object));
       expect(value.plainBytes).toBe(jsonBytes(object));
       expect(value.writtenBytes).toBe(Buffer.byteLength(stringifyExact(object)));
       expect(value.length).toBe(Buffer.concat(value.pieces).length);

@@ -65,6 +65,18 @@ class WantedTest(unittest.TestCase):
             self.assertEqual(wanted(code), (["no_pkg_b"], []), kinds)
         self.assertEqual(wanted("try:\n    import no_pkg\nexcept KeyError:\n    pass\n"), (["no_pkg"], []))
 
+    def test_an_import_that_is_only_tried_or_for_annotations_is_left_alone(self) -> None:
+        for code in (
+            "with suppress(ImportError):\n    import no_pkg\n",
+            "with open('x') as f, contextlib.suppress(KeyError, ModuleNotFoundError):\n    import no_pkg\n",
+            "try:\n    import no_pkg\nexcept builtins.ImportError:\n    pass\n",
+            "if TYPE_CHECKING:\n    import no_pkg\n",
+            "if typing.TYPE_CHECKING:\n    import no_pkg\nelse:\n    import json\n",
+        ):
+            self.assertEqual(wanted(code), ([], []), code)
+        kept = "with suppress(KeyError):\n    import no_pkg\nif TYPE_CHECKING:\n    pass\nelse:\n    import no_pkg_b\n"
+        self.assertEqual(wanted(kept), (["no_pkg", "no_pkg_b"], []))
+
     def test_stated_requirements_are_known_before_the_cell_runs(self) -> None:
         code = 'await runtime.install("tiny<2", name, "b")\nother.install("c")\nimport tiny_pkg_x'
         tree = compile(code, "x", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
@@ -177,6 +189,38 @@ class InstallTest(unittest.TestCase):
         with open(f"{path}/lock", "rb") as held:
             fcntl.flock(held, fcntl.LOCK_EX)
             self.assertEqual(self.install("a"), ["a==1"])
+
+    def test_a_session_can_begin_with_a_set_for_its_python(self) -> None:
+        path = self.make_set("1")
+        with mock.patch.dict(os.environ):
+            self.packages.begin_with(path, "cpython-20 linux x86_64")
+            self.assertIsNone(self.packages.used)
+            python = f"{sys.implementation.cache_tag} {sys.platform} {os.uname().machine}"
+            self.packages.begin_with(path, python)
+        self.assertEqual(self.packages.used, path)
+        self.assertIn(f"{path}/lib", sys.path)
+        self.assertTrue(self.is_in_use(path))
+        # The host learns which set it is.
+        self.host.answers = [{"path": path, "packages": [["a", "1"]]}]
+        self.assertEqual(self.install("a"), ["a==1"])
+        self.assertEqual([(call["set"], call["python"]) for call in self.host.calls], [("1", python)])
+
+    def test_no_set_replaces_loaded_packages_by_other_versions(self) -> None:
+        first, more, other = map(self.make_set, ("1", "2", "3"))
+        for path, versions in ((first, ["a-1"]), (more, ["a-1", "b-1"]), (other, ["a-2"])):
+            for version in versions:
+                os.mkdir(f"{path}/lib/{version}.dist-info")
+        loaded = type(sys)("loaded_of_set")
+        loaded.__file__ = f"{first}/lib/a/__init__.py"
+        with mock.patch.dict(os.environ), mock.patch.dict(sys.modules):
+            asyncio.run(self.packages.use_again(other))
+            asyncio.run(self.packages.use_again(first))
+            sys.modules["loaded_of_set"] = loaded
+            with self.assertRaisesRegex(MCPError, r"loaded packages in other versions .*\(a 1\)\n?.*runtime.reset"):
+                asyncio.run(self.packages.use_again(other))
+            self.assertEqual(self.packages.used, first)
+            asyncio.run(self.packages.use_again(more))
+        self.assertEqual(self.packages.used, more)
 
     def test_nothing_changes_if_the_image_has_everything(self) -> None:
         self.host.answers = [{"path": None, "packages": []}]

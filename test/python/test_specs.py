@@ -197,6 +197,18 @@ class NaTType:
         return "NaT"
 
 
+class Timedelta(dt.timedelta):
+    """The duration of pandas, which has a text in ISO 8601."""
+
+    def isoformat(self) -> str:
+        return "P0DT0H0M1S"
+
+
+class timedelta64:  # noqa: N801 The name that NumPy has.
+    def tolist(self) -> int:
+        return 1
+
+
 class Text(str):
     __slots__ = ()
 
@@ -241,6 +253,10 @@ class Conversions(unittest.TestCase):
             ([float("nan")], r"value\[0\] is nan, a missing value, which JSON cannot represent; pass None, or leave"),
             ({"a": [NaTType()]}, r"value.a\[0\] is NaT, a missing value, which JSON cannot represent"),
             (float("-inf"), "value is -inf"),
+            # Only that of pandas was sent, as text.
+            ([dt.timedelta(1)], r"value\[0\] is a timedelta, .* pass its total_seconds\(\), or the text that the tool"),
+            ([Timedelta(1)], r"value\[0\] is a Timedelta, .* pass its total_seconds\(\), or the text that the tool"),
+            (timedelta64(), r"value is a timedelta64, .* pass value / numpy.timedelta64\(1, 's'\), or the text"),
             ({float("nan"): 3}, r"value has the key nan \(float\); keys must be str"),
             ({"1": 2, 1: 3}, r"value has the keys 1 and '1', which are the same in JSON"),
             ({(1, 2): 3}, r"value has the key \(1, 2\); keys must be str"),

@@ -47,6 +47,13 @@ class PythonValues(unittest.TestCase):
     def test_sends_nan_and_infinity_as_null(self) -> None:
         self.assertEqual(sent([float("nan"), float("inf"), True]), [None, None, True])
 
+    def test_sends_durations_as_python_prints_them(self) -> None:
+        class timedelta64:  # noqa: N801 The name that NumPy has.
+            def __str__(self) -> str:
+                return "1 seconds"
+
+        self.assertEqual(sent([dt.timedelta(1, 2), timedelta64()]), ["1 day, 0:00:02", "1 seconds"])
+
     def test_names_the_path_of_a_value_it_cannot_convert(self) -> None:
         with self.assertRaisesRegex(TypeError, r"value\['a'\]\[1\]: object has no TOON form"):
             sent({"a": [1, object()]})

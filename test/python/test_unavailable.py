@@ -69,6 +69,11 @@ class UnavailableTest(unittest.TestCase):
             self.assertEqual(__import__(f"other_{number}").x, "package")
             (self.folder / f"both_{number}.py").write_text("x = 'folder'")
             self.assertEqual(__import__(f"both_{number}").x, "folder")
+        # So is a set that the session had before its folder was known.
+        sys.path.remove(str(self.folder))
+        sys.path.insert(unavailable.place_of_packages(), "/packages/sets/1/lib")
+        unavailable.install(str(self.folder))
+        self.assertEqual(sys.path.index("/packages/sets/1/lib"), sys.path.index(str(self.folder)) + 1)
         # A folder with data hides no package.
         (packages / "data_like").mkdir()
         (packages / "data_like" / "__init__.py").write_text("x = 'package'")

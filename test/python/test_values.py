@@ -23,6 +23,7 @@ from bridge_kernel.values import (
     to_value,
 )
 
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 PNG = base64.b64encode(b"\x89PNG").decode()
 
 
@@ -172,10 +173,11 @@ class Rules(unittest.TestCase):
                 to_value({**raw, "isError": True}, "s", "t")
             self.assertIn(said, str(caught.exception))
         # What a server means by it is not certain, but a failure must not pass as a success.
-        for flag in ("true", 1, {"code": 1}):
-            with self.assertRaises(ToolError):
+        flags = json.loads((FIXTURES / "failure-flags.json").read_text())
+        for flag in flags["failed"]:
+            with self.subTest(flag=flag), self.assertRaises(ToolError):
                 value_of(text("why"), isError=flag)
-        for flag in (False, None, "false", 0):
+        for flag in flags["fine"]:
             self.assertEqual(value_of(text("fine"), isError=flag), "fine")
 
     def test_a_failure_raises_with_the_text(self) -> None:

@@ -150,6 +150,8 @@ export function environmentOf(
     MCP_BRIDGE_PACKAGES: 'off',
     // Most tests run one session; a sandbox that nobody takes only slows the others down.
     MCP_BRIDGE_PREWARM: '0',
+    // Tests that use up all memory need not fill the default of 1 GiB.
+    MCP_BRIDGE_MEMORY: '512m',
     ...env,
   };
   return { ...Object.fromEntries(inherited), ...own };

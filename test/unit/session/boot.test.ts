@@ -23,6 +23,13 @@ it('has the modules that the kernel imports ahead among the options', () => {
   expect(Buffer.concat(blob).toString('utf8').endsWith('1024 8 numpy matplotlib.pyplot')).toBe(true);
 });
 
+it('has the packages of the session in lines of their own among the options', () => {
+  const packages = { path: '/packages/sets/1', python: 'cpython-314 linux x86_64' };
+  const blob = bootBlob(sources, { memoryBytes: 1024, pids: 8, modules: ['numpy'], packages });
+  const options = '1024 8 numpy\n/packages/sets/1\ncpython-314 linux x86_64';
+  expect(Buffer.concat(blob).toString('utf8').endsWith(options)).toBe(true);
+});
+
 it('sends the pack itself, not a copy of it', () => {
   const pack = Buffer.alloc(3_000_000);
   expect(bootBlob(sources, { memoryBytes: 1, pids: 1, pack }).at(-1)).toBe(pack);

@@ -244,6 +244,31 @@ describe('modules that a pool lets its sandboxes import', () => {
     expect(modulesOf(await fillOne(opened))).toBe('');
   });
 
+  it('are imported from the packages that sessions have from their start, and never from others', async () => {
+    const first = { path: '/packages/sets/1', python: 'cpython-314 linux x86_64' };
+    let packages: typeof first | undefined = first;
+    const opened = openWith({ refillDelayMs: 60_000, packages: async () => packages });
+    const start = () => opened.start({ packages: async () => packages });
+    const bootOf = ({ boot }: FakeSandbox) =>
+      /numpy.*?(?=pack$)|\d\n.*?(?=pack$)|$/s.exec(boot?.toString('utf8') ?? '')?.[0];
+    expect(bootOf(await fillOne(opened))).toBe('numpy pandas\n/packages/sets/1\ncpython-314 linux x86_64');
+    expect((await start()).isAhead).toBe(true);
+    const second = await fillOne(opened);
+    // A policy denies one of them by now.
+    packages = undefined;
+    const { connection: cold, isAhead } = await start();
+    expect(isAhead).toBe(undefined);
+    expect(await opened.engine.nextSandbox()).toBe(cold.sandbox);
+    expect(second.kills).toBeGreaterThan(0);
+    expect(bootOf(await fillOne(opened))).toBe('numpy pandas');
+    packages = { ...first, path: '/packages/sets/2' };
+    expect(bootOf(await fillOne(opened))).toContain('/packages/sets/2');
+    // A session that needs none ahead has the packages, too.
+    await start();
+    const { connection } = await start();
+    expect((connection.sandbox as FakeSandbox).boot?.toString('utf8')).toContain('\n/packages/sets/2\n');
+  });
+
   it('are still imported after a sandbox was dropped or taken', async () => {
     const opened = openWith({ refillDelayMs: 60_000 });
     await fillOne(opened);

@@ -3,6 +3,7 @@ import { BridgeError, ERROR_CODES, renderError } from '../../../src/base/errors.
 import { describeUnknownVariables, loadSettings, SETTINGS_TABLE } from '../../../src/settings/settings.ts';
 
 const HOME = { HOME: '/home/ada' };
+const GIB = 1024 ** 3;
 
 function refused(env: Record<string, string>): BridgeError {
   try {
@@ -19,7 +20,7 @@ function refused(env: Record<string, string>): BridgeError {
 const refusal = (env: Record<string, string>): string => refused(env).message;
 
 test('has these defaults', () => {
-  expect(loadSettings(HOME)).toEqual({
+  expect(loadSettings(HOME, 4 * GIB)).toEqual({
     runtime: 'auto',
     maxSessions: 16,
     httpMaxRate: 200,
@@ -34,7 +35,7 @@ test('has these defaults', () => {
     prewarm: 1,
     checkpoint: 'auto',
     approvalTimeoutMs: 300_000,
-    memoryBytes: 536_870_912,
+    memoryBytes: GIB,
     pids: 128,
     containerUser: '65534:65534',
     configSources: [{ kind: 'mcps' }],
@@ -63,6 +64,14 @@ test('has these defaults', () => {
     prestart: 'recent',
     prewarmImports: 'recent',
   });
+});
+
+test('a sandbox gets less memory by default where it is scarce or reserved', () => {
+  const limit = (env: Record<string, string>, machineBytes: number) => loadSettings(env, machineBytes).memoryBytes;
+  const cluster = { MCP_BRIDGE_RUNTIME: 'kubernetes' };
+  expect([limit(HOME, 3 * GIB), limit(HOME, 3 * GIB - 1), limit(cluster, 64 * GIB)]).toEqual([GIB, GIB / 2, GIB / 2]);
+  const set = { MCP_BRIDGE_MEMORY: '1g' };
+  expect([limit(set, 2 * GIB), limit({ ...set, ...cluster }, 2 * GIB)]).toEqual([GIB, GIB]);
 });
 
 test('treats an empty variable as not set', () => {
