@@ -7,7 +7,7 @@ import type { Schema } from './json-schema.ts';
 import type { CatalogServer, CatalogTool } from './known.ts';
 import { pythonString } from './python-literal.ts';
 import { createTypeNames, createTypeScope, type TypeScope } from './python-types.ts';
-import { observedComment, signatureLine, toolSpec } from './tool-spec.ts';
+import { resultComment, signatureLine, toolSpec } from './tool-spec.ts';
 import { firstSentence } from './visible.ts';
 
 export interface StubTool {
@@ -78,7 +78,7 @@ function fullLines(tools: readonly StubTool[]): string[] {
 
 function toolLines(tool: CatalogTool, observed: Schema | undefined, scope: TypeScope): string[] {
   const spec = toolSpec(tool, { observed, scope });
-  return [...spec.types, `async def ${spec.signature}: ${bodyOf(tool)}${observedComment(spec)}`];
+  return [...spec.types, `async def ${spec.signature}: ${bodyOf(tool)}${resultComment(spec)}`];
 }
 
 function briefLines(tools: readonly StubTool[], hasSentences: boolean): string[] {

@@ -4,7 +4,7 @@
  */
 
 import { isObject } from '../base/is-object.ts';
-import { objectShape, type Schema } from './json-schema.ts';
+import { follow, objectShape, type Schema } from './json-schema.ts';
 import type { CatalogTool } from './known.ts';
 import { type Parameter, parametersOf } from './parameters.ts';
 import { pythonLiteral } from './python-literal.ts';
@@ -47,6 +47,15 @@ export interface ParameterSpec {
   readonly description?: string;
 }
 
+/** What the kernel makes of a block of content, by its `type`. */
+const CONTENT_TYPES: ReadonlyMap<unknown, string> = new Map([
+  ['text', 'str'],
+  ['image', 'ImageContent'],
+  ['audio', 'AudioContent'],
+  ['resource', 'ResourceContent'],
+  ['resource_link', 'ResourceLink'],
+]);
+const BINARY = /\b(?:Image|Audio|Resource)Content\b/;
 const PARAMETER_CHARS = 300;
 const MAX_DEFAULT_CHARS = 40;
 /** The signature in a search hit: about 50 tokens. */
@@ -91,8 +100,11 @@ function textOf(observed: Schema | undefined): Pick<ToolSpec, 'observed_text'> {
   return typeof format === 'string' ? { observed_text: `text: ${format}` } : {};
 }
 
-/** How the type of a result became known, as a comment; empty if the server declares it. */
-export function observedComment({ observed, observed_text: text }: ToolSpec): string {
+/** How the type of a result became known, or what an object of the kernel has, as a comment; otherwise empty. */
+export function resultComment({ observed, observed_text: text, returns = '' }: ToolSpec): string {
+  if (BINARY.test(returns)) {
+    return '  # .data: bytes, .save(path)';
+  }
   return observed === undefined ? '' : `  # result as observed so far${text === undefined ? '' : `: ${text}`}`;
 }
 
@@ -135,7 +147,7 @@ export function signatureLine(tool: CatalogTool): string {
 export function specText(spec: ToolSpec): string {
   const parameters = spec.parameters.map(parameterLine);
   return [
-    `${spec.signature}${observedComment(spec)}`,
+    `${spec.signature}${resultComment(spec)}`,
     ...(spec.description === '' ? [] : ['', spec.description]),
     ...(parameters.length === 0 ? [] : ['', 'Parameters:', ...parameters]),
     ...(spec.types.length === 0 ? [] : ['', 'Types:', ...spec.types.map((line) => `  ${line}`)]),
@@ -237,7 +249,36 @@ function returnType(schema: Schema | undefined, scope: TypeScope): string | unde
   const annotate = createAnnotate(schema, scope, { showsLimits: false });
   const { properties } = objectShape(schema, schema, { alternatives: false });
   const [key] = properties.keys();
+  const member = properties.get(key ?? '');
+  if (properties.size === 1 && key === 'content' && !isText(member, schema)) {
+    return contentTypes(member, schema);
+  }
   const isEnvelope = properties.size === 1 && (key === 'result' || key === 'content');
-  const type = isEnvelope ? annotate(properties.get(key ?? ''), typeName('result')) : annotate(schema, 'Result');
-  return type === 'Any' || (key === 'content' && isEnvelope && type !== 'str') ? undefined : type;
+  const type = isEnvelope ? annotate(member, typeName('result')) : annotate(schema, 'Result');
+  return type === 'Any' ? undefined : type;
+}
+
+function isText(schema: unknown, root: Schema): boolean {
+  const target = follow(schema, root);
+  return isObject(target) && target['type'] === 'string';
+}
+
+/**
+ * For tools that declare the blocks of content themselves, as server-filesystem does: the kernel gives a single block as an object
+ * of its own, and several as a list. Undefined if one of the blocks is of another kind.
+ */
+function contentTypes(content: unknown, root: Schema): string | undefined {
+  const list = follow(content, root);
+  const items = isObject(list) ? follow(list['items'], root) : undefined;
+  const branches = isObject(items) ? ([items['anyOf'], items['oneOf']].find(Array.isArray) ?? [items]) : [];
+  const types = branches.flatMap((branch) => kindsOf(branch, root)).map((kind) => CONTENT_TYPES.get(kind));
+  return types.length === 0 || types.includes(undefined) ? undefined : [...new Set(types), 'list'].join(' | ');
+}
+
+/** The values that the schema of a block allows for its `type`. */
+function kindsOf(block: unknown, root: Schema): readonly unknown[] {
+  const target = follow(block, root);
+  const properties = isObject(target) ? target['properties'] : undefined;
+  const type = isObject(properties) ? follow(properties['type'], root) : undefined;
+  return isObject(type) && Array.isArray(type['enum']) ? type['enum'] : [isObject(type) ? type['const'] : undefined];
 }

@@ -183,6 +183,17 @@ describe('signature', () => {
     expect(returns(undefined)).toBe('dict');
   });
 
+  test('names the objects that the kernel makes of declared content', () => {
+    const block = (type: unknown) => ({ type: 'object', properties: { type, data: { type: 'string' } } });
+    const items = { anyOf: [block({ enum: ['image', 'audio'] }), block({ const: 'resource' })] };
+    const spec = (blocks: unknown) =>
+      toolSpec(tool({}, {}, { type: 'object', properties: { content: { type: 'array', items: blocks } } }));
+    expect(spec(items)).toMatchObject({ returns: 'ImageContent | AudioContent | ResourceContent | list', types: [] });
+    expect(specText(spec(items))).toContain('# .data: bytes, .save(path)');
+    expect(spec(block({ const: 'text' })).returns).toBe('str | list');
+    expect(spec({ anyOf: [block({ const: 'image' }), block({ const: 'chart' })] })).not.toHaveProperty('returns');
+  });
+
   test('uses the observed type if the server declares none, and marks it', () => {
     const observed = { type: 'array', items: { type: 'integer' } };
     const spec = toolSpec(tool({}), { observed });
