@@ -30,6 +30,9 @@ _OTHER_LOOP = (
 )
 _NOT_JSON_TEXT = "the JSON object must be str, bytes or bytearray, not "
 _NO_LIBRARY = re.compile(r"(lib[\w.+-]+\.so[\w.]*): cannot open shared object file")
+# A dict-like block of MCP was expected. Defining `__getitem__` would make them sequences for NumPy.
+_IS_CONTENT = re.compile(r"'(Image|Audio|Resource)Content' object is not subscriptable")
+_CONTENT = "It is an object: .data (bytes) or .text, .save(path), and .raw as the server sent it."
 _IS_OTHER_LOOP = re.compile(r"(attached to|bound to|belongs to) a different (event )?loop")
 # Where packages of a distribution have files outside /usr.
 _OF_THE_SYSTEM = ("/etc/", "/var/", "/opt/", "/run/", "/sys/")
@@ -61,6 +64,8 @@ def hint_for(error: BaseException) -> str | None:
     text = next(iter(_args(error)), None)
     if type(error) is TypeError and isinstance(text, str) and text.startswith(_NOT_JSON_TEXT):
         return "The value is already parsed: use it without json.loads."
+    if type(error) is TypeError and isinstance(text, str) and _IS_CONTENT.match(text):
+        return _CONTENT
     if type(error) is RuntimeError and text == "This event loop is already running":
         return _OWN_LOOP
     if type(error) in (RuntimeError, ValueError) and isinstance(text, str) and _IS_OTHER_LOOP.search(text):

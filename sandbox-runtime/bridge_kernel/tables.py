@@ -79,7 +79,7 @@ def _heading(frame: Any, pandas: Any) -> str:
     shape = f"{type(frame).__name__}, {_count(rows, 'row')} × {_count(columns, 'column')}"
     heading = f"{shape} ({types})" if types else shape
     if columns == 1:
-        heading += _separator_in(frame.columns[0])
+        heading += separator_in(frame.columns[0])
     if not rows or not is_cut:
         return heading
     # As pandas cuts them: half from each end.
@@ -109,7 +109,7 @@ def _looks_like_text(column: Any) -> bool:
     return bool(texts) and is_missing and not any(map(_LOOKS_OTHERWISE.match, texts))
 
 
-def _separator_in(name: object) -> str:
+def separator_in(name: object) -> str:
     """A remark for a file that was read with the wrong separator: the whole first line is the name of a column."""
     if isinstance(name, str):
         for separator, least in (("\t", 1), (";", 2)):

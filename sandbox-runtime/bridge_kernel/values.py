@@ -74,7 +74,8 @@ class _BinaryContent(_Content):
         return True
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.mime_type or 'of unknown type'}, {_base64_size(self._base64)}>"
+        kind = self.mime_type or "of unknown type"
+        return f"<{type(self).__name__} {kind}, {_base64_size(self._base64)}: .data, .save(path)>"
 
 
 def _base64_size(text: str) -> str:

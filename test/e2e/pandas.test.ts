@@ -141,4 +141,30 @@ describe.each(engines)('pandas on $label', (engine) => {
     const { text } = await bridge.runPython(CHANGED, { session, timeout: 60 });
     expect(text).toContain('-7 -7 -7 True [3, 4] 2 [1999, 2021]');
   });
+
+  it('names the columns of a frame if code asks for one that it lacks', async () => {
+    const bridge = await startBridge({ engine, env: { MCP_BRIDGE_IMAGE: TEST_IMAGES.datascience } });
+    onTestFinished(async () => bridge.close());
+    const hintOf = async (code: string) =>
+      /Hint: .*/.exec((await bridge.runPython(code, { timeout: 60 })).text)?.[0] ?? 'no hint';
+    const FRAME = `import pandas as pd
+voters = pd.DataFrame({"'vote'": [1], "Age": [30]})
+wide = pd.DataFrame({f"c{number}": [0] for number in range(30)})
+tabs = pd.DataFrame({"a\\tb": ["1\\t2"]})
+`;
+    expect(await hintOf(`${FRAME}voters.age`)).toBe(
+      `Hint: The frame has the columns "'vote'", 'Age'. Did you mean 'Age'?`,
+    );
+    const near = `Hint: The frame has the columns "'vote'", 'Age'. Did you mean "'vote'"?`;
+    for (const code of ["voters['vote']", "voters.groupby('vote').Age.sum()", "voters.sort_values('vote')"]) {
+      expect(await hintOf(code)).toBe(near);
+    }
+    expect(await hintOf("wide['d']")).toMatch(/^Hint: The frame has the columns 'c0', .*'c19', … \(30 in all\)\.$/);
+    expect(await hintOf('tabs.a')).toBe(
+      String.raw`Hint: The frame has one column; its name contains '\t': read it with sep='\t'.`,
+    );
+    for (const code of ["voters.loc['x']", "{}['x']", 'voters.Age.nothing', 'raise KeyError("x")']) {
+      expect(await hintOf(code)).toBe('no hint');
+    }
+  });
 });

@@ -17,6 +17,7 @@ from typing import Any
 from bridge_kernel.attr_dict import AttrDict
 from bridge_kernel.hints import NO_NETWORK, hint_for, is_without_network
 from bridge_kernel.tracebacks import traceback_texts
+from bridge_kernel.values import ImageContent
 
 
 def error_of(code: str, **names: object) -> BaseException:
@@ -97,6 +98,9 @@ class Hints(unittest.TestCase):
             self.assertEqual(said, "The value is already parsed: use it without json.loads.")
         self.assertEqual(hint_for(error_of("[1].content[0].text")), "The result is already a list: use it directly.")
         self.assertIsNone(hint_for(error_of("[1].nothing")))
+        image = ImageContent({"type": "image", "data": "QQ==", "mimeType": "image/png"})
+        said = hint_for(error_of("image['data']", image=image))
+        self.assertEqual(said, "It is an object: .data (bytes) or .text, .save(path), and .raw as the server sent it.")
 
     def test_a_pip_that_failed_names_what_works(self) -> None:
         for command in (["/usr/bin/python3", "-m", "pip", "install", "x"], "pip install x"):

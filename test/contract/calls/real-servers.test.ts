@@ -128,7 +128,7 @@ print(type(caption).__name__, image.mime_type)
 _, resource, _ = await mcp_everything.get_resource_reference()
 print(resource.uri)`);
     expect(out).toMatch(
-      /^<ImageContent image\/png, 4 bytes> b'\\x89PNG'\nTextResult image\/png\ndemo:\/\/resource\/dynamic\/text\/1\n$/,
+      /^<ImageContent image\/png, 4 bytes: .data, .save\(path\)> b'\\x89PNG'\nTextResult image\/png\ndemo:\/\/resource\/dynamic\/text\/1\n$/,
     );
   });
 
