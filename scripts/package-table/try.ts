@@ -53,5 +53,5 @@ function rounded(value: number): number {
 /** The line with the error. */
 function reasonOf(text: string): string {
   const lines = text.split('\n').filter((line) => /Error|:/.test(line) && !/^(?:status|exit|Hint):/.test(line));
-  return (lines.at(-1) ?? text).slice(0, 300);
+  return (lines.at(-1) ?? text).replace(/^\S*MCPError: [A-Z_]+: /, '').slice(0, 300);
 }
