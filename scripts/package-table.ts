@@ -25,10 +25,9 @@ const { positionals, values } = parseArgs({
   },
 });
 const { again: isAgain, image, only } = values;
-let columns = readColumns();
 
 async function tryAll(engine: TestEngine): Promise<void> {
-  const present = findColumn(columns, { engine: engine.label, image })?.tried ?? {};
+  const present = findColumn(readColumns(), { engine: engine.label, image })?.tried ?? {};
   const names = only?.split(',') ?? [...COMMON_PACKAGES].filter((name) => isAgain || present[name] === undefined);
   const store = packageStore(engine);
   const inTurn = limitConcurrency(Number(values['at-once']));
@@ -41,8 +40,8 @@ async function tryAll(engine: TestEngine): Promise<void> {
     const column = { engine: engine.label, ...(image === undefined ? {} : { image }), python: text.trim() };
     const tryOne = async (name: string): Promise<void> => {
       const found = await tryPackage(bridge, name);
-      columns = withTried(columns, column, name, found);
-      writeColumns(columns, [...COMMON_PACKAGES]);
+      // Read again, because another run may have written meanwhile.
+      writeColumns(withTried(readColumns(), column, name, found), [...COMMON_PACKAGES]);
       process.stderr.write(`${engine.label} ${name}: ${JSON.stringify(found)}\n`);
     };
     await Promise.all(names.map(async (name) => inTurn(async () => tryOne(name))));

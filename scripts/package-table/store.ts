@@ -4,6 +4,8 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestEngine } from '../../test/support/engines.ts';
 
+const NEED_NETWORK_OF_HOST: ReadonlySet<string> = new Set(['docker', 'podman-rootless']);
+
 export interface PackageStore {
   /** For a bridge that installs common packages in it. */
   readonly env: Readonly<Record<string, string>>;
@@ -17,8 +19,8 @@ export function packageStore(engine: TestEngine): PackageStore {
       MCP_BRIDGE_PACKAGES: 'common',
       MCP_BRIDGE_PACKAGES_STORE: store,
       MCP_BRIDGE_MAX_TIMEOUT: '900',
-      // The docker daemon of `.ci/setup-engines.sh` has no network for containers.
-      ...(engine.name === 'docker' ? { MCP_BRIDGE_PACKAGES_NETWORK: 'host' } : {}),
+      // The docker daemon of `.ci/setup-engines.sh` has no network for containers, and an ordinary user may have no /dev/net/tun.
+      ...(NEED_NETWORK_OF_HOST.has(engine.label) ? { MCP_BRIDGE_PACKAGES_NETWORK: 'host' } : {}),
     },
     async remove() {
       if (engine.isContainer) {

@@ -24,9 +24,12 @@ export interface Column {
 
 /**
  * The first column of each Python has figures. The others say only whether the package works there, and which version if it is not
- * that of the figures. Reasons follow the table, because many packages share one.
+ * that of the figures. Reasons follow the table, because many packages share one. A column in which most is not tried yet is left out.
  */
-export function renderTable(names: readonly string[], columns: readonly Column[]): string {
+export function renderTable(names: readonly string[], all: readonly Column[]): string {
+  const columns = all.filter(
+    ({ tried }) => names.filter((name) => tried[name] !== undefined).length * 2 >= names.length,
+  );
   const measured = new Map(columns.toReversed().map((column) => [minorOf(column), column]));
   const isMeasured = (column: Column) => measured.get(minorOf(column)) === column;
   const ordered = [...columns.filter(isMeasured), ...columns.filter((column) => !isMeasured(column))];

@@ -16,14 +16,15 @@ it('shows figures for each Python, and only what works for other engines with it
   const columns = [
     { engine: 'podman', python: '3.14.0', tried: { a: works, b: works, c: works } },
     { engine: 'docker', python: '3.14.1', tried: { a: works, b: { ...works, version: '1.0' }, c: fails } },
-    { engine: 'bubblewrap', python: '3.11.2', tried: { a: fails } },
+    { engine: 'bubblewrap', python: '3.11.2', tried: { a: fails, c: works } },
+    { engine: 'embedded', python: '3.14.1', tried: { a: works } },
   ];
   expect(renderTable(['a', 'b', 'c'], columns).split('\n')).toEqual([
     '| Package | Python 3.14.0, podman | MiB | s | MiB in memory | Python 3.11.2, bubblewrap | MiB | s | MiB in memory | Python 3.14.1, docker |',
     '| --- | --- | --: | --: | --: | --- | --: | --: | --: | --- |',
     '| a | 2.0 | 62 | 3.1 | 1.5 | no (1) |  | 2.0 |  | yes |',
     '| b | 2.0 | 62 | 3.1 | 1.5 | not tried |  |  |  | 1.0 |',
-    '| c | 2.0 | 62 | 3.1 | 1.5 | not tried |  |  |  | no (2) |',
+    '| c | 2.0 | 62 | 3.1 | 1.5 | 2.0 | 62 | 3.1 | 1.5 | no (2) |',
     '',
     '1. `no wheel of it for this | that`',
     '2. `no wheel of a for this | that`',
