@@ -68,7 +68,7 @@ passed_on+=("MCP_BRIDGE_TEST_ENGINES=podman-rootless")
 # The fresh machine runs what needs no engine.
 try node scripts/test.mjs integration -- --exclude 'test/integration/{base,calls,engines/embedded,packages,pins,prestart,secrets,upstream}/**'
 # What is left out here depends neither on the engine nor on the user, or is the same on all engines; root and the fresh machine run it.
-try node scripts/test.mjs e2e -- gallery leaks start-failures surface
+try node scripts/test.mjs e2e -- gallery leaks real-packages start-failures surface
 try node scripts/test.mjs attacks -- files kernel memory mounts
 left=$(diff <(printf '%s\n' "$before") <(list_home) | sed -n 's/^> //p')
 if [[ -n $left ]]; then

@@ -1,62 +1,60 @@
 /**
  * Installs each package of the `common` list from the index of this machine, imports it and does one line of work with it, on each
- * engine that is asked for, and writes the table in `docs/packages-common.md`. `npm run packages:table -- ENGINE… [--only NAME,…]`
- * takes the labels of the tests' engines, for example `podman bubblewrap`.
+ * engine that is asked for, and adds the results to the table in `docs/packages-common.md`:
+ * `npm run packages:table -- ENGINE… [--image IMAGE] [--only NAME,… | --again] [--at-once N]`.
+ *
+ * Engines are named as in tests, for example `podman bubblewrap`. What the table has of that engine and image is not tried again,
+ * so a run that was cut off goes on, unless `--only` or `--again` asks for it. `--at-once 3` is faster, but its seconds say little.
  */
-import { randomUUID } from 'node:crypto';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { limitConcurrency } from '../src/base/limit-concurrency.ts';
 import { COMMON_PACKAGES } from '../src/packages/common.ts';
 import { startBridge } from '../test/support/bridge-client.ts';
 import { findTestEngines, type TestEngine } from '../test/support/engines.ts';
-import { replaceGenerated } from './generate/markers.ts';
-import { type Column, renderTable, type TriedPackage } from './package-table/table.ts';
+import { findColumn, readColumns, withTried, writeColumns } from './package-table/record.ts';
+import { packageStore } from './package-table/store.ts';
 import { tryPackage } from './package-table/try.ts';
 
-const DOCUMENT = fileURLToPath(new URL('../docs/packages-common.md', import.meta.url));
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: {
+    again: { type: 'boolean', default: false },
+    'at-once': { type: 'string', default: '1' },
+    image: { type: 'string' },
+    only: { type: 'string' },
+  },
+});
+const { again: isAgain, image, only } = values;
 
-async function tryAll(engine: TestEngine, names: readonly string[]): Promise<Column> {
-  const store = `bridge-table-${randomUUID().slice(0, 8)}`;
-  const env = {
-    MCP_BRIDGE_PACKAGES: 'common',
-    MCP_BRIDGE_PACKAGES_STORE: store,
-    MCP_BRIDGE_MAX_TIMEOUT: '900',
-    MCP_BRIDGE_TIMEOUT: '900',
-  };
-  const bridge = await startBridge({ engine, env });
-  const tried = new Map<string, TriedPackage>();
+async function tryAll(engine: TestEngine): Promise<void> {
+  const present = findColumn(readColumns(), { engine: engine.label, image })?.tried ?? {};
+  const names = only?.split(',') ?? [...COMMON_PACKAGES].filter((name) => isAgain || present[name] === undefined);
+  const store = packageStore(engine);
+  const inTurn = limitConcurrency(Number(values['at-once']));
+  const bridge = await startBridge({
+    engine,
+    env: { ...store.env, MCP_BRIDGE_TIMEOUT: '900', ...(image === undefined ? {} : { MCP_BRIDGE_IMAGE: image }) },
+  });
   try {
-    const { text: python } = await bridge.runPython('import platform; print(platform.python_version())');
-    for (const name of names) {
-      // biome-ignore lint/performance/noAwaitInLoops: the time of each one counts.
+    const { text } = await bridge.runPython('import platform; print(platform.python_version())');
+    const column = { engine: engine.label, ...(image === undefined ? {} : { image }), python: text.trim() };
+    const tryOne = async (name: string): Promise<void> => {
       const found = await tryPackage(bridge, name);
-      tried.set(name, found);
+      // Read again, because another run may have written meanwhile.
+      writeColumns(withTried(readColumns(), column, name, found), [...COMMON_PACKAGES]);
       process.stderr.write(`${engine.label} ${name}: ${JSON.stringify(found)}\n`);
-    }
-    return { engine: engine.label, python: python.trim(), tried };
+    };
+    await Promise.all(names.map(async (name) => inTurn(async () => tryOne(name))));
   } finally {
     await bridge.close();
-    if (engine.isContainer) {
-      await engine.run('volume', 'rm', '--force', store);
-    } else {
-      rmSync(join('/var/lib/mcp-server-code-execution-mode', store), { recursive: true, force: true });
-    }
+    await store.remove();
   }
 }
 
-const { positionals, values } = parseArgs({ allowPositionals: true, options: { only: { type: 'string' } } });
-const { engines } = await findTestEngines();
+process.env['MCP_BRIDGE_TEST_ENGINES'] ??= positionals.join(',');
+const { engines, missing } = await findTestEngines(image);
 const chosen = engines.filter(({ label }) => positionals.includes(label));
 if (chosen.length < positionals.length || chosen.length === 0) {
-  throw new Error(`name engines of this machine: ${engines.map(({ label }) => label).join(' ')}`);
+  throw new Error(`name engines of this machine. ${missing.join('; ')}`);
 }
-const names = values.only?.split(',') ?? [...COMMON_PACKAGES];
-const columns = await Promise.all(chosen.map(async (engine) => tryAll(engine, names)));
-const table = renderTable(names, columns);
-if (values.only === undefined) {
-  writeFileSync(DOCUMENT, replaceGenerated(readFileSync(DOCUMENT, 'utf8'), { packages: () => table }));
-} else {
-  process.stdout.write(`${table}\n`);
-}
+await Promise.all(chosen.map(tryAll));

@@ -7,6 +7,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { findColumn, readColumns } from '../../scripts/package-table/record.ts';
+import { packageStore } from '../../scripts/package-table/store.ts';
 import { tryPackage } from '../../scripts/package-table/try.ts';
 import { readPackageIndex } from '../../src/packages/package-index.ts';
 import { checkIndex } from '../../src/packages/pure/fetch-wheels.ts';
@@ -30,48 +32,45 @@ const PACKAGES = [
 ];
 const INDEX_TIMEOUT_MS = 20_000;
 
+/** On the embedded engine, those that work there according to the table. */
+function packagesFor({ name: engine }: TestEngine): string[] {
+  const tried = findColumn(readColumns(), { engine })?.tried;
+  return PACKAGES.filter((name) => engine !== 'embedded' || tried?.[name]?.isWorking === true);
+}
+
 /** Undefined if there is one. */
 async function whyNoRealIndex(): Promise<string | undefined> {
   const index = await readPackageIndex(process.env);
   return (await checkIndex(index, INDEX_TIMEOUT_MS))?.message;
 }
 
-async function removeStore(engine: TestEngine, store: string, folder?: string): Promise<void> {
-  if (engine.isContainer) {
-    await engine.run('volume', 'rm', '--force', store);
-  }
-  const ofEngine = join('/var/lib/mcp-server-code-execution-mode', store);
-  [ofEngine, ...(folder === undefined ? [] : [folder])].forEach((path) =>
-    rmSync(path, { recursive: true, force: true }),
-  );
-}
-
 const missing = await whyNoRealIndex();
-const engines = (await coverEngines()).filter(({ name }) => name === 'podman' || name === 'bubblewrap');
+const engines = (await coverEngines()).filter(({ name }) => name !== 'kubernetes');
 if (missing !== undefined) {
   it.skip('not covered: real packages: no index answers', () => undefined);
 }
 
 describe.runIf(missing === undefined).each(engines)('real packages on $label', (engine) => {
-  const store = `bridge-test-real-${randomUUID().slice(0, 8)}`;
+  const store = packageStore(engine);
   let bridge: BridgeClient;
   beforeAll(async () => {
-    const env = { MCP_BRIDGE_PACKAGES: 'common', MCP_BRIDGE_PACKAGES_STORE: store, MCP_BRIDGE_MAX_TIMEOUT: '900' };
-    bridge = await startBridge({ engine, env });
+    bridge = await startBridge({ engine, env: store.env });
   });
   afterAll(async () => {
     await bridge.close();
-    await removeStore(engine, store);
+    await store.remove();
   });
 
-  it.each(PACKAGES)('%s does its work', { timeout: 900_000 }, async (name) => {
+  it.each(packagesFor(engine))('%s does its work', { timeout: 900_000 }, async (name) => {
     const found = await tryPackage(bridge, name);
     expect(found.isWorking || found.reason).toBe(true);
   });
 });
 
-describe.runIf(missing === undefined).each(engines)('real packages of MCP_BRIDGE_PREINSTALL on $label', (engine) => {
-  const store = `bridge-test-real-${randomUUID().slice(0, 8)}`;
+const compiled = engines.filter(({ name }) => name !== 'embedded');
+
+describe.runIf(missing === undefined).each(compiled)('real packages of MCP_BRIDGE_PREINSTALL on $label', (engine) => {
+  const store = packageStore(engine);
   let folder = '';
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'bridge-real-preinstall-'));
@@ -80,17 +79,19 @@ describe.runIf(missing === undefined).each(engines)('real packages of MCP_BRIDGE
     const bridge = await startBridge({
       engine,
       env: {
+        ...store.env,
         MCP_BRIDGE_STATE_DIR: folder,
         MCP_BRIDGE_PREWARM: '1',
         MCP_BRIDGE_PREINSTALL: 'pandas',
-        MCP_BRIDGE_PACKAGES_STORE: store,
-        MCP_BRIDGE_MAX_TIMEOUT: '900',
       },
     });
     await bridge.client.listTools();
     return bridge;
   };
-  afterAll(() => removeStore(engine, store, folder));
+  afterAll(async () => {
+    await store.remove();
+    rmSync(folder, { recursive: true, force: true });
+  });
 
   it('are imported before a session needs them, and stay in their versions', { timeout: 900_000 }, async () => {
     const learning = await start();

@@ -1,5 +1,6 @@
-/** Makes wheels in memory: a zip archive (stored, not compressed) with a package, its metadata and its RECORD. */
+/** Makes wheels in memory: a zip archive (stored, unless it says otherwise) with a package, its metadata and its RECORD. */
 import { createHash } from 'node:crypto';
+import { deflateRawSync } from 'node:zlib';
 
 export interface WheelOptions {
   readonly name: string;
@@ -71,6 +72,7 @@ export interface ZipEntry {
   readonly content: Buffer;
   /** Unix mode with the file type; a regular file by default. */
   readonly mode?: number;
+  readonly isDeflated?: boolean;
 }
 
 const REGULAR_FILE = 0o100644;
@@ -80,18 +82,20 @@ export function makeZip(entries: readonly ZipEntry[]): Buffer {
   const locals: Buffer[] = [];
   const central: Buffer[] = [];
   let offset = 0;
-  for (const { content, mode = REGULAR_FILE, path } of entries) {
+  for (const { content, isDeflated = false, mode = REGULAR_FILE, path } of entries) {
+    const packed = isDeflated ? deflateRawSync(content) : content;
     const name = Buffer.from(path);
     // Version, flags (UTF-8 names), method, time, date, checksum, sizes, lengths of the name and of extra fields.
     const common = Buffer.alloc(26);
     common.writeUInt16LE(20, 0);
     common.writeUInt16LE(0x800, 2);
+    common.writeUInt16LE(isDeflated ? 8 : 0, 4);
     common.writeUInt16LE(0x21, 8);
     common.writeUInt32LE(crc32(content), 10);
-    common.writeUInt32LE(content.length, 14);
+    common.writeUInt32LE(packed.length, 14);
     common.writeUInt32LE(content.length, 18);
     common.writeUInt16LE(name.length, 22);
-    const local = Buffer.concat([Buffer.from('PK\x03\x04'), common, name, content]);
+    const local = Buffer.concat([Buffer.from('PK\x03\x04'), common, name, packed]);
     const rest = Buffer.alloc(14);
     rest.writeUInt32LE(mode * 0x10000, 6);
     rest.writeUInt32LE(offset, 10);

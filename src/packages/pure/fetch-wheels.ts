@@ -5,9 +5,10 @@ import { type BuildJob, type BuildOptions, failedBuild } from '../build.ts';
 import type { PackageIndex } from '../package-index.ts';
 import type { LockedPackage, ReportOf } from '../report.ts';
 import { FetchFailure } from './failure.ts';
-import { type Choice, resolvePackages } from './resolve.ts';
-import { SimpleIndex } from './simple-index.ts';
+import { type Choice, type FileMetadata, resolvePackages } from './resolve.ts';
+import { type ListedFile, SimpleIndex } from './simple-index.ts';
 import { sha256Of, type WheelFolder } from './wheel-folder.ts';
+import { metadataOf } from './wheel-metadata.ts';
 
 export interface FetchOptions
   extends Pick<BuildOptions, 'index' | 'maxAgeMs' | 'maxBytes' | 'onProgress' | 'onResolved'> {
@@ -76,9 +77,23 @@ class WheelFetch {
   async #choose(): Promise<LockedPackage[]> {
     const { onProgress, onResolved, python } = this.#options;
     onProgress({ type: 'progress', stage: 'resolve' });
-    const choices = await resolvePackages({ ...this.#job, pythonVersion: versionOf(python) }, this.#source);
+    const choices = await resolvePackages(
+      { ...this.#job, pythonVersion: versionOf(python) },
+      { project: async (name) => this.#source.project(name), metadata: async (file) => this.#metadata(file) },
+    );
     await onResolved?.(choices.map(({ name, neededBy, version }) => ({ name, version, needed_by: [...neededBy] })));
     return choices.map(toLocked);
+  }
+
+  /** From beside the file (PEP 658). Companies' indexes seldom have it there; then from the wheel, which stays for later. */
+  async #metadata(file: ListedFile): Promise<FileMetadata> {
+    const { filename, hasMetadata, sha256, url } = file;
+    if (hasMetadata && sha256 !== undefined) {
+      return { text: await this.#source.metadata(file), sha256 };
+    }
+    const kept = sha256 && (await this.#options.folder.read(sha256, 0, MAX_WHEEL_BYTES));
+    const wheel = kept ? kept.data : await this.#fetch({ file: filename, url, sha256 });
+    return { text: metadataOf(wheel, filename), sha256: sha256 ?? sha256Of(wheel) };
   }
 
   /** One after the other: the wheels of pure Python are small. */
@@ -91,14 +106,16 @@ class WheelFetch {
     }
     for (const wheel of missing) {
       // biome-ignore lint/performance/noAwaitInLoops: see above.
-      await this.#fetch(wheel);
+      await this.#fetch({ ...wheel, url: new URL(wheel.url) });
     }
   }
 
-  async #fetch({ file, sha256, url }: LockedPackage): Promise<void> {
+  /** Adds a wheel to the folder. If its hash is not known, any content is right. */
+  async #fetch(wheel: { file: string; url: URL; sha256: string | undefined }): Promise<Buffer> {
+    const { file, sha256, url } = wheel;
     const { folder, maxBytes, onProgress } = this.#options;
     const left = Math.min(MAX_WHEEL_BYTES, maxBytes - this.#fetchedBytes);
-    const bytes = await this.#source.content(new URL(url), left, (done, total) =>
+    const bytes = await this.#source.content(url, left, (done, total) =>
       onProgress({
         type: 'progress',
         stage: 'fetch',
@@ -107,22 +124,23 @@ class WheelFetch {
       }),
     );
     const found = sha256Of(bytes);
-    if (found !== sha256) {
+    if (sha256 !== undefined && found !== sha256) {
       throw new FetchFailure('hash', `${file} has the SHA-256 ${found}\nexpected ${sha256}`);
     }
     this.#fetchedBytes += bytes.length;
-    await folder.write(sha256, bytes);
+    await folder.write(found, bytes);
+    return bytes;
   }
 }
 
-function toLocked({ file, name, version }: Choice): LockedPackage {
+function toLocked({ file, name, sha256, version }: Choice): LockedPackage {
   const url = new URL(file.url);
   if (!/^https?:$/.test(url.protocol)) {
     throw new FetchFailure('index', `the index names an address of ${name} that is not http or https`);
   }
   // The lock keeps no secrets; those of the index are added again.
   [url.username, url.password, url.hash] = ['', '', ''];
-  return { name, version, file: file.filename, url: url.href, sha256: file.sha256 };
+  return { name, version, file: file.filename, url: url.href, sha256 };
 }
 
 /** As builders name sets: by the interpreter and the wheels. */

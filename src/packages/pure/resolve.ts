@@ -13,7 +13,13 @@ import type { ListedFile, Project } from './simple-index.ts';
 /** What a resolution asks of an index. */
 export interface ProjectSource {
   project(name: string): Promise<Project>;
-  metadata(file: ListedFile): Promise<string>;
+  /** The metadata of a file, and the SHA-256 that it must have. */
+  metadata(file: ListedFile): Promise<FileMetadata>;
+}
+
+export interface FileMetadata {
+  readonly text: string;
+  readonly sha256: string;
 }
 
 export interface ResolveRequest {
@@ -30,7 +36,8 @@ export interface ResolveRequest {
 export interface Choice {
   readonly name: string;
   readonly version: string;
-  readonly file: ListedFile & { readonly sha256: string };
+  readonly file: ListedFile;
+  readonly sha256: string;
   /** Names of the chosen packages that need it. */
   readonly neededBy: ReadonlySet<string>;
 }
@@ -43,13 +50,15 @@ interface Demand extends Dependency {
 
 interface Chosen {
   readonly version: string;
-  readonly file: ListedFile & { readonly sha256: string };
+  readonly file: ListedFile;
+  readonly requires: Requires;
   readonly neededBy: Set<string>;
   readonly extras: Set<string>;
 }
 
-/** What a release needs, and how long that is as text. */
+/** What a release needs, how long that is as text, and which file says so. */
 interface Requires {
+  readonly sha256: string;
   readonly dependencies: readonly Dependency[];
   readonly chars: number;
 }
@@ -80,7 +89,7 @@ class Resolution {
   readonly #source: ProjectSource;
   readonly #values: MarkerValues;
   readonly #projects = new Map<string, Promise<Project>>();
-  readonly #dependencies = new Map<string, Promise<Requires>>();
+  readonly #requires = new Map<string, Promise<Requires>>();
   /** Demands that did not fit an earlier choice. */
   readonly #learned: Demand[] = [];
   #requiresChars = 0;
@@ -115,7 +124,13 @@ class Resolution {
         queue.push(...(await this.#take(demand, chosen)));
       }
     }
-    return [...chosen].map(([name, { file, neededBy, version }]) => ({ name, version, file, neededBy }));
+    return [...chosen].map(([name, { file, neededBy, requires, version }]) => ({
+      name,
+      version,
+      file,
+      sha256: requires.sha256,
+      neededBy,
+    }));
   }
 
   /** Chooses a package, or checks the choice. Resolves with what it needs beyond what is known. */
@@ -170,11 +185,10 @@ class Resolution {
     if (found === undefined) {
       throw this.#nothingFits({ demands, fixed, fitting, project, releases });
     }
-    const { sha256 } = found.file;
-    if (sha256 === undefined) {
-      throw new FetchFailure('hash', `the index gives no SHA-256 for ${name} ${found.version}`);
-    }
-    return { version: found.version, file: { ...found.file, sha256 }, neededBy: new Set(), extras: new Set() };
+    const key = `${name} ${found.version}`;
+    const requires = this.#requires.get(key) ?? this.#requiredBy(key, found.file);
+    this.#requires.set(key, requires);
+    return { ...found, requires: await requires, neededBy: new Set(), extras: new Set() };
   }
 
   /** Newest first, without those that were withdrawn or need another Python. */
@@ -241,13 +255,11 @@ class Resolution {
       : new FetchFailure('missing', `the index has no wheel of ${name}`);
   }
 
-  async #neededBy(name: string, { file, version }: Chosen, extras: readonly string[]): Promise<Demand[]> {
-    const key = `${name} ${version}`;
-    this.#dependencies.set(key, this.#dependencies.get(key) ?? this.#requiredBy(key, file));
-    const { dependencies, chars } = (await this.#dependencies.get(key)) ?? { dependencies: [], chars: 0 };
+  #neededBy(name: string, { requires, version }: Chosen, extras: readonly string[]): Demand[] {
+    const { chars, dependencies } = requires;
     this.#requiresChars += chars * extras.length;
     if (this.#requiresChars > MAX_REQUIRES_CHARS) {
-      throw tooMany(key, `${MAX_REQUIRES_CHARS} characters to compare`);
+      throw tooMany(`${name} ${version}`, `${MAX_REQUIRES_CHARS} characters to compare`);
     }
     return dependencies
       .filter((dependency) => extras.some((extra) => this.#applies(dependency, extra)))
@@ -255,10 +267,8 @@ class Resolution {
   }
 
   async #requiredBy(key: string, file: ListedFile): Promise<Requires> {
-    if (!file.hasMetadata) {
-      throw new FetchFailure('index', `the index does not give the metadata of ${key} beside the file (PEP 658)`);
-    }
-    const [head = ''] = (await this.#source.metadata(file)).split(/\r?\n\r?\n/, 1);
+    const { sha256, text } = await this.#source.metadata(file);
+    const [head = ''] = text.split(/\r?\n\r?\n/, 1);
     const lines = [...head.matchAll(/^Requires-Dist:[ \t]*(.*)$/gim)].map(([, line = '']) => line);
     if (lines.length > MAX_REQUIRES) {
       throw tooMany(key, `${MAX_REQUIRES} lines`);
@@ -273,7 +283,7 @@ class Resolution {
       }
       return dependency;
     });
-    return { dependencies, chars: lines.reduce((sum, line) => sum + line.length, 0) };
+    return { sha256, dependencies, chars: lines.reduce((sum, line) => sum + line.length, 0) };
   }
 
   #applies({ marker }: Dependency, extra: string): boolean {
