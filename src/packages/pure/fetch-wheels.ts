@@ -6,8 +6,9 @@ import type { PackageIndex } from '../package-index.ts';
 import type { LockedPackage, ReportOf } from '../report.ts';
 import { FetchFailure } from './failure.ts';
 import { type Choice, resolvePackages } from './resolve.ts';
-import { SimpleIndex } from './simple-index.ts';
+import { type ListedFile, SimpleIndex } from './simple-index.ts';
 import { sha256Of, type WheelFolder } from './wheel-folder.ts';
+import { metadataIn } from './wheel-metadata.ts';
 
 export interface FetchOptions
   extends Pick<BuildOptions, 'index' | 'maxAgeMs' | 'maxBytes' | 'onProgress' | 'onResolved'> {
@@ -76,9 +77,29 @@ class WheelFetch {
   async #choose(): Promise<LockedPackage[]> {
     const { onProgress, onResolved, python } = this.#options;
     onProgress({ type: 'progress', stage: 'resolve' });
-    const choices = await resolvePackages({ ...this.#job, pythonVersion: versionOf(python) }, this.#source);
+    const choices = await resolvePackages(
+      { ...this.#job, pythonVersion: versionOf(python) },
+      {
+        project: async (name) => this.#source.project(name),
+        details: async (file) => this.#detailsOf(file),
+      },
+    );
     await onResolved?.(choices.map(({ name, neededBy, version }) => ({ name, version, needed_by: [...neededBy] })));
     return choices.map(toLocked);
+  }
+
+  /** What the index does not say comes from the wheel, which is then not fetched again. */
+  async #detailsOf({ filename, url, ...file }: ListedFile): Promise<{ metadata: string; sha256: string }> {
+    const listed = file.sha256 && (await this.#source.metadata({ ...file, filename, url }));
+    if (file.sha256 !== undefined && listed !== undefined) {
+      return { metadata: listed, sha256: file.sha256 };
+    }
+    const bytes = await this.#download({ file: filename, url, sha256: file.sha256 });
+    const metadata = metadataIn(bytes);
+    if (metadata === undefined) {
+      throw new FetchFailure('wheel', `${filename} is not a valid wheel: it has no metadata`);
+    }
+    return { metadata, sha256: sha256Of(bytes) };
   }
 
   /** One after the other: the wheels of pure Python are small. */
@@ -91,14 +112,16 @@ class WheelFetch {
     }
     for (const wheel of missing) {
       // biome-ignore lint/performance/noAwaitInLoops: see above.
-      await this.#fetch(wheel);
+      await this.#download({ ...wheel, url: new URL(wheel.url) });
     }
   }
 
-  async #fetch({ file, sha256, url }: LockedPackage): Promise<void> {
+  /** Fetches a wheel into the folder; without an expected hash, the first download decides. */
+  async #download(wheel: { file: string; url: URL; sha256: string | undefined }): Promise<Buffer> {
+    const { file, sha256, url } = wheel;
     const { folder, maxBytes, onProgress } = this.#options;
     const left = Math.min(MAX_WHEEL_BYTES, maxBytes - this.#fetchedBytes);
-    const bytes = await this.#source.content(new URL(url), left, (done, total) =>
+    const bytes = await this.#source.content(url, left, (done, total) =>
       onProgress({
         type: 'progress',
         stage: 'fetch',
@@ -107,11 +130,12 @@ class WheelFetch {
       }),
     );
     const found = sha256Of(bytes);
-    if (found !== sha256) {
+    if (found !== (sha256 ?? found)) {
       throw new FetchFailure('hash', `${file} has the SHA-256 ${found}\nexpected ${sha256}`);
     }
     this.#fetchedBytes += bytes.length;
-    await folder.write(sha256, bytes);
+    await folder.write(found, bytes);
+    return bytes;
   }
 }
 

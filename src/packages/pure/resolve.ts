@@ -13,7 +13,8 @@ import type { ListedFile, Project } from './simple-index.ts';
 /** What a resolution asks of an index. */
 export interface ProjectSource {
   project(name: string): Promise<Project>;
-  metadata(file: ListedFile): Promise<string>;
+  /** What a file requires, and its hash, also if the index does not say it. */
+  details(file: ListedFile): Promise<{ readonly metadata: string; readonly sha256: string }>;
 }
 
 export interface ResolveRequest {
@@ -43,13 +44,14 @@ interface Demand extends Dependency {
 
 interface Chosen {
   readonly version: string;
-  readonly file: ListedFile & { readonly sha256: string };
+  readonly file: ListedFile;
   readonly neededBy: Set<string>;
   readonly extras: Set<string>;
 }
 
 /** What a release needs, and how long that is as text. */
 interface Requires {
+  readonly sha256: string;
   readonly dependencies: readonly Dependency[];
   readonly chars: number;
 }
@@ -115,7 +117,11 @@ class Resolution {
         queue.push(...(await this.#take(demand, chosen)));
       }
     }
-    return [...chosen].map(([name, { file, neededBy, version }]) => ({ name, version, file, neededBy }));
+    const choices = [...chosen].map(async ([name, { file, neededBy, version }]) => {
+      const { sha256 } = await this.#requiredBy(`${name} ${version}`, file);
+      return { name, version, file: { ...file, sha256 }, neededBy };
+    });
+    return Promise.all(choices);
   }
 
   /** Chooses a package, or checks the choice. Resolves with what it needs beyond what is known. */
@@ -170,11 +176,7 @@ class Resolution {
     if (found === undefined) {
       throw this.#nothingFits({ demands, fixed, fitting, project, releases });
     }
-    const { sha256 } = found.file;
-    if (sha256 === undefined) {
-      throw new FetchFailure('hash', `the index gives no SHA-256 for ${name} ${found.version}`);
-    }
-    return { version: found.version, file: { ...found.file, sha256 }, neededBy: new Set(), extras: new Set() };
+    return { ...found, neededBy: new Set(), extras: new Set() };
   }
 
   /** Newest first, without those that were withdrawn or need another Python. */
@@ -243,8 +245,7 @@ class Resolution {
 
   async #neededBy(name: string, { file, version }: Chosen, extras: readonly string[]): Promise<Demand[]> {
     const key = `${name} ${version}`;
-    this.#dependencies.set(key, this.#dependencies.get(key) ?? this.#requiredBy(key, file));
-    const { dependencies, chars } = (await this.#dependencies.get(key)) ?? { dependencies: [], chars: 0 };
+    const { dependencies, chars } = await this.#requiredBy(key, file);
     this.#requiresChars += chars * extras.length;
     if (this.#requiresChars > MAX_REQUIRES_CHARS) {
       throw tooMany(key, `${MAX_REQUIRES_CHARS} characters to compare`);
@@ -254,11 +255,15 @@ class Resolution {
       .map((dependency) => ({ ...dependency, marker: '', by: name }));
   }
 
-  async #requiredBy(key: string, file: ListedFile): Promise<Requires> {
-    if (!file.hasMetadata) {
-      throw new FetchFailure('index', `the index does not give the metadata of ${key} beside the file (PEP 658)`);
-    }
-    const [head = ''] = (await this.#source.metadata(file)).split(/\r?\n\r?\n/, 1);
+  #requiredBy(key: string, file: ListedFile): Promise<Requires> {
+    const known = this.#dependencies.get(key) ?? this.#read(key, file);
+    this.#dependencies.set(key, known);
+    return known;
+  }
+
+  async #read(key: string, file: ListedFile): Promise<Requires> {
+    const { metadata, sha256 } = await this.#source.details(file);
+    const [head = ''] = metadata.split(/\r?\n\r?\n/, 1);
     const lines = [...head.matchAll(/^Requires-Dist:[ \t]*(.*)$/gim)].map(([, line = '']) => line);
     if (lines.length > MAX_REQUIRES) {
       throw tooMany(key, `${MAX_REQUIRES} lines`);
@@ -273,7 +278,7 @@ class Resolution {
       }
       return dependency;
     });
-    return { dependencies, chars: lines.reduce((sum, line) => sum + line.length, 0) };
+    return { sha256, dependencies, chars: lines.reduce((sum, line) => sum + line.length, 0) };
   }
 
   #applies({ marker }: Dependency, extra: string): boolean {

@@ -120,11 +120,16 @@ explicit = true
 name = "flat"
 url = "https://flat.example/wheels"
 format = "flat"
+[[index]]
+name = "bucket"
+url = "https://bucket.example/simple"
+ignore-error-codes = [401, 403]
 `;
       const env = homeWith({ '.config/uv/uv.toml': text });
       expect(await readPackageIndex({ ...env, PIP_CONFIG_FILE: '/dev/null' })).toMatchObject({
-        urls: ['https://ours.example/simple', 'https://main.example/simple'],
+        urls: ['https://ours.example/simple', 'https://bucket.example/simple', 'https://main.example/simple'],
         links: ['https://flat.example/wheels'],
+        absent: { 'https://ours.example/simple': [], 'https://bucket.example/simple': [401, 403] },
       });
       const without = homeWith({ '.config/uv/uv.toml': 'not = [TOML' });
       expect((await readPackageIndex({ ...without, PIP_CONFIG_FILE: '/dev/null' })).urls).toEqual([
