@@ -54,6 +54,7 @@ import http.client
 import http.server
 import importlib.util
 import io
+import itertools
 import json
 import py_compile
 import re
@@ -264,13 +265,17 @@ class Index:
             raise JobError(_kind_of(reason), f"{_host(url)} cannot be reached: {reason}") from None
 
     def authorize(self, request: urllib.request.Request, url: str) -> None:
-        """Adds the credentials for the host of `url`; no redirect takes them along."""
-        for known in (url, *self.urls, *self.links):
-            credentials = credentials_of(known)
-            if credentials and origin_of(known) == origin_of(url):
-                encoded = base64.b64encode(credentials.encode()).decode()
-                request.add_unredirected_header("Authorization", f"Basic {encoded}")
-                return
+        """Adds the credentials for the host of `url`, of the index whose path is nearest; a redirect drops them."""
+
+        def shared(known: str) -> int:
+            pairs = zip(urllib.parse.urlsplit(known).path, urllib.parse.urlsplit(url).path, strict=False)
+            return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+        places = (url, *self.urls, *self.links)
+        own = [each for each in places if credentials_of(each) and origin_of(each) == origin_of(url)]
+        if own:
+            encoded = base64.b64encode(credentials_of(max(own, key=shared)).encode()).decode()
+            request.add_unredirected_header("Authorization", f"Basic {encoded}")
 
     def look_up(self, name: str) -> Future[list[IndexFile] | None]:
         """Begins to ask for a project, unless that was done before."""

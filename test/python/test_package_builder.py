@@ -302,6 +302,20 @@ class IndexTest(unittest.TestCase):
         basic = "Basic " + base64.b64encode(b"ada:secret").decode()
         self.assertEqual(got, [("/stay", basic), ("/end", basic), ("/away", basic), ("other", None)])
 
+    # As for projects of GitLab, each with a token of its own. The first of the host was taken.
+    def test_of_two_indexes_on_a_host_each_gets_its_own_credentials(self) -> None:
+        got: dict[str, str] = {}
+
+        def note(handler: http.server.BaseHTTPRequestHandler) -> None:
+            got[handler.path] = base64.b64decode(handler.headers["Authorization"].removeprefix("Basic ")).decode()
+
+        with serving(note) as own:
+            urls = [own.replace("//", f"//{name}:x@") + f"/projects/{name}/simple" for name in ("a", "b")]
+            for path in ("/projects/a/files/1.whl", "/projects/b/files/1.whl", "/projects/b/simple/c/", "/other"):
+                with index_of(None, *urls).open(own + path):
+                    pass
+        self.assertEqual([login[0] for login in got.values()], ["a", "b", "b", "a"])
+
     def test_only_http_is_opened_and_followed(self) -> None:
         targets = ("file:///etc/passwd", "ftp://127.0.0.1/x", "data:text/plain,x")
 
@@ -660,9 +674,9 @@ class TrustTest(unittest.TestCase):
 
         with serving(lambda handler: answer(handler, 200, {}, b"hello"), self.context) as own:
             url = own.replace("127.0.0.1", "index.test")
-            with mock.patch.object(socket, "getaddrinfo", local):
-                with index_of(None, url, certificates=certificates).open(url) as page:
-                    self.assertEqual(page.read(), b"hello")
+            index = index_of(None, url, certificates=certificates)
+            with mock.patch.object(socket, "getaddrinfo", local), index.open(url) as page:
+                self.assertEqual(page.read(), b"hello")
 
     def test_a_certificate_is_checked_unless_the_host_is_trusted(self) -> None:
         with serving(lambda handler: answer(handler, 200, {}, b"hello"), self.context) as own:

@@ -207,19 +207,22 @@ export class SimpleIndex {
   async #getOnce(address: URL, signal: AbortSignal, accept: string): Promise<HttpResponse> {
     const url = new URL(address);
     [url.username, url.password, url.hash] = ['', '', ''];
-    const known = [...this.#index.urls, ...this.#index.links]
+    const ofHost = [...this.#index.urls, ...this.#index.links]
       .map((one) => new URL(one))
-      .find(({ origin }) => origin === url.origin);
-    const { password = '', username = '' } = known ?? {};
+      .filter(({ origin }) => origin === url.origin);
+    // Of several on a host, each with credentials of its own, the one whose path is nearest.
+    const [{ password, username } = { password: '', username: '' }] = ofHost
+      .filter((one) => one.username + one.password !== '')
+      .toSorted((one, other) => sharedChars(other.pathname, url.pathname) - sharedChars(one.pathname, url.pathname));
     const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
     const authorization = pair === ':' ? {} : { authorization: `Basic ${Buffer.from(pair).toString('base64')}` };
     const headers = { accept, 'user-agent': USER_AGENT, ...authorization };
     const places = [url.hostname, `${url.hostname}:${url.port || 443}`];
     const isTrusted = this.#index.trusted.some((host) => places.includes(host));
     try {
-      const client = known === undefined ? this.#others : this.#own;
+      const client = ofHost.length === 0 ? this.#others : this.#own;
       const response = await client.send({ url, method: 'GET', headers, signal, isTrusted });
-      if (known !== undefined) {
+      if (ofHost.length > 0) {
         this.#reached.add(response.from);
       }
       return response;
@@ -227,6 +230,15 @@ export class SimpleIndex {
       throw failureOf(url, error);
     }
   }
+}
+
+/** How much of two paths is the same. */
+function sharedChars(path: string, other: string): number {
+  let at = 0;
+  while (at < path.length && path[at] === other[at]) {
+    at += 1;
+  }
+  return at;
 }
 
 /** A page of links must be there; an index need not know every project. */

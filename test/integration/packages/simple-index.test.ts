@@ -176,6 +176,21 @@ it('sends credentials to no other host, also after a redirect', async () => {
   expect(other.requests[0]?.headers.authorization).toBeUndefined();
 });
 
+// As for projects of GitLab, each with a token of its own. The first of the host was taken.
+it('sends each of two indexes on a host its own credentials', async () => {
+  const { host, requests } = await serve((request, response) =>
+    request.url?.endsWith('/a/')
+      ? response.end(page(wheel('../../files/a-1.0-py3-none-any.whl')))
+      : response.writeHead(404).end(),
+  );
+  const [first, second] = ['1', '2'].map((name) => `http://user:token${name}@${host}/projects/${name}/simple`);
+  const index = await open(second ?? '', { PIP_EXTRA_INDEX_URL: first ?? '' });
+  await index.project('b');
+  await index.content(new URL(`http://${host}/projects/2/files/a.whl`), 1_000, () => undefined).catch(() => undefined);
+  const logins = requests.map(({ headers: { authorization = '' } }) => Buffer.from(authorization.slice(6), 'base64'));
+  expect(logins.map(String)).toEqual(['user:token1', 'user:token2', 'user:token2']);
+});
+
 it.each([
   ['rubbish', '{"files": 1}', { kind: 'index', message: expect.stringContaining('is not that of an index') }],
   ['a list', '[]', { kind: 'index', message: expect.any(String) }],
