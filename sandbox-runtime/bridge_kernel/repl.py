@@ -94,6 +94,8 @@ class Repl:
     async def run(self, cell: int, code: str, check: Check | None = None) -> object:
         """Runs a cell and returns the value of its last expression, or None. Raises whatever the code raises.
 
+        As in notebooks, a semicolon after it means that its value is not wanted.
+
         `check` gets the syntax tree and the names used in it before anything runs; its result is awaited.
         """
         self.has_begun = False
@@ -109,7 +111,10 @@ class Repl:
         try:
             if body is not None:
                 await self._evaluate(body)
-            return await self._evaluate(last) if last is not None else None
+            if last is None:
+                return None
+            value = await self._evaluate(last)
+            return None if ";" in code and _ends_quietly(code, tree.body[-1]) else value
         except _CellReturn as ended:
             return ended.value
         finally:
@@ -233,6 +238,12 @@ class Repl:
         return report
 
 
+def _ends_quietly(code: str, last: ast.stmt) -> bool:
+    """Whether a semicolon follows the last statement."""
+    lines = _lines_of(code)[(last.end_lineno or 1) - 1 :]
+    return "".join(lines).encode()[last.end_col_offset :].lstrip().startswith(b";")
+
+
 def _value_at(owner: object, path: str) -> object:
     for part in path.split("."):
         owner = getattr(owner, part, _MISSING)
@@ -258,9 +269,12 @@ def _keep_lines(file: str, code: str) -> None:
     """Keeps the source of a cell for tracebacks."""
     if not code:
         return  # What restores a session has the number of a cell whose source it has restored.
-    # Lines as the tokenizer counts them; str.splitlines would also split at a form feed or U+2028.
-    lines = [f"{line}\n" for line in code.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
-    linecache.cache[file] = (len(code), None, lines, file)
+    linecache.cache[file] = (len(code), None, _lines_of(code), file)
+
+
+def _lines_of(code: str) -> list[str]:
+    """Lines as the tokenizer counts them; str.splitlines would also split at a form feed or U+2028."""
+    return [f"{line}\n" for line in code.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
 
 
 def shortened(text: str, limit: int) -> str:

@@ -54,6 +54,7 @@ import http.client
 import http.server
 import importlib.util
 import io
+import itertools
 import json
 import py_compile
 import re
@@ -107,9 +108,11 @@ _MAX_METADATA_BYTES = 4 << 20
 class JobError(Exception):
     """The job cannot be done; the text is the reason, in at most two lines."""
 
-    def __init__(self, kind: str, text: str) -> None:
+    def __init__(self, kind: str, text: str, status: int | None = None) -> None:
         super().__init__(text)
         self.kind = kind
+        self.status = status
+        """What a host answered, if that is the reason."""
 
 
 _output_lock = threading.Lock()
@@ -223,6 +226,7 @@ class Index:
         source = job["index"]
         self.urls: list[str] = source["urls"]
         self.links: list[str] = source["links"]
+        self.absent: dict[str, list[int]] = source["absent"]
         self.trusted: set[str] = set(source["trusted"])
         self.certificates: str | None = source["certificates"]
         self._store = store
@@ -255,19 +259,23 @@ class Index:
             if error.code == 404:
                 raise
             kind = "login" if error.code in (401, 403, 407) else "index"
-            raise JobError(kind, f"{_host(url)} answered {error.code} {error.reason}") from None
+            raise JobError(kind, f"{_host(url)} answered {error.code} {error.reason}", error.code) from None
         except (OSError, http.client.HTTPException) as error:
             reason = error.reason if isinstance(error, urllib.error.URLError) else repr(error)
             raise JobError(_kind_of(reason), f"{_host(url)} cannot be reached: {reason}") from None
 
     def authorize(self, request: urllib.request.Request, url: str) -> None:
-        """Adds the credentials for the host of `url`; no redirect takes them along."""
-        for known in (url, *self.urls, *self.links):
-            credentials = credentials_of(known)
-            if credentials and origin_of(known) == origin_of(url):
-                encoded = base64.b64encode(credentials.encode()).decode()
-                request.add_unredirected_header("Authorization", f"Basic {encoded}")
-                return
+        """Adds the credentials for the host of `url`, of the index whose path is nearest; a redirect drops them."""
+
+        def shared(known: str) -> int:
+            pairs = zip(urllib.parse.urlsplit(known).path, urllib.parse.urlsplit(url).path, strict=False)
+            return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+        places = (url, *self.urls, *self.links)
+        own = [each for each in places if credentials_of(each) and origin_of(each) == origin_of(url)]
+        if own:
+            encoded = base64.b64encode(credentials_of(max(own, key=shared)).encode()).decode()
+            request.add_unredirected_header("Authorization", f"Basic {encoded}")
 
     def look_up(self, name: str) -> Future[list[IndexFile] | None]:
         """Begins to ask for a project, unless that was done before."""
@@ -288,9 +296,14 @@ class Index:
         for url in self.urls:
             try:
                 return self._page(f"{url.rstrip('/')}/{name}/", name)
-            except urllib.error.HTTPError:
-                continue
+            except (urllib.error.HTTPError, JobError) as error:
+                if not self._lacks(url, error):
+                    raise
         return None
+
+    def _lacks(self, url: str, error: Exception) -> bool:
+        """Whether an index says with this error that it does not have a name: with 404, or as the user says."""
+        return not isinstance(error, JobError) or error.status in self.absent.get(url, ())
 
     def _linked(self, url: str) -> list[IndexFile]:
         if url not in self._link_pages:
@@ -324,8 +337,9 @@ class Index:
         for url in self.urls:
             try:
                 self.open(f"{url.rstrip('/')}/pip/", Accept=_PAGES).close()
-            except urllib.error.HTTPError:
-                continue
+            except (urllib.error.HTTPError, JobError) as error:
+                if not self._lacks(url, error):
+                    raise
 
     def wheel_of(self, file: IndexFile) -> str:
         """Path of a wheel that is needed before it is chosen: for its metadata or its hash, if the index lacks them."""
@@ -528,20 +542,25 @@ class _Https(urllib.request.HTTPSHandler):
         if certificates is None and not os.path.exists(ssl.get_default_verify_paths().openssl_cafile):
             file = _bundled_certificates()
         self._checking = ssl.create_default_context(cafile=file, cadata=certificates)
+        # Python 3.13 began to refuse certificates without a key identifier, which many companies have and pip takes.
+        self._checking.verify_flags &= ~ssl.VERIFY_X509_STRICT
         self._trusting = ssl.create_default_context()
         self._trusting.check_hostname = False
         self._trusting.verify_mode = ssl.CERT_NONE
         self._trusted = trusted
 
     def https_open(self, req: urllib.request.Request) -> Any:
-        host = _host(req.full_url)
-        is_trusted = not self._trusted.isdisjoint({host, re.sub(r":\d+$", "", host)})
+        parts = urllib.parse.urlsplit(req.full_url)
+        host = re.sub(r":\d+$", "", parts.netloc)
+        is_trusted = not self._trusted.isdisjoint({host, f"{host}:{parts.port or 443}"})
         context = self._trusting if is_trusted else self._checking
         return self.do_open(http.client.HTTPSConnection, req, context=context)
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
     """Follows a redirect with the credentials for its target only, which may be none, and never away from https."""
+
+    http_error_308 = urllib.request.HTTPRedirectHandler.http_error_302
 
     def __init__(self, index: Index) -> None:
         self._index = index
@@ -552,7 +571,8 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         _check_address(newurl)
         if req.type == "https" and origin_of(newurl)[0] != "https":
             raise JobError("index", f"{_host(req.full_url)} redirects to an address without https")
-        request = super().redirect_request(req, fp, code, msg, headers, newurl)
+        # Python 3.10 does not know 308, which is the same for a GET.
+        request = super().redirect_request(req, fp, 301 if code == 308 else code, msg, headers, newurl)
         if request is not None:
             self._index.authorize(request, newurl)
         return request
@@ -598,9 +618,10 @@ def _host(url: str) -> str:
 
 
 def origin_of(url: str) -> tuple[str, str]:
-    """Scheme and host of an address. Credentials are sent to no other."""
+    """Scheme and host of an address, without the usual port. Credentials are sent to no other."""
     parts = urllib.parse.urlsplit(url)
-    return parts.scheme, parts.netloc.rpartition("@")[2]
+    host = parts.netloc.rpartition("@")[2].lower()
+    return parts.scheme, host.removesuffix({"http": ":80", "https": ":443"}.get(parts.scheme, ""))
 
 
 def _bundled_certificates() -> str | None:
@@ -709,20 +730,32 @@ class PipIndex:
         return data
 
     def _metadata_of(self, file: IndexFile) -> bytes:
+        # Mirrors pass on that there is a metadata file which they do not have, and hosts refuse to send parts in many
+        # ways: the one of PyPI's files answers 501.
         if file.has_metadata:
-            with self.index.open(f"{file.url}.metadata") as answer:
-                return answer.read(_MAX_METADATA_BYTES)
+            try:
+                with self.index.open(f"{file.url}.metadata") as answer:
+                    return answer.read(_MAX_METADATA_BYTES)
+            except urllib.error.HTTPError:
+                pass
         try:
-            wheel: Any = _Parts(self.index, file.url)
-        except (LookupError, urllib.error.HTTPError):
+            return _metadata_in(_Parts(self.index, file.url))
+        except (LookupError, zipfile.BadZipFile, ValueError, NotImplementedError, urllib.error.HTTPError, JobError):
             wheel = self.index.wheel_of(file)
         try:
-            with zipfile.ZipFile(wheel) as archive:
-                name = next(one for one in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", one))
-                with archive.open(name) as content:
-                    return content.read(_MAX_METADATA_BYTES)
-        except (zipfile.BadZipFile, StopIteration, ValueError, NotImplementedError) as error:
+            return _metadata_in(wheel)
+        except (LookupError, zipfile.BadZipFile, ValueError, NotImplementedError) as error:
             raise JobError("wheel", f"{file.filename} is not a valid wheel: {error}") from None
+
+
+def _metadata_in(wheel: Any) -> bytes:
+    """The metadata in a wheel, a path or a file. Raises LookupError if there are none."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = [one for one in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", one)]
+        if not names:
+            raise LookupError("it has no metadata")
+        with archive.open(names[0]) as content:
+            return content.read(_MAX_METADATA_BYTES)
 
 
 class _PipRequest(http.server.BaseHTTPRequestHandler):

@@ -87,8 +87,8 @@ export async function buildPackages(job: BuildJob, options: BuildOptions): Promi
 }
 
 /** The part of a job that says where packages come from. */
-export function indexOfJob({ certificates, links, proxies, trusted, urls }: PackageIndex) {
-  return { urls, links, trusted, certificates: certificates ?? null, proxies };
+export function indexOfJob({ absent, certificates, links, proxies, trusted, urls }: PackageIndex) {
+  return { urls, links, absent, trusted, certificates: certificates ?? null, proxies };
 }
 
 /** The part of a job that says what may stay in the store. */
@@ -244,6 +244,10 @@ const HINTS: Readonly<Record<ReportOf<'failed'>['kind'], string>> = {
   internal: 'Report this as a bug.',
 };
 
+/** Some indexes do not tell what they lack from what they refuse. */
+const FORBIDDEN_HINT =
+  ' If it answers 403 for every name that it does not have, add ignore-error-codes = [403] to its [[index]] in uv.toml.';
+
 /** `data.kind` shows that the builder did its work and that the next one would meet the same. */
 export async function failedBuild(
   { kind, reason }: Pick<ReportOf<'failed'>, 'kind' | 'reason'>,
@@ -251,8 +255,9 @@ export async function failedBuild(
 ): Promise<BridgeError> {
   const [, name] = kind === 'missing' ? (/ of ([A-Za-z0-9._-]+)/.exec(reason) ?? []) : [];
   const near = name === undefined ? '' : await didYouMean(name, [...COMMON_PACKAGES]);
+  const absent = kind === 'login' && / answered 403\b/.test(reason) ? FORBIDDEN_HINT : '';
   return new BridgeError('PACKAGE_UNAVAILABLE', escapeInLines(mask(reason)), {
-    hint: `${HINTS[kind]}${near}`,
+    hint: `${HINTS[kind]}${near}${absent}`,
     data: { kind },
   });
 }

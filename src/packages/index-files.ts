@@ -22,6 +22,8 @@ const PIP_OPTIONS: ReadonlyMap<string, string> = new Map([
 /** pip reads the section of its command after the global one. */
 const PIP_SECTIONS = ['global', 'install'];
 const MAX_FILE_BYTES = 1024 * 1024;
+/** A variable of ours, for `ignore-error-codes` of uv's indexes: words such as `403=https://a.example/simple`. */
+export const IGNORED_CODES = 'UV_INDEX_IGNORED_CODES';
 
 const UvIndex = z.object({
   name: z.string().optional(),
@@ -31,6 +33,7 @@ const UvIndex = z.object({
   explicit: z.boolean().optional(),
   /** `flat` is a page of links. */
   format: z.string().optional(),
+  'ignore-error-codes': z.array(z.number().int()).optional(),
 });
 const UvFile = z.object({
   index: z.array(UvIndex).optional(),
@@ -137,7 +140,9 @@ async function variablesOfUv(text: string): Promise<Record<string, string>> {
     const index = listed.filter((one) => one.explicit !== true && !flat.includes(one));
     const main = index.filter((one) => one.default === true).map(named)[0] ?? file['index-url'];
     const others = index.filter((one) => one.default !== true).map(named);
+    const ignored = index.flatMap(({ 'ignore-error-codes': codes = [], url }) => codes.map((code) => `${code}=${url}`));
     const found = {
+      [IGNORED_CODES]: ignored.join(' '),
       UV_DEFAULT_INDEX: main ?? '',
       UV_INDEX: [...others, ...(file['extra-index-url'] ?? [])].join(' '),
       UV_FIND_LINKS: [...flat.map(({ url }) => url), ...(file['find-links'] ?? [])].join(' '),

@@ -1,7 +1,7 @@
 /** Where to fetch from, as pip and uv read it from their files and the environment, and the secrets in the addresses. */
 import { readFileSync } from 'node:fs';
 import { BridgeError, messageOf } from '../base/errors.ts';
-import { variablesOfFiles } from './index-files.ts';
+import { IGNORED_CODES, variablesOfFiles } from './index-files.ts';
 import { credentialsOfNetrc } from './netrc.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -14,6 +14,8 @@ export interface PackageIndex {
   readonly urls: readonly string[];
   /** Pages of links to wheels (`--find-links`), which are asked before. */
   readonly links: readonly string[];
+  /** Statuses besides 404 with which one of `urls` answers for a name that it does not have. */
+  readonly absent: Readonly<Record<string, readonly number[]>>;
   /** Hosts, perhaps with a port, whose certificates are not checked (`--trusted-host`). */
   readonly trusted: readonly string[];
   /** Certificates of authorities, as PEM; undefined for those of the image. */
@@ -35,7 +37,8 @@ export async function readPackageIndex(given: Environment): Promise<PackageIndex
   const netrc = await credentialsOfNetrc(given);
   const login = (text: string): string => withLogin(text, env, netrc);
   const links = wordsOf(env, 'UV_FIND_LINKS', 'PIP_FIND_LINKS').filter(isRemote).map(login);
-  const urls = isOn(env, 'UV_NO_INDEX', 'PIP_NO_INDEX') ? [] : indexesOf(env).map(login);
+  const indexes = isOn(env, 'UV_NO_INDEX', 'PIP_NO_INDEX') ? [] : indexesOf(env);
+  const urls = indexes.map(login);
   if (urls.length + links.length === 0) {
     throw new BridgeError('CONFIG_INVALID', 'pip or uv is set up to use no index, and only folders of this machine', {
       hint: 'Unset PIP_NO_INDEX, or set PIP_FIND_LINKS to an http or https address that lists the wheels.',
@@ -49,6 +52,7 @@ export async function readPackageIndex(given: Environment): Promise<PackageIndex
   return {
     urls,
     links,
+    absent: Object.fromEntries(indexes.map((text) => [login(text), absentCodes(text, env)])),
     trusted: wordsOf(env, 'UV_INSECURE_HOST', 'PIP_TRUSTED_HOST'),
     certificates: readCertificates(first(env, 'PIP_CERT', 'SSL_CERT_FILE', 'REQUESTS_CA_BUNDLE')),
     proxies,
@@ -66,6 +70,14 @@ function indexesOf(env: Environment): string[] {
 function isPublic(text: string): boolean {
   const url = withoutName(text);
   return URL.canParse(url) && PUBLIC_HOSTS.has(new URL(url).hostname);
+}
+
+/** As uv has it, also for the index of PyTorch, which lies in a bucket that answers 403. */
+function absentCodes(text: string, env: Environment): number[] {
+  const address = withoutName(text);
+  const stated = wordsOf(env, IGNORED_CODES).filter((word) => word.endsWith(`=${address}`));
+  const isPytorch = address.startsWith('https://download.pytorch.org/');
+  return [...stated.map((word) => Number.parseInt(word, 10)), ...(isPytorch ? [403] : [])];
 }
 
 /** A builder sees no folders of this machine. */

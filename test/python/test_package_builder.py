@@ -10,6 +10,7 @@ import io
 import json
 import os
 import re
+import socket
 import ssl
 import stat
 import sys
@@ -279,6 +280,8 @@ class IndexTest(unittest.TestCase):
         self.assertEqual(builder.without_credentials(url), "https://pypi.example:8443/simple/")
         self.assertEqual(builder.credentials_of(url), "ada:s@cret")
         self.assertEqual(builder.origin_of(url), ("https", "pypi.example:8443"))
+        for same in ("https://ada:x@PyPI.example/simple", "https://pypi.example:443/files/a.whl"):
+            self.assertEqual(builder.origin_of(same), ("https", "pypi.example"))
 
     def test_a_redirect_to_another_host_takes_no_credentials_along(self) -> None:
         got: list[tuple[str, str | None]] = []
@@ -288,7 +291,8 @@ class IndexTest(unittest.TestCase):
                 got.append((handler.path, handler.headers["Authorization"]))
                 if handler.path != "/end":
                     target = f"{other}/x" if handler.path == "/away" else "/end"
-                    answer(handler, 302, {"Location": target})
+                    # Python 3.10 does not know the second.
+                    answer(handler, 302 if handler.path == "/away" else 308, {"Location": target})
 
             with serving(redirect) as own:
                 index = self.index(own.replace("//", "//ada:secret@"))
@@ -297,6 +301,20 @@ class IndexTest(unittest.TestCase):
                         pass
         basic = "Basic " + base64.b64encode(b"ada:secret").decode()
         self.assertEqual(got, [("/stay", basic), ("/end", basic), ("/away", basic), ("other", None)])
+
+    # As for projects of GitLab, each with a token of its own. The first of the host was taken.
+    def test_of_two_indexes_on_a_host_each_gets_its_own_credentials(self) -> None:
+        got: dict[str, str] = {}
+
+        def note(handler: http.server.BaseHTTPRequestHandler) -> None:
+            got[handler.path] = base64.b64decode(handler.headers["Authorization"].removeprefix("Basic ")).decode()
+
+        with serving(note) as own:
+            urls = [own.replace("//", f"//{name}:x@") + f"/projects/{name}/simple" for name in ("a", "b")]
+            for path in ("/projects/a/files/1.whl", "/projects/b/files/1.whl", "/projects/b/simple/c/", "/other"):
+                with index_of(None, *urls).open(own + path):
+                    pass
+        self.assertEqual([login[0] for login in got.values()], ["a", "b", "b", "a"])
 
     def test_only_http_is_opened_and_followed(self) -> None:
         targets = ("file:///etc/passwd", "ftp://127.0.0.1/x", "data:text/plain,x")
@@ -342,9 +360,9 @@ class IndexTest(unittest.TestCase):
         return index_of(store, url)
 
 
-def index_of(store: Any, *urls: str, links: list[str] | None = None, trusted: list[str] | None = None) -> builder.Index:
-    source = {"urls": urls, "links": links or [], "trusted": trusted or [], "certificates": None, "proxies": {}}
-    return builder.Index({"index": source}, store)
+def index_of(store: Any, *urls: str, **more: object) -> builder.Index:
+    source = {"urls": urls, "links": [], "absent": {}, "trusted": [], "certificates": None, "proxies": {}}
+    return builder.Index({"index": {**source, **more}}, store)
 
 
 def answer(
@@ -450,7 +468,7 @@ class FormsTest(unittest.TestCase):
         self, name: str, before: str | None = None, urls: list[str] | None = None, links: list[str] | None = None
     ) -> list[str]:
         """Takes the newest version of a package and of what it needs, as pip does. Returns names and versions."""
-        index = index_of(self.store, *(urls or []), links=links)
+        index = index_of(self.store, *(urls or []), links=links or [])
         source = builder.PipIndex(index, before)
         self.addCleanup(source.close)
         chosen: list[builder.IndexFile] = []
@@ -640,11 +658,28 @@ class FormsTest(unittest.TestCase):
 
 
 class TrustTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.tls = os.path.join(os.path.dirname(__file__), "../fixtures/tls/company")
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.load_cert_chain(f"{self.tls}.crt", f"{self.tls}.key")
+
+    # Python 3.13 and newer refused it: "Missing Authority Key Identifier".
+    def test_the_certificate_of_a_company_is_taken_as_pip_takes_it(self) -> None:
+        resolve = socket.getaddrinfo
+        with open(f"{self.tls}-ca.crt", encoding="ascii") as file:
+            certificates = file.read()
+
+        def local(_: str, *rest: Any, **more: Any) -> Any:
+            return resolve("127.0.0.1", *rest, **more)
+
+        with serving(lambda handler: answer(handler, 200, {}, b"hello"), self.context) as own:
+            url = own.replace("127.0.0.1", "index.test")
+            index = index_of(None, url, certificates=certificates)
+            with mock.patch.object(socket, "getaddrinfo", local), index.open(url) as page:
+                self.assertEqual(page.read(), b"hello")
+
     def test_a_certificate_is_checked_unless_the_host_is_trusted(self) -> None:
-        tls = os.path.join(os.path.dirname(__file__), "../fixtures/tls/mcp.test")
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(f"{tls}.crt", f"{tls}.key")
-        with serving(lambda handler: answer(handler, 200, {}, b"hello"), context) as own:
+        with serving(lambda handler: answer(handler, 200, {}, b"hello"), self.context) as own:
             with self.assertRaisesRegex(builder.JobError, "cannot be reached") as raised:
                 index_of(None, own).open(own)
             self.assertEqual(raised.exception.kind, "certificate")

@@ -19,7 +19,7 @@ export function jobOf(requirements: readonly string[], index: object, more: obje
     max_bytes: 1024 ** 3,
     max_age: null,
     used_at: {},
-    index: { urls: [], links: [], trusted: [], certificates: null, proxies: {}, ...index },
+    index: { urls: [], links: [], absent: {}, trusted: [], certificates: null, proxies: {}, ...index },
     ...more,
   };
 }

@@ -1,5 +1,6 @@
 /** A package index on 127.0.0.1 in one of the forms that companies have, with wheels made by the test, and pip for images that have none. */
 import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -18,8 +19,21 @@ export interface IndexedWheel extends Wheel {
 /**
  * `json` is PyPI (PEP 691, 700 and 658), `untimed` an index with JSON but without upload times and metadata files, `html` one with
  * pages of links (PEP 503), and `folder` a web server that lists a folder of wheels, and of folders of wheels.
+ *
+ * `nexus` and `artifactory` have what these two do differently, because they cannot run here. A hosted repository of Nexus writes
+ * links relative to the page, with only an MD5, and `data-requires-python` as it is (`pypi-index.vm` and `PyPiHostedFacet.java` of
+ * nexus-public). Artifactory has a longer path before `simple`, links relative to it, and sends a client that wants a file of more
+ * than a few KB on to the host of a CDN (302), by an address that is signed, so credentials beside it are refused (issues 13396 of
+ * pip, 1393 of uv). Both give no upload times and no metadata files (issues 998 of nexus-public, 18823 of uv).
  */
-export type IndexForm = 'json' | 'untimed' | 'html' | 'folder';
+export type IndexForm = 'json' | 'untimed' | 'html' | 'folder' | 'nexus' | 'artifactory';
+
+const BEFORE_SIMPLE: Readonly<Partial<Record<IndexForm, string>>> = {
+  nexus: '/repository/pypi-all',
+  artifactory: '/artifactory/api/pypi/pypi-virtual',
+};
+/** In front of a signed address of the CDN, which is another host than the index to every client. */
+const CDN = '/signed';
 
 export interface PackageIndex {
   /** For `PIP_INDEX_URL`. */
@@ -29,8 +43,8 @@ export interface PackageIndex {
   /** Method and path of every request so far. */
   readonly requests: readonly string[];
   add(...wheels: IndexedWheel[]): void;
-  /** Answers each request with this instead, until it is undefined. */
-  answer: ((request: IncomingMessage, response: ServerResponse) => void) | undefined;
+  /** Answers each request with this instead, until it is undefined. If it returns false, the request is answered as usual. */
+  answer: ((request: IncomingMessage, response: ServerResponse) => unknown) | undefined;
   /** Answers requests for these paths only after `release`. `onRequest` is called with the first. */
   hold(path: RegExp, onRequest: () => void): { release: () => void };
   close(): Promise<void>;
@@ -56,24 +70,32 @@ export async function whyNoIndex(): Promise<string | undefined> {
 export async function startPackageIndex({
   form = 'json',
   hasPip = true,
+  login,
 }: {
   form?: IndexForm;
   hasPip?: boolean;
+  /** Required for everything, as `user:password`. */
+  login?: string;
 } = {}): Promise<PackageIndex> {
   const wheels: IndexedWheel[] = hasPip ? [await pipWheel()] : [];
   const requests: string[] = [];
   const server = createServer((request, response) => {
     requests.push(`${request.method} ${request.url}`);
-    if (index.answer === undefined) {
+    const { authorization, host } = request.headers;
+    const isOfCdn = request.url?.startsWith(CDN) === true;
+    const expected = login === undefined ? undefined : `Basic ${Buffer.from(login).toString('base64')}`;
+    if (isOfCdn && (authorization !== undefined || host?.startsWith('localhost:') !== true)) {
+      response.writeHead(400).end('Only one auth mechanism allowed');
+    } else if (!isOfCdn && authorization !== expected && login !== undefined) {
+      response.writeHead(401, { 'WWW-Authenticate': 'Basic realm="Artifactory Realm"' }).end();
+    } else if (index.answer === undefined || index.answer(request, response) === false) {
       respond(wheels, form, request, response);
-    } else {
-      index.answer(request, response);
     }
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   const index: PackageIndex = {
-    url: `http://127.0.0.1:${port}/simple`,
+    url: `http://127.0.0.1:${port}${BEFORE_SIMPLE[form] ?? ''}/simple`,
     links: `http://127.0.0.1:${port}/all/`,
     requests,
     add: (...more) => void wheels.push(...more),
@@ -110,11 +132,17 @@ function respond(
   request: IncomingMessage,
   response: ServerResponse,
 ): void {
-  const [, folder, name = ''] = (request.url ?? '').split('/').map(decodeURIComponent);
+  const { pathname, port } = new URL(request.url ?? '', `http://${request.headers.host}`);
+  const path = pathname
+    .replace(BEFORE_SIMPLE[form] ?? '', '')
+    .split('/')
+    .map(decodeURIComponent);
+  const [folder, name = ''] = [path[1], path[1] === 'simple' ? path[2] : path.at(-1)];
   const files = wheels.filter((wheel) => wheel.name === name);
   const file = wheels.find(({ filename }) => filename === name);
   const described = wheels.find(({ filename }) => `${filename}.metadata` === name);
-  if (folder === 'all' || (folder === 'simple' && files.length > 0 && (form === 'html' || form === 'folder'))) {
+  const isHtml = form !== 'json' && form !== 'untimed';
+  if (folder === 'all' || (folder === 'simple' && files.length > 0 && isHtml)) {
     response.setHeader('Content-Type', 'text/html');
     response.end(pageOf(folder === 'all' ? wheels : files, folder === 'all' ? 'folder' : form));
   } else if (folder === 'simple' && files.length > 0) {
@@ -122,7 +150,10 @@ function respond(
     response.end(
       JSON.stringify({ meta: { 'api-version': '1.1' }, name, files: files.map((one) => describe(one, form)) }),
     );
-  } else if (folder === 'files' && file !== undefined) {
+  } else if (form === 'artifactory' && folder === 'packages' && file !== undefined) {
+    response.writeHead(302, { location: `http://localhost:${port}${CDN}/${file.filename}?Signature=a%2Fb&Expires=1` });
+    response.end();
+  } else if (path.length > 2 && folder !== 'simple' && file !== undefined) {
     response.setHeader('Content-Type', 'application/octet-stream');
     response.end(file.bytes);
   } else if (form === 'json' && folder === 'files' && described?.metadata !== undefined) {
@@ -135,12 +166,22 @@ function respond(
 
 /** An index writes hashes into its links; a web server knows nothing but names. */
 function pageOf(wheels: readonly IndexedWheel[], form: IndexForm): string {
-  const links = wheels.map(({ filename, promisedSha256, requiresPython = '', sha256 }) => {
+  const links = wheels.map(({ bytes, filename, name, promisedSha256, requiresPython = '', sha256, version }) => {
     const href = `/files/${encodeURIComponent(filename)}`;
-    const facts = ` data-requires-python="${requiresPython.replaceAll('>', '&gt;').replaceAll('<', '&lt;')}"`;
-    return form === 'folder'
-      ? `<a href="${href}">${filename.slice(0, 20)}..&gt;</a>`
-      : `<a href="${href}#sha256=${promisedSha256 ?? sha256}"${requiresPython && facts}>${filename}</a>`;
+    const escaped = requiresPython.replaceAll('>', '&gt;').replaceAll('<', '&lt;');
+    const facts = ` data-requires-python="${form === 'nexus' ? requiresPython : escaped}"`;
+    switch (form) {
+      case 'folder':
+        return `<a href="${href}">${filename.slice(0, 20)}..&gt;</a>`;
+      case 'nexus': {
+        const place = `../../packages/${name}/${version}/${encodeURIComponent(filename)}`;
+        return `<a href="${place}#md5=${md5Of(bytes)}" rel="internal"${requiresPython && facts}>${filename}</a>`;
+      }
+      default: {
+        const place = form === 'artifactory' ? `../../packages/packages/ab/cd/${filename}` : href;
+        return `<a href="${place}#sha256=${promisedSha256 ?? sha256}" rel="internal"${requiresPython && facts}>${filename}</a>`;
+      }
+    }
   });
   return `<!DOCTYPE html><html><body><a href="../">../</a>\n${links.join('<br/>\n')}</body></html>`;
 }
@@ -159,6 +200,10 @@ function describe(
     ...(form === 'json' && metadata !== undefined && { 'core-metadata': { sha256: sha256Of(metadata) } }),
     ...(requiresPython === undefined ? {} : { 'requires-python': requiresPython }),
   };
+}
+
+function md5Of(bytes: Buffer): string {
+  return createHash('md5').update(bytes).digest('hex');
 }
 
 /** Outside of the test's own folders, so that it is fetched once on each machine. */

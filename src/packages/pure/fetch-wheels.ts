@@ -87,9 +87,10 @@ class WheelFetch {
 
   /** From beside the file (PEP 658). Companies' indexes seldom have it there; then from the wheel, which stays for later. */
   async #metadata(file: ListedFile): Promise<FileMetadata> {
-    const { filename, hasMetadata, sha256, url } = file;
-    if (hasMetadata && sha256 !== undefined) {
-      return { text: await this.#source.metadata(file), sha256 };
+    const { filename, sha256, url } = file;
+    const listed = sha256 === undefined ? undefined : await this.#source.metadata(file);
+    if (listed !== undefined && sha256 !== undefined) {
+      return { text: listed, sha256 };
     }
     const kept = sha256 && (await this.#options.folder.read(sha256, 0, MAX_WHEEL_BYTES));
     const wheel = kept ? kept.data : await this.#fetch({ file: filename, url, sha256 });

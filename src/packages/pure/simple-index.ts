@@ -10,12 +10,11 @@ import { proxiesOf } from '../../upstream/http/proxies.ts';
 import { decoded, type PackageIndex } from '../package-index.ts';
 import { normalizeName } from '../requirement.ts';
 import { FetchFailure } from './failure.ts';
+import { MAX_METADATA_BYTES } from './wheel-metadata.ts';
 
 const PAGES = 'application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1';
 /** The longest page of PyPI has about 10 MB. */
 const MAX_PAGE_BYTES = 32 * 1024 * 1024;
-/** The longest metadata files have about 200 KB. */
-const MAX_METADATA_BYTES = 4 * 1024 * 1024;
 /** For a page or a metadata file, whole. Chosen. */
 const PAGE_TIMEOUT_MS = 60_000;
 const MAX_REDIRECTS = 5;
@@ -95,7 +94,7 @@ export class SimpleIndex {
     }
     for (const address of urls) {
       // biome-ignore lint/performance/noAwaitInLoops: see above.
-      const found = await this.#page(projectPage(address, name), name);
+      const found = await this.#projectPage(address, name);
       if (found !== undefined) {
         return found;
       }
@@ -108,20 +107,25 @@ export class SimpleIndex {
     const { links, urls } = this.#index;
     await Promise.all([
       ...links.map(async (address) => demanded(address)(await this.#page(new URL(address), 'links'))),
-      ...urls.map(async (address) => this.#page(projectPage(address, 'pip'), 'pip')),
+      ...urls.map(async (address) => this.#projectPage(address, 'pip')),
     ]);
   }
 
-  /** The metadata of a file. Throws `FetchFailure`. */
-  async metadata(file: ListedFile): Promise<string> {
+  /** The metadata of a file, if the index has them beside it; some only pass on that another one has. Throws `FetchFailure`. */
+  async metadata(file: ListedFile): Promise<string | undefined> {
     const url = new URL(file.url);
     url.pathname += '.metadata';
-    return (await this.#read(url, MAX_METADATA_BYTES, this.#limited())).toString('utf8');
+    const response = file.hasMetadata ? await this.#get(url, this.#limited()) : undefined;
+    if (response === undefined || response.status === 404) {
+      response?.body.destroy();
+      return undefined;
+    }
+    return (await this.#body(url, response, MAX_METADATA_BYTES)).toString('utf8');
   }
 
   /** The content of a file of at most `maxBytes`. Throws `FetchFailure`. */
   async content(url: URL, maxBytes: number, onBytes: (bytes: number, total: number) => void): Promise<Buffer> {
-    return this.#read(url, maxBytes, this.#signal, onBytes);
+    return this.#body(url, await this.#get(url, this.#signal), maxBytes, onBytes);
   }
 
   close(): void {
@@ -133,10 +137,14 @@ export class SimpleIndex {
     return AbortSignal.any([this.#signal, AbortSignal.timeout(PAGE_TIMEOUT_MS)]);
   }
 
-  /** Undefined if the index does not know the project. */
-  async #page(url: URL, name: string): Promise<Project | undefined> {
+  async #projectPage(address: string, name: string): Promise<Project | undefined> {
+    return this.#page(new URL(`${address.replace(/\/+$/, '')}/${name}/`), name, this.#index.absent[address]);
+  }
+
+  /** Undefined if the index does not know the project, which it says with 404 or one of `absent`. */
+  async #page(url: URL, name: string, absent: readonly number[] = []): Promise<Project | undefined> {
     const response = await this.#get(url, this.#limited(), PAGES);
-    if (response.status === 404) {
+    if (response.status === 404 || absent.includes(response.status)) {
       response.body.destroy();
       return undefined;
     }
@@ -154,16 +162,6 @@ export class SimpleIndex {
       files: usable.flatMap((file) => readFile(file, response.url) ?? []),
       hasOthers: usable.length < listed.length,
     };
-  }
-
-  async #read(
-    url: URL,
-    maxBytes: number,
-    signal: AbortSignal,
-    onBytes?: (bytes: number, total: number) => void,
-  ): Promise<Buffer> {
-    const response = await this.#get(url, signal);
-    return this.#body(url, response, maxBytes, onBytes);
   }
 
   async #body(
@@ -209,17 +207,22 @@ export class SimpleIndex {
   async #getOnce(address: URL, signal: AbortSignal, accept: string): Promise<HttpResponse> {
     const url = new URL(address);
     [url.username, url.password, url.hash] = ['', '', ''];
-    const known = [...this.#index.urls, ...this.#index.links]
+    const ofHost = [...this.#index.urls, ...this.#index.links]
       .map((one) => new URL(one))
-      .find(({ origin }) => origin === url.origin);
-    const { password = '', username = '' } = known ?? {};
+      .filter(({ origin }) => origin === url.origin);
+    // Of several on a host, each with credentials of its own, the one whose path is nearest.
+    const [{ password, username } = { password: '', username: '' }] = ofHost
+      .filter((one) => one.username + one.password !== '')
+      .toSorted((one, other) => sharedChars(other.pathname, url.pathname) - sharedChars(one.pathname, url.pathname));
     const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
     const authorization = pair === ':' ? {} : { authorization: `Basic ${Buffer.from(pair).toString('base64')}` };
     const headers = { accept, 'user-agent': USER_AGENT, ...authorization };
+    const places = [url.hostname, `${url.hostname}:${url.port || 443}`];
+    const isTrusted = this.#index.trusted.some((host) => places.includes(host));
     try {
-      const client = known === undefined ? this.#others : this.#own;
-      const response = await client.send({ url, method: 'GET', headers, signal });
-      if (known !== undefined) {
+      const client = ofHost.length === 0 ? this.#others : this.#own;
+      const response = await client.send({ url, method: 'GET', headers, signal, isTrusted });
+      if (ofHost.length > 0) {
         this.#reached.add(response.from);
       }
       return response;
@@ -229,8 +232,13 @@ export class SimpleIndex {
   }
 }
 
-function projectPage(address: string, name: string): URL {
-  return new URL(`${address.replace(/\/+$/, '')}/${name}/`);
+/** How much of two paths is the same. */
+function sharedChars(path: string, other: string): number {
+  let at = 0;
+  while (at < path.length && path[at] === other[at]) {
+    at += 1;
+  }
+  return at;
 }
 
 /** A page of links must be there; an index need not know every project. */
@@ -243,25 +251,36 @@ function demanded(address: string): (page: Project | undefined) => Project {
   };
 }
 
-/** Stops at the next tag, so a hostile page costs no more than its length. */
-const LINK = /<a\s(?<attributes>(?:[^<>"']|"[^"<]*"|'[^'<]*')*)>/gi;
+/**
+ * Stops at the next tag outside of quotes, so a hostile page costs no more than a few times its length. Within, Nexus writes
+ * `<` as it is.
+ */
+const LINK = /<(?:a|base)\s(?<attributes>(?:[^<>"']|"[^"]*"|'[^']*')*)>/gi;
 const ATTRIBUTE = /(?<name>[\w-]+)(?:\s*=\s*(?:"(?<double>[^"]*)"|'(?<single>[^']*)'|(?<plain>[^\s"'>]+)))?/g;
-const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', amp: '&', '#39': "'", '#43': '+' };
+const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', amp: '&' };
 
 /** The links of an HTML page (PEP 503), as JSON has them (PEP 691). */
 function linksOf(text: string, page: URL): unknown[] {
-  return [...text.matchAll(LINK)].flatMap(({ groups }) => {
+  let base = page;
+  return [...text.matchAll(LINK)].flatMap(({ 0: tag, groups }) => {
     const found = [...(groups?.['attributes'] ?? '').matchAll(ATTRIBUTE)].map(({ groups: one = {} }) => {
       const value = one['double'] ?? one['single'] ?? one['plain'] ?? '';
-      const plain = value.replaceAll(/&(#?\w+);/g, (whole, entity: string) => ENTITIES[entity] ?? whole);
+      const plain = value.replaceAll(/&(\w+|#\d{1,6}|#x[\da-f]{1,5});/gi, (whole, entity: string) => {
+        const point = entity.replace(/^#/, '').replace(/^x/i, '0x');
+        return entity.startsWith('#') ? String.fromCodePoint(Number(point)) : (ENTITIES[entity] ?? whole);
+      });
       return [one['name']?.toLowerCase(), plain] as const;
     });
     const attributes = new Map(found);
     const href = attributes.get('href') ?? '';
-    if (!URL.canParse(href, page.href)) {
+    if (!URL.canParse(href, base.href)) {
       return [];
     }
-    const url = new URL(href, page);
+    const url = new URL(href, base);
+    if (/^<base/i.test(tag)) {
+      base = url;
+      return [];
+    }
     const metadata = attributes.get('data-core-metadata') ?? attributes.get('data-dist-info-metadata');
     const sha256 = new URLSearchParams(url.hash.slice(1)).get('sha256') ?? undefined;
     url.hash = '';
@@ -323,6 +342,11 @@ function failureOf(url: URL, error: unknown): FetchFailure {
   if (name === 'TimeoutError' || name === 'AbortError') {
     return new FetchFailure('index', `${url.host} took too long for ${shownPath(url)}`);
   }
-  const kind = code === 'ENOTFOUND' || code === 'EAI_AGAIN' || code === 'ENETUNREACH' ? 'network' : 'index';
+  const kind =
+    code === 'ENOTFOUND' || code === 'EAI_AGAIN' || code === 'ENETUNREACH'
+      ? 'network'
+      : /CERT|VERIFY/.test(String(code))
+        ? 'certificate'
+        : 'index';
   return new FetchFailure(kind, `${url.host} cannot be reached: ${messageOf(error)}`);
 }

@@ -11,8 +11,8 @@ const ENTRY = 0x02014b50;
 const METADATA = /^[^/]+\.dist-info\/METADATA$/;
 /** The end has 22 bytes and a comment of at most 65,535. */
 const MAX_END_BYTES = 22 + 65_535;
-/** As beside the file. */
-const MAX_METADATA_BYTES = 4 * 1024 * 1024;
+/** Also beside the file; the longest have about 200 KB. */
+export const MAX_METADATA_BYTES = 4 * 1024 * 1024;
 
 /** Throws `FetchFailure`. */
 export function metadataOf(wheel: Buffer, filename: string): string {

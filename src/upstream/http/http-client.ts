@@ -10,7 +10,7 @@ import {
   type IncomingMessage,
   type RequestOptions,
 } from 'node:http';
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { Agent as HttpsAgent, type RequestOptions as HttpsRequestOptions, request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
 import { messageOf } from '../../base/errors.ts';
 import { createPieces } from '../../protocol/line-splitter.ts';
@@ -45,6 +45,8 @@ export interface HttpRequest {
   readonly body?: string | Buffer | undefined;
   /** Aborts the request and its response. */
   readonly signal?: AbortSignal | undefined;
+  /** Whether the certificate of the host is taken as it is. */
+  readonly isTrusted?: boolean;
 }
 
 export interface HttpResponse {
@@ -112,7 +114,7 @@ export class HttpClient {
   }
 
   async #sendOnce(request: HttpRequest): Promise<HttpResponse> {
-    const { url, method, headers, body, signal } = request;
+    const { url, method, headers, body, isTrusted = false, signal } = request;
     const rule = this.#rule();
     const host = hostOf(url);
     const refused = isIP(host) === 0 ? undefined : rule(host);
@@ -129,12 +131,13 @@ export class HttpClient {
       // No compression: the size of a response would be unknown until it is decompressed.
       headers: { 'accept-encoding': 'identity', ...headers, ...lengthOf(body) },
       ...(signal === undefined ? {} : { signal }),
+      ...(isTrusted && url.protocol === 'https:' && { rejectUnauthorized: false }),
     });
     return headOf(sent, url, body, proxy);
   }
 
   /** Starts a request to the server: directly, through a tunnel of the proxy or, without TLS, to the proxy, which forwards it. */
-  #begin(url: URL, proxy: ProxyServer | undefined, options: RequestOptions): ClientRequest {
+  #begin(url: URL, proxy: ProxyServer | undefined, options: HttpsRequestOptions): ClientRequest {
     const isSecure = url.protocol === 'https:';
     if (proxy === undefined) {
       const guarded = { ...options, lookup: guardedLookup(this.#rule(), this.#resolve) };

@@ -125,6 +125,19 @@ class Twice: z = 1`);
         expect((await run('_')).value).toBe('42');
       });
 
+      // As in notebooks, where `plt.hist(values);` shows only the figure.
+      it('does not show a last expression that ends with a semicolon', async () => {
+        await run('6 * 7');
+        for (const code of ['1;', "('é;',\n1) ; # shown nowhere", '2;\n\n# the end\n']) {
+          // biome-ignore lint/performance/noAwaitInLoops: cells of one session.
+          expect((await run(code)).value).toBeUndefined();
+        }
+        expect((await run('_')).value).toBe('42');
+        expect((await run("'3;' # ;")).value).toBe("'3;'");
+        expect((await run('len(";");\r1')).value).toBe('1');
+        expect((await run('# ;')).value).toBeUndefined();
+      });
+
       it('awaits at top level, in the last expression and in comprehensions', async () => {
         const code = 'import asyncio\nawait asyncio.sleep(0)\nasync def h(i): return i\n[await h(i) for i in range(3)]';
         expect((await run(code)).value).toBe('[0, 1, 2]');

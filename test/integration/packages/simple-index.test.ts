@@ -145,6 +145,25 @@ it('reads HTML, of an index and of a folder that a web server lists', async () =
   });
 });
 
+// Nexus writes `<` as it is, which made the link vanish.
+it('reads attributes of every spelling, and links that are relative to another address', async () => {
+  const { host } = await serve((_, response) =>
+    response.end(`<html><head><BASE href="/other/"></head>
+      <a href="a-1.0-py3-none-any.whl" data-requires-python=">=3.9,<4">one</a>
+      <a HREF='a-2.0-py3-none-any.whl#md5=0' data-requires-python='&#62;=3.9,&#x3c;4'>two</a>`),
+  );
+  const { files } = await (await open(`http://${host}/simple`)).project('a');
+  expect(files.map(({ requiresPython, url }) => [url.pathname, requiresPython])).toEqual([
+    ['/other/a-1.0-py3-none-any.whl', '>=3.9,<4'],
+    ['/other/a-2.0-py3-none-any.whl', '>=3.9,<4'],
+  ]);
+});
+
+it('takes no longer for a page of quotes that never end', async () => {
+  const { host } = await serve((_, response) => response.end(`<a ${'<a "\'"<a \'"'.repeat(200_000)}`));
+  expect((await (await open(`http://${host}/simple`)).project('a')).files).toEqual([]);
+});
+
 it('sends credentials to no other host, also after a redirect', async () => {
   const other = await serve((_, response) => response.end('content'));
   const { host, requests } = await serve((_, response) =>
@@ -155,6 +174,21 @@ it('sends credentials to no other host, also after a redirect', async () => {
   expect(content.toString()).toBe('content');
   expect(requests[0]?.headers.authorization).toMatch(/^Basic /);
   expect(other.requests[0]?.headers.authorization).toBeUndefined();
+});
+
+// As for projects of GitLab, each with a token of its own. The first of the host was taken.
+it('sends each of two indexes on a host its own credentials', async () => {
+  const { host, requests } = await serve((request, response) =>
+    request.url?.endsWith('/a/')
+      ? response.end(page(wheel('../../files/a-1.0-py3-none-any.whl')))
+      : response.writeHead(404).end(),
+  );
+  const [first, second] = ['1', '2'].map((name) => `http://user:token${name}@${host}/projects/${name}/simple`);
+  const index = await open(second ?? '', { PIP_EXTRA_INDEX_URL: first ?? '' });
+  await index.project('b');
+  await index.content(new URL(`http://${host}/projects/2/files/a.whl`), 1_000, () => undefined).catch(() => undefined);
+  const logins = requests.map(({ headers: { authorization = '' } }) => Buffer.from(authorization.slice(6), 'base64'));
+  expect(logins.map(String)).toEqual(['user:token1', 'user:token2', 'user:token2']);
 });
 
 it.each([
@@ -195,7 +229,16 @@ it('uses a proxy and the certificates of pip, and is never led away from https',
   });
   expect(new Set(proxy.log)).toEqual(new Set(['CONNECT mcp.test:443']));
   const other = await open('https://mcp.test/simple', env);
-  await expect(other.project('a')).rejects.toMatchObject({ message: expect.stringContaining('self-signed') });
+  await expect(other.project('a')).rejects.toMatchObject({
+    kind: 'certificate',
+    message: expect.stringContaining('self-signed'),
+  });
+  for (const PIP_TRUSTED_HOST of ['mcp.test', 'mcp.test:443']) {
+    // biome-ignore lint/performance/noAwaitInLoops: one proxy, whose log is read.
+    expect(
+      (await (await open('https://mcp.test/simple', { ...env, PIP_TRUSTED_HOST })).project('a')).files,
+    ).toHaveLength(1);
+  }
 });
 
 it('ends what is longer than allowed, and does not follow redirects without end', async () => {

@@ -22,6 +22,7 @@ const INDEX: PackageIndex = {
   urls: ['https://index.example/simple'],
   links: [],
   trusted: [],
+  absent: {},
   certificates: undefined,
   proxies: {},
   mask: (text) => text,

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { readPackageIndex } from '../../../src/packages/package-index.ts';
+import { allFences } from '../../support/documented-samples.ts';
 
 /** Reads no files of this machine. */
 const read = (env: Record<string, string>) =>
@@ -120,16 +121,29 @@ explicit = true
 name = "flat"
 url = "https://flat.example/wheels"
 format = "flat"
+[[index]]
+name = "bucket"
+url = "https://bucket.example/simple"
+ignore-error-codes = [401, 403]
 `;
       const env = homeWith({ '.config/uv/uv.toml': text });
       expect(await readPackageIndex({ ...env, PIP_CONFIG_FILE: '/dev/null' })).toMatchObject({
-        urls: ['https://ours.example/simple', 'https://main.example/simple'],
+        urls: ['https://ours.example/simple', 'https://bucket.example/simple', 'https://main.example/simple'],
         links: ['https://flat.example/wheels'],
+        absent: { 'https://ours.example/simple': [], 'https://bucket.example/simple': [401, 403] },
       });
       const without = homeWith({ '.config/uv/uv.toml': 'not = [TOML' });
       expect((await readPackageIndex({ ...without, PIP_CONFIG_FILE: '/dev/null' })).urls).toEqual([
         'https://pypi.org/simple',
       ]);
+    });
+
+    it('reads the example of the documentation', async () => {
+      const [example] = allFences('docs/packages.md').filter(({ language }) => language === 'toml');
+      const env = homeWith({ '.config/uv/uv.toml': example?.text ?? '' });
+      expect((await readPackageIndex({ ...env, PIP_CONFIG_FILE: '/dev/null' })).absent).toMatchObject({
+        'https://wheels.example.com/simple': [403],
+      });
     });
 
     it('reads pages of links, trusted hosts and the netrc file; folders of this machine are left out', async () => {

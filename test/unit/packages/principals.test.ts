@@ -17,6 +17,7 @@ const PYTHON = 'cpython-314 linux x86_64';
 const INDEX: PackageIndex = {
   urls: ['https://index.example/simple'],
   links: [],
+  absent: {},
   trusted: [],
   certificates: undefined,
   proxies: {},
