@@ -165,6 +165,29 @@ class Captured:
         return self.stdout
 
 
+def filled(command: str, local: dict[str, object]) -> str:
+    """A command line with the values of `{expression}` and `$name`; `$$` is `$`.
+
+    As in IPython, all of it is left as it is if an expression fails. Values that the shell would not understand, and braces
+    that mean something to it, such as `{1,2}`, are left as they are.
+    """
+    import re
+
+    names = {**vars(sys.modules["__main__"]), **local}
+
+    def value(found: re.Match[str]) -> str:
+        expression, name = found.groups()
+        if expression is not None:
+            shown = eval(expression.strip(), names)
+            return found[0] if isinstance(shown, tuple) or callable(shown) else str(shown)
+        return str(names[name]) if name in names else "$" if found[0] == "$$" else found[0]
+
+    try:
+        return re.sub(r"(?<!\$)\{([^{}]+)\}|\$\$|\$([A-Za-z_]\w*)", value, command)
+    except Exception:  # noqa: BLE001 The user's code may raise anything.
+        return command
+
+
 def left_out(magic: str, line: int) -> None:
     """Says that a line was left out."""
     print(f"line {line} was left out: there is no magic {magic} here; write it in Python", file=sys.stderr)

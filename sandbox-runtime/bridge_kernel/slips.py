@@ -120,7 +120,12 @@ def _repaired_line(line: str) -> str:
     shell = _SHELL.fullmatch(line)
     if shell is not None and not unavailable.is_embedded and not _PIP_COMMAND.match(line):
         indent, target, command = shell.groups()
-        run = f"await runtime.sh({command!r})"
+        if command.startswith("!") and target is None:
+            return f"{indent}(await runtime.sh({command[1:]!r})).l"
+        text = repr(command)
+        if "{" in command or "$" in command:
+            text = f'__import__("bridge_kernel.magic_calls").magic_calls.filled({text}, locals())'
+        run = f"await runtime.sh({text})"
         return f"{indent}({run}).show()" if target is None else f"{indent}{target} = {run}"
     return line.translate(_INVISIBLE)
 
