@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # As in IPython.
 _MAX_INFO_CHARS = 41
+# Functions in a profile. Chosen.
+_MAX_PROFILED = 20
 
 _kept: list[object] = []
 
@@ -46,6 +48,22 @@ class magic_timing:  # noqa: N801 The check before running knows it as one that 
         user, system, wall = (end - start for end, start in zip(now, self._start, strict=True))
         total = f"total: {_duration(user + system)}"
         print(f"CPU times: user {_duration(user)}, sys: {_duration(system)}, {total}\nWall time: {_duration(wall)}")
+
+
+class magic_profile:  # noqa: N801 As above.
+    """Prints how often the functions of a block were called and how long they took, the longest first."""
+
+    def __enter__(self) -> None:
+        import cProfile
+
+        self._profile = cProfile.Profile()
+        self._profile.enable()
+
+    def __exit__(self, *_: object) -> None:
+        import pstats
+
+        self._profile.disable()
+        pstats.Stats(self._profile).strip_dirs().sort_stats("time").print_stats(_MAX_PROFILED)
 
 
 def _processor_times() -> tuple[float, float]:
@@ -239,10 +257,12 @@ def run(text: str) -> None:
     with open(path, encoding="utf-8") as file:
         code = compile(file.read(), path, "exec", dont_inherit=True)
     main = sys.modules["__main__"]
-    module = main if "-i" in flags else ModuleType("__main__")
+    name = os.path.splitext(os.path.basename(path))[0] if "-n" in flags else "__main__"
+    module = main if "-i" in flags else ModuleType(name)
     arguments, sys.argv = sys.argv, [path, *words[1:]]
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
-    sys.modules["__main__"] = module
+    if name == "__main__":
+        sys.modules["__main__"] = module
     try:
         exec(code, vars(module))
     except SystemExit as ended:
@@ -255,18 +275,25 @@ def run(text: str) -> None:
         vars(main).update({name: value for name, value in vars(module).items() if not name.startswith("__")})
 
 
-def who_ls(_: str = "") -> list[str]:
-    """The user's names."""
+def who_ls(kinds: str = "") -> list[str]:
+    """The user's names, or those of these types."""
     from bridge_kernel.proxies import Server
 
     values = vars(sys.modules["__main__"])
     names = [name for name in values if name[:1] != "_" and name.isidentifier() and name not in magics.predefined]
-    return sorted(name for name in names if not isinstance(values[name], Server) and name != "LOADED_MCP_SERVERS")
+    wanted = kinds.split()
+    return sorted(
+        name
+        for name in names
+        if not isinstance(values[name], Server) and name != "LOADED_MCP_SERVERS"
+        if not wanted or type(values[name]).__name__ in wanted
+    )
 
 
-def who(_: str) -> None:
-    """Prints the user's names."""
-    print("\t ".join([*who_ls(), ""]) if who_ls() else "Interactive namespace is empty.")
+def who(kinds: str) -> None:
+    """Prints the user's names, or those of these types."""
+    names = who_ls(kinds)
+    print("\t ".join([*names, ""]) if names else "Interactive namespace is empty.")
 
 
 def whos(_: str) -> None:
@@ -289,10 +316,57 @@ def _info(value: object) -> str:
     return text if len(text) <= _MAX_INFO_CHARS else f"{text[:half]}<...>{text[-half:]}"
 
 
-def reset(_: str) -> None:
-    """Deletes the user's names."""
+def reset(_: str, pattern: str = "") -> None:
+    """Deletes the user's names, or those that match."""
+    import re
+
     for name in who_ls():
-        del vars(sys.modules["__main__"])[name]
+        if re.search(pattern, name):
+            del vars(sys.modules["__main__"])[name]
+
+
+def reset_selective(text: str) -> None:
+    """Deletes the user's names that match."""
+    reset("", text.removeprefix("-f").strip())
+
+
+def xdel(text: str) -> None:
+    """Deletes a name."""
+    del vars(sys.modules["__main__"])[text.removeprefix("-n").strip()]
+
+
+def source(value: object) -> None:
+    """Prints the source of a value, or its documentation if it has none."""
+    import inspect
+
+    try:
+        print(inspect.getsource(value), end="")  # pyright: ignore[reportArgumentType] It checks the type.
+    except (OSError, TypeError):
+        help(value)
+
+
+def pdef(text: str) -> None:
+    """Prints the signature of a function."""
+    import inspect
+
+    print(f"{text}{inspect.signature(eval(text, vars(sys.modules['__main__'])))}")
+
+
+def psearch(text: str) -> None:
+    """Prints the names that match a pattern such as `str.*find*`."""
+    import builtins
+    from fnmatch import fnmatchcase
+
+    owner, _, pattern = text.rpartition(".")
+    names = vars(sys.modules["__main__"])
+    found = dir(eval(owner, names)) if owner else sorted({*who_ls(), *dir(builtins)})
+    print("\n".join(f"{owner}{'.' if owner else ''}{name}" for name in found if fnmatchcase(name, pattern)))
+
+
+def lsmagic(_: str) -> None:
+    """Prints the magics."""
+    print(*(f"%{name}" for name in magics.LINE_MAGICS))
+    print(*(f"%%{name}" for name in magics.CELL_MAGICS))
 
 
 def writefile(text: str, body: str) -> None:

@@ -155,7 +155,7 @@ class Repl:
     @staticmethod
     def _compile_tree(tree: ast.Module, file: str, flags: int) -> _Compiled:
         last, statements = None, tree.body
-        if statements and isinstance(statements[-1], ast.Expr):
+        if statements and isinstance(statements[-1], ast.Expr) and not _is_hidden(statements[-1], file):
             last = compile(ast.Expression(statements[-1].value), file, "eval", flags, dont_inherit=True)
             statements = statements[:-1]
         module = ast.Module(statements, tree.type_ignores)
@@ -231,6 +231,13 @@ class Repl:
             return None
         self._reported = report
         return report
+
+
+def _is_hidden(last: ast.Expr, file: str) -> bool:
+    """Whether a semicolon after the last expression hides its value, as in IPython."""
+    lines = linecache.getlines(file)
+    at = (last.end_lineno or 0) - 1
+    return at < len(lines) and lines[at].encode()[last.end_col_offset or 0 :].lstrip().startswith(b";")
 
 
 def _value_at(owner: object, path: str) -> object:
