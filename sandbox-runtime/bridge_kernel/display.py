@@ -42,6 +42,13 @@ _LAST_METHODS = (("_repr_latex_", "text/latex"), ("_repr_json_", "application/js
 _BUNDLE = "_repr_mimebundle_"
 
 
+class Updates:
+    """What `display(…, display_id=True)` returns. An answer only grows, so the new value is shown below."""
+
+    def __init__(self, display: Display) -> None:
+        self.update = self.display = display
+
+
 class Display:
     """The `display` of a session, with limits on the number and total bytes of what one cell shows."""
 
@@ -55,16 +62,19 @@ class Display:
         self._max_displays = max_displays
         self._max_bytes = max_bytes
 
-    def __call__(self, *values: object, alt: str | None = None) -> None:
+    def __call__(self, *values: object, alt: str | None = None, display_id: object = None) -> Updates | None:
         """Shows values in the answer: images, figures, tables and documents; everything else is printed as text.
 
         Args:
             alt: a short description for readers who cannot see it.
+            display_id: as in notebooks, returns an object whose `update(value)` shows a value later.
         """
         for value in values:
             for part in _parts(value, 0):
                 if not self.show_rich(part, alt, is_asked=True):
                     print(table_text(part) or part)
+
+        return None if display_id is None else Updates(self)
 
     def show_media(self, value: object) -> bool:
         """Shows a list with images or sounds, as tools return it; returns False for every other value."""

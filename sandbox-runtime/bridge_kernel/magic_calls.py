@@ -13,6 +13,7 @@ from bridge_kernel.magics import OPTION, SCRIPT_OPTION
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
+    from types import ModuleType
     from typing import Any
 
     from bridge_kernel.shell import RunResult
@@ -186,8 +187,8 @@ class Captured:
 def filled(command: str, local: dict[str, object]) -> str:
     """A command line with the values of `{expression}` and `$name`; `$$` is `$`.
 
-    As in IPython, all of it is left as it is if an expression fails. Values that the shell would not understand, and braces
-    that mean something to it, such as `{1,2}`, are left as they are.
+    As in IPython, all of it is left as it is if an expression fails. Braces that mean something to the shell, such as
+    `{1,2}`, are left as they are.
     """
     import re
 
@@ -361,6 +362,62 @@ def psearch(text: str) -> None:
     names = vars(sys.modules["__main__"])
     found = dir(eval(owner, names)) if owner else sorted({*who_ls(), *dir(builtins)})
     print("\n".join(f"{owner}{'.' if owner else ''}{name}" for name in found if fnmatchcase(name, pattern)))
+
+
+class Document:
+    """A cell that is a document."""
+
+    def __init__(self, mime_type: str, text: str) -> None:
+        self._forms = {mime_type: text}
+
+    def _repr_mimebundle_(self) -> dict[str, str]:
+        return self._forms
+
+
+_loaded: dict[str, tuple[int, int]] | None = None
+"""By the names of modules in the working folder, when they were changed and their size; None if none is reloaded."""
+
+
+def autoreload(mode: str) -> None:
+    """From now on, modules in the working folder that were changed are loaded again before a cell runs."""
+    global _loaded  # noqa: PLW0603
+    _loaded = None if mode.strip() in ("0", "off") else {}
+    reload_changed()
+
+
+def reload_changed(is_over: bool = False) -> None:
+    """Loads changed modules again. Names that the session has imported from them get their new values.
+
+    After a cell, only notes which modules it has loaded: it may also have changed some, for the next one.
+    """
+    if _loaded is None:
+        return
+    folder = os.path.join(os.getcwd(), "")
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if not isinstance(file, str) or not file.startswith(folder) or not os.path.exists(file):
+            continue
+        status = os.stat(file)
+        now = (status.st_mtime_ns, status.st_size)
+        if _loaded.setdefault(name, now) != now and not is_over:
+            _loaded[name] = now
+            _reload(name, module)
+
+
+def _reload(name: str, module: ModuleType) -> None:
+    import importlib
+
+    before = dict(vars(module))
+    try:
+        importlib.reload(module)
+    except Exception as error:  # noqa: BLE001 The user's code may raise anything.
+        print(f"{name} was not reloaded: {type(error).__name__}: {error}", file=sys.stderr)
+        return
+    main = vars(sys.modules["__main__"])
+    for bound, value in list(main.items()):
+        for attribute, old in before.items():
+            if old is value and not attribute.startswith("__"):
+                main[bound] = vars(module).get(attribute, value)
 
 
 def lsmagic(_: str) -> None:

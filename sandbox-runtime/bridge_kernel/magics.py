@@ -21,11 +21,11 @@ LINE = re.compile(r"(\s*)((?:\w[\w.\[\]\"', ]*=)?)\s*(%%?)([a-zA-Z_]\w*)[ \t]*(.
 """Indentation, the start of an assignment, `%` or `%%`, the name, and the rest of the line."""
 _HERE = '__import__("bridge_kernel.magic_calls").magic_calls'
 _WITHOUT_EFFECT = frozenset({
-    "autoreload", "colors", "config", "load_ext", "matplotlib", "pdb", "reload_ext", "unload_ext", "xmode",
+    "colors", "config", "load_ext", "matplotlib", "pdb", "reload_ext", "unload_ext", "xmode",
 })  # fmt: skip
 _FUNCTIONS = frozenset({
-    "cd", "env", "lsmagic", "pdef", "psearch", "pwd", "reset", "reset_selective", "run", "set_env", "who", "who_ls", "whos",
-    "xdel",
+    "autoreload", "cd", "env", "lsmagic", "pdef", "psearch", "pwd", "reset", "reset_selective", "run", "set_env", "who",
+    "who_ls", "whos", "xdel",
 })  # fmt: skip
 _HELP = {"pdoc": "help", "pinfo": "help", "pinfo2": f"{_HERE}.source", "psource": f"{_HERE}.source"}
 """Magics that are calls with the object."""
@@ -36,6 +36,7 @@ _COMMANDS = {
     "system": "",
 }
 """Magics that are command lines."""
+_DOCUMENTS = {"html": "text/html", "latex": "text/latex", "markdown": "text/markdown", "svg": "image/svg+xml"}
 _PROGRAMS = {"bash": "bash", "sh": "sh", "script": "", "python": "python3", "python3": "python3", "perl": "perl"}
 """Programs that a cell magic gives its cell to."""
 OPTION = re.compile(r"(?:-(?:(?P<key>[nrp])\s*(?P<number>\d+)|(?P<flag>[tcqov]))|--no-raise-error)\s+")
@@ -53,7 +54,7 @@ _INNER = """def inner(_it, _timer):
     return _timer() - _t0
 """
 LINE_MAGICS = sorted({*_IN_TREE[:3], *_FUNCTIONS, *_HELP, *_COMMANDS})
-CELL_MAGICS = sorted({*_IN_TREE, *_PROGRAMS, "writefile"})
+CELL_MAGICS = sorted({*_IN_TREE, *_PROGRAMS, *_DOCUMENTS, "writefile"})
 
 predefined: Container[str] = ()
 """Names that are not the user's; the session sets them."""
@@ -96,6 +97,8 @@ def _line(name: str, rest: str, number: int, is_assigned: bool) -> str:
 def _cell(name: str, rest: str, body: str) -> str | None:
     if name in ("writefile", "file"):
         return f"{_HERE}.writefile({_text(rest)}, {body!r})"
+    if name in _DOCUMENTS:
+        return f"display({_HERE}.Document({_DOCUMENTS[name]!r}, {body!r}))"
     if name not in _PROGRAMS:
         return None
     command = f"{_PROGRAMS[name]} {SCRIPT_OPTION.sub('', rest)}".strip()

@@ -98,6 +98,7 @@ class Repl:
         """
         self.has_begun = False
         begin_cell(cell_file(cell))
+        _reload_changed()
         code, tree, body, last = self._compile(cell, code)
         if check is not None:
             checking = check(tree, code, _names_in(body) | _names_in(last))
@@ -115,6 +116,7 @@ class Repl:
         finally:
             if "." in code:  # Without one, no attribute is set.
                 self._note_attributes(tree)
+            _reload_changed(is_over=True)
 
     async def _evaluate(self, code: types.CodeType) -> object:
         result = eval(code, self.namespace)
@@ -238,6 +240,13 @@ def _is_hidden(last: ast.Expr, file: str) -> bool:
     lines = linecache.getlines(file)
     at = (last.end_lineno or 0) - 1
     return at < len(lines) and lines[at].encode()[last.end_col_offset or 0 :].lstrip().startswith(b";")
+
+
+def _reload_changed(is_over: bool = False) -> None:
+    """For `%autoreload`."""
+    magic_calls = sys.modules.get("bridge_kernel.magic_calls")
+    if magic_calls is not None:
+        magic_calls.reload_changed(is_over)
 
 
 def _value_at(owner: object, path: str) -> object:

@@ -71,7 +71,9 @@ class RunResult:
     def fields(self, *numbers: int) -> RunResult:
         """The columns with these numbers of each line."""
         split = [line.split() for line in self.l]
-        return self._with(" ".join(row[at] for at in numbers or range(len(row)) if -len(row) <= at < len(row)) for row in split)
+        return self._with(
+            " ".join(row[at] for at in numbers or range(len(row)) if -len(row) <= at < len(row)) for row in split
+        )
 
     def _with(self, lines: Iterable[str]) -> RunResult:
         import copy

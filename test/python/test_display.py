@@ -78,6 +78,15 @@ class DisplayTest(unittest.TestCase):
         itself = type("Itself", (), {"_ipython_display_": lambda _: print("itself")})
         self.assertEqual(self.show(itself()), "itself\n")
 
+    # It was a TypeError.
+    def test_what_is_displayed_again_is_shown_again(self) -> None:
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            handle = self.display("before", display_id=True)
+            assert handle is not None
+            handle.update("after")
+            self.assertIsNone(self.display("no handle"))
+        self.assertEqual(printed.getvalue(), "before\nafter\nno handle\n")
+
     def test_other_lists_are_printed_as_text(self) -> None:
         loop: list[object] = [1]
         loop.append(loop)

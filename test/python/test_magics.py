@@ -7,6 +7,7 @@ import contextlib
 import io
 import os
 import re
+import sys
 import tempfile
 import unittest
 from typing import Any
@@ -159,7 +160,6 @@ class Commands(MagicTestCase):
         self.assertEqual(await self.run_cell("%reset -f\n%who"), (None, "Interactive namespace is empty.\n", ""))
         self.assertTrue(self.has("runtime") and self.has("mcp_files"))
 
-
     # `%xdel` was left out, `%who str` listed everything, `%run -n` ran as __main__.
     async def test_names_are_listed_by_type_and_deleted(self) -> None:
         await self.run_cell("old_a = old_b = 1\nnew_a = 'x'")
@@ -192,9 +192,40 @@ class Help(MagicTestCase):
 
 class Others(MagicTestCase):
     async def test_those_without_effect_say_nothing(self) -> None:
-        code = "%load_ext autoreload\n%autoreload 2\n%matplotlib inline\n%config A.b = 'c'\n%pdb on\n1 + 1\n"
+        code = "%load_ext autoreload\n%autoreload 0\n%matplotlib inline\n%config A.b = 'c'\n%pdb on\n1 + 1\n"
         self.assertEqual(await self.run_cell(f"{code}%xmode Plain\n"), (2, "", ""))
         self.assertEqual(await self.run_cell("if True:\n    %matplotlib inline\n2"), (2, "", ""))
+
+    # It had no effect, so cells went on with the old code and did not say so.
+    async def test_changed_modules_are_reloaded(self) -> None:
+        def write(text: str) -> None:
+            with open("reloaded.py", "w", encoding="utf-8") as file:
+                file.write(text)
+
+        sys.path.insert(0, self.folder)
+        self.addCleanup(sys.path.remove, self.folder)
+        self.addCleanup(sys.modules.pop, "reloaded", None)
+        write("value = 1\ndef f(): return 1\n")
+        await self.run_cell("%load_ext autoreload\n%autoreload 2\nimport reloaded as r\nfrom reloaded import f\nf()")
+        write("value = 22\ndef f(): return 22\n")
+        self.assertEqual((await self.run_cell("r.value, r.f(), f()"))[0], (22, 22, 22))
+        write("value = (\n")
+        value, _, said = await self.run_cell("r.value")
+        self.assertEqual(value, 22)
+        self.assertIn("reloaded was not reloaded: SyntaxError: ", said)
+        await self.run_cell("%autoreload 0")
+        write("value = 4444\n")
+        self.assertEqual((await self.run_cell("r.value"))[0], 22)
+
+    async def test_cells_in_other_languages_are_shown(self) -> None:
+        self.repl.namespace["display"] = lambda value: print(value._repr_mimebundle_())
+        for name, kind in (
+            ("html", "text/html"),
+            ("markdown", "text/markdown"),
+            ("latex", "text/latex"),
+            ("svg", "image/svg+xml"),
+        ):
+            self.assertEqual((await self.run_cell(f"%%{name}\n<b>\n"))[1], f"{{'{kind}': '<b>\\n'}}\n")
 
     async def test_an_unknown_one_is_left_out_and_the_rest_of_the_cell_runs(self) -> None:
         code = "def kept():\n    return 4\n%sql select 1\nx = %sql kept()\nkept()"

@@ -125,7 +125,8 @@ class Lines(unittest.IsolatedAsyncioTestCase):
         for line, said in (
             ("echo {6 * 7} {'a' + 'b'}", "42 ab"), ("echo $name-{name}.txt", "value-value.txt"),
             ("echo $FILLED ${FILLED} $$FILLED", "env env env"), ("echo '$name'", "value"),
-            ("echo a b | awk '{print $2}'", "b"), ("echo x{1,2} y{1..2}", "x1 x2 y1 y2"), ("echo {missing} {}", "{missing} {}"),
+            ("echo a b | awk '{print $2}'", "b"), ("echo x{1,2} y{1..2}", "x1 x2 y1 y2"),
+            ("echo {missing} {}", "{missing} {}"),
             ("echo '{\"a\": 1}'", '{"a": 1}'), ("echo a | awk '{print}'", "a"), ("echo {name.upper()[:2]}", "VA"),
         ):  # fmt: skip
             with self.subTest(line):
