@@ -224,7 +224,7 @@ class Display:
         return self._show_bundle(_ask(value, _BUNDLE), alt)
 
     def _show_bundle(self, bundle: Any, alt: str | None) -> bool:
-        """Shows one of the forms that a value has of itself: a picture, otherwise its text."""
+        """Shows the picture in a bundle of a value, otherwise its text."""
         if not isinstance(bundle, dict):
             return False
         forms: dict[str, Any] = bundle  # pyright: ignore[reportUnknownVariableType]

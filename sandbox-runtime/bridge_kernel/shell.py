@@ -55,7 +55,8 @@ class RunResult:
         return len(self.l)
 
     def __getitem__(self, index: Any) -> Any:
-        return self.l[index]
+        lines: Any = self.l
+        return lines[index]
 
     def grep(self, pattern: str, prune: bool = False, field: int | None = None) -> RunResult:
         """The lines that match, or with `prune` the others; with `field`, those whose column does."""
