@@ -16,6 +16,7 @@ const PATIENCE_MS = 5_000;
 export function openHost({ command, args = [], cwd, env }: Program): LineHost {
   const child = spawn(command, args, { cwd, env, stdio: ['pipe', 'pipe', 'ignore'] });
   const ended = once(child, 'close');
+  child.stdin.on('error', () => undefined); // It has ended, which the end of its answers shows.
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   return {
     async ask(request) {

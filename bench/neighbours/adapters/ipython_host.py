@@ -11,9 +11,11 @@ def text_of(content):
     """Streams, values, tracebacks, and what a magic shows beside the cell."""
     if "traceback" in content:
         return "\n".join(content["traceback"]) + "\n"
-    data = content.get("data", {})
+    if "data" not in content:
+        return content.get("text", "")  # Of a stream, whose text may come in parts.
+    data = content["data"]
     rich = "".join(f"[{kind}] {value}\n" for kind, value in data.items() if kind != "text/plain")
-    return f"{content.get('text', '')}{rich}{data.get('text/plain', '')}\n"
+    return f"{rich}{data.get('text/plain', '')}\n"
 
 
 def run(code):

@@ -66,7 +66,7 @@ export const fastmcpCodeMode: Neighbour = {
 export const monty: Neighbour = {
   name: 'Monty',
   registry: 'pypi',
-  packages: { 'pydantic-monty': '1.5.0', mcp: '2.3.0' },
+  packages: { 'pydantic-monty': '1.4.0', mcp: '2.3.0' },
   licence: 'MIT',
   language: 'Python, in part',
   isolation: 'an interpreter in Rust, in a child process',
@@ -83,7 +83,8 @@ export const monty: Neighbour = {
 export const smolagents: Neighbour = {
   name: 'smolagents, local executor',
   registry: 'pypi',
-  packages: { 'smolagents[mcp]': '1.26.0' },
+  // Its adapter for MCP does not work with the SDK's version 2.
+  packages: { 'smolagents[mcp]': '1.26.0', mcp: '1.30.0' },
   licence: 'Apache-2.0',
   language: 'Python, in part',
   isolation: 'an interpreter in the process',
