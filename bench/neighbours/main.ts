@@ -14,7 +14,6 @@ import { findTestEngines } from '../../test/support/engines.ts';
 import { createContext } from '../context.ts';
 import { parseOptions } from '../options.ts';
 import { currentRevision, loadNow } from '../report/report.ts';
-import { ECHO } from '../support/servers.ts';
 import { median } from '../support/statistics.ts';
 import { bridgeOn } from './adapters/bridge.ts';
 import { contextMode } from './adapters/context-mode.ts';
@@ -33,7 +32,8 @@ import { type Line, renderNeighbours, renderPython } from './table.ts';
 const DOCUMENT = fileURLToPath(new URL('../../docs/comparison.md', import.meta.url));
 const FROM_NPM = [executor, utcpCodeMode, slopMcp, myCoolProxy, contextMode];
 const FROM_PYPI = [ipython, jupyterMcpServer, fastmcpCodeMode, smolagents, monty];
-const SERVERS = { echo: ECHO };
+const ECHO = fileURLToPath(new URL('echo-server.mjs', import.meta.url));
+const SERVERS = { echo: { command: process.execPath, args: [ECHO] } };
 const MAX_REASON_CHARS = 160;
 /** The hits of more would be cut in the answer of one cell. */
 const QUERIES_AT_ONCE = 40;
