@@ -10,7 +10,10 @@ const DOCUMENT = fileURLToPath(new URL('../docs/comparison.md', import.meta.url)
 const table = renderComparison(await runComparison({}));
 if (process.argv.includes('--write')) {
   const current = await readFile(DOCUMENT, 'utf8');
-  await writeFile(DOCUMENT, replaceGenerated(current, { comparison: () => table }, ['neighbours']));
+  await writeFile(
+    DOCUMENT,
+    replaceGenerated(current, { comparison: () => table }, ['neighbours', 'python-neighbours']),
+  );
 } else {
   console.log(table);
 }

@@ -1,21 +1,24 @@
-/** Installs the neighbours from npm into a folder of their own. Nothing of them becomes part of this project. */
+/** Installs the neighbours from npm and PyPI into a folder of their own. Nothing of them becomes part of this project. */
 import { execFile } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { Neighbour } from './neighbour.ts';
+import type { Neighbour, Place } from './neighbour.ts';
 
 /** For those that do not run on the oldest Node that the bridge supports. */
 const NEWER_NODE = '24.21.0';
 const MIN_MAJOR = 24;
 
 /**
- * Installs the pinned packages unless they are there, without install scripts unless it needs them. Returns their folder and the Node that
- * runs them.
+ * Installs the pinned packages unless they are there; those from npm without install scripts unless it needs them. Returns their folder
+ * and what runs them.
  */
-export async function install(neighbour: Neighbour, root: string): Promise<{ folder: string; node: string }> {
+export async function install(neighbour: Neighbour, root: string): Promise<Omit<Place, 'home'>> {
   const folder = join(root, neighbour.name.replaceAll(/[^\w-]+/g, '-').replace(/^-/, ''));
   await mkdir(folder, { recursive: true });
+  if (neighbour.registry === 'pypi') {
+    return { folder, node: process.execPath, python: await installPython(neighbour, folder) };
+  }
   const ownNode = neighbour.needsNewerNode === true && Number(process.versions.node.split('.')[0]) < MIN_MAJOR;
   const nodePackage = `node-${process.platform}-${process.arch}`;
   const dependencies = { ...neighbour.packages, ...(ownNode && { [nodePackage]: NEWER_NODE }) };
@@ -28,5 +31,21 @@ export async function install(neighbour: Neighbour, root: string): Promise<{ fol
     await promisify(execFile)('npm', ['install', ...flags], { cwd: folder });
     await writeFile(installed, manifest);
   }
-  return { folder, node: ownNode ? join(folder, 'node_modules', nodePackage, 'bin/node') : process.execPath };
+  const node = ownNode ? join(folder, 'node_modules', nodePackage, 'bin/node') : process.execPath;
+  return { folder, node, python: 'python3' };
+}
+
+/** Into a virtual environment, with pip and its configuration. Returns its interpreter. */
+async function installPython({ packages }: Neighbour, folder: string): Promise<string> {
+  const venv = join(folder, 'venv');
+  const python = join(venv, 'bin/python');
+  const specs = Object.entries(packages).map(([name, version]) => `${name}==${version}`);
+  const installed = join(folder, 'installed.txt');
+  if ((await readFile(installed, 'utf8').catch(() => '')) !== specs.join('\n')) {
+    await promisify(execFile)('python3', ['-m', 'venv', '--clear', venv]);
+    const flags = ['--quiet', '--disable-pip-version-check', '--no-input'];
+    await promisify(execFile)(python, ['-m', 'pip', 'install', ...flags, ...specs]);
+    await writeFile(installed, specs.join('\n'));
+  }
+  return python;
 }

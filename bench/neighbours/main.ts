@@ -1,6 +1,6 @@
 /**
- * `npm run bench:neighbours`: installs similar programs from npm into a folder, measures them and the bridge in turn on the same
- * servers, and prints a table or writes it to docs/comparison.md.
+ * `npm run bench:neighbours`: installs similar programs from npm and PyPI into a folder, measures them and the bridge in turn on the same
+ * servers, and prints two tables or writes them to docs/comparison.md.
  */
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
@@ -14,36 +14,42 @@ import { findTestEngines } from '../../test/support/engines.ts';
 import { createContext } from '../context.ts';
 import { parseOptions } from '../options.ts';
 import { currentRevision, loadNow } from '../report/report.ts';
-import { ECHO } from '../support/servers.ts';
 import { median } from '../support/statistics.ts';
 import { bridgeOn } from './adapters/bridge.ts';
 import { contextMode } from './adapters/context-mode.ts';
 import { executor } from './adapters/executor.ts';
 import { myCoolProxy } from './adapters/my-cool-proxy.ts';
+import { fastmcpCodeMode, ipython, jupyterMcpServer, monty, smolagents } from './adapters/python-programs.ts';
 import { slopMcp } from './adapters/slop-mcp.ts';
 import { utcpCodeMode } from './adapters/utcp-code-mode.ts';
+import { type Behaviour, findMissing, readBehaviours } from './behaviours.ts';
 import { install } from './install.ts';
 import { FIGURES, measureStart, type Samples } from './measure.ts';
 import type { Hit, Neighbour, Place, Running } from './neighbour.ts';
 import { readSearchSet, recallOf, type SearchSet } from './search.ts';
-import { type Line, renderNeighbours } from './table.ts';
+import { type Line, renderNeighbours, renderPython } from './table.ts';
 
 const DOCUMENT = fileURLToPath(new URL('../../docs/comparison.md', import.meta.url));
-const NEIGHBOURS = [executor, utcpCodeMode, slopMcp, myCoolProxy, contextMode];
-const SERVERS = { echo: ECHO };
+const FROM_NPM = [executor, utcpCodeMode, slopMcp, myCoolProxy, contextMode];
+const FROM_PYPI = [ipython, jupyterMcpServer, fastmcpCodeMode, smolagents, monty];
+const ECHO = fileURLToPath(new URL('echo-server.mjs', import.meta.url));
+const SERVERS = { echo: { command: process.execPath, args: [ECHO] } };
 const MAX_REASON_CHARS = 160;
 /** The hits of more would be cut in the answer of one cell. */
 const QUERIES_AT_ONCE = 40;
 const SEARCH_TRIES = 20;
 const SEARCH_PAUSE_MS = 500;
+const MAX_SEEN_CHARS = 300;
 
 const USAGE = `npm run bench:neighbours -- --folder FOLDER [options]
 
   --folder FOLDER   where the programs are installed, outside of this project
   --rounds N        how often each is measured; 5 by default
   --search FOLDER   also measures the search, with the queries in this folder
-  --only NAME       only this program; may be repeated
-  --write           writes the table to docs/comparison.md`;
+  --only NAME       only programs with this in their name; may be repeated
+  --from npm|pypi   only programs from this registry, and the bridge
+  --show            prints what was seen for each behaviour of Python that does not hold
+  --write           writes the tables to docs/comparison.md`;
 
 function readArguments() {
   const { values } = parseArgs({
@@ -52,6 +58,8 @@ function readArguments() {
       rounds: { type: 'string', default: '5' },
       search: { type: 'string' },
       only: { type: 'string', multiple: true, default: [] },
+      from: { type: 'string' },
+      show: { type: 'boolean', default: false },
       write: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -66,6 +74,9 @@ interface Subject {
   readonly samples: Samples;
   tokens?: number;
   recall?: number | undefined;
+  hasState?: boolean | undefined;
+  /** Of the documented behaviours of Python. */
+  held?: number;
   /** Why it is not measured any further. */
   reason?: string;
 }
@@ -84,7 +95,10 @@ async function main(): Promise<void> {
   await mkdir(folder, { recursive: true });
   const homes = await mkdtemp(join(folder, 'homes-'));
   try {
-    const subjects = await createSubjects(folder, homes, values.only);
+    const isWanted = ({ name, packages, registry = 'npm' }: Neighbour) =>
+      (values.only.length === 0 || values.only.some((part) => name.includes(part))) &&
+      (values.from === undefined || values.from === registry || Object.keys(packages).length === 0);
+    const subjects = await createSubjects(folder, homes, isWanted);
     const begin = loadNow()[0];
     // The first round fills caches and stores, and does not count.
     for (let round = 0; round <= rounds; round += 1) {
@@ -99,23 +113,33 @@ async function main(): Promise<void> {
         await attempt(subject, () => measureSearch(subject, set, homes));
       }
     }
-    await print(renderNeighbours(subjects.map(toLine), factsOf(rounds, load, set)), values.write);
+    const behaviours = await readBehaviours();
+    for (const subject of subjects) {
+      await attempt(subject, () => checkBehaviours(subject, behaviours, values.show));
+    }
+    await print(tablesOf(subjects, factsOf(rounds, load, set), behaviours.length), values.write);
   } finally {
     await rm(homes, { recursive: true, force: true });
   }
 }
 
-async function createSubjects(folder: string, homes: string, only: readonly string[]): Promise<Subject[]> {
+async function createSubjects(
+  folder: string,
+  homes: string,
+  isWanted: (neighbour: Neighbour) => boolean,
+): Promise<Subject[]> {
   const { engines } = await findTestEngines();
   const contexts = await Promise.all(engines.map(({ label }) => createContext(parseOptions(['--engine', label]))));
-  const wanted = [...contexts.map(bridgeOn), ...NEIGHBOURS].filter(
-    ({ name }) => only.length === 0 || only.some((part) => name.includes(part)),
-  );
+  const wanted = [...contexts.map(bridgeOn), ...FROM_NPM, ...FROM_PYPI].filter(isWanted);
   const subjects: Subject[] = [];
   for (const neighbour of wanted) {
     console.error(`installing: ${neighbour.name}`);
     const home = await mkdtemp(join(homes, 'home-'));
-    const subject: Subject = { neighbour, place: { folder, home, node: process.execPath }, samples: {} };
+    const subject: Subject = {
+      neighbour,
+      place: { folder, home, node: process.execPath, python: 'python3' },
+      samples: {},
+    };
     await attempt(subject, async () => {
       subject.place = { home, ...(await install(neighbour, folder)) };
       await neighbour.prepare(subject.place, SERVERS);
@@ -144,7 +168,7 @@ async function measureRound(subject: Subject, counts: boolean): Promise<void> {
   const { neighbour, place, samples } = subject;
   console.error(`measuring: ${neighbour.name}`);
   const started = await measureStart(neighbour, place);
-  subject.tokens = started.tokens;
+  Object.assign(subject, { tokens: started.tokens, hasState: started.hasState });
   if (counts) {
     for (const figure of FIGURES) {
       samples[figure] = [...(samples[figure] ?? []), ...(started.samples[figure] ?? [])];
@@ -187,7 +211,42 @@ async function untilFound(search: NonNullable<Running['search']>, queries: reado
   }
 }
 
-function toLine({ neighbour, reason, samples, tokens, recall }: Subject): Line {
+async function checkBehaviours(subject: Subject, behaviours: readonly Behaviour[], isShown: boolean): Promise<void> {
+  const { neighbour, place, hasState } = subject;
+  if (hasState === undefined) {
+    return;
+  }
+  console.error(`checking behaviours: ${neighbour.name}`);
+  const missing = await findMissing(async () => {
+    const { cell, close } = await neighbour.open(place);
+    if (cell === undefined) {
+      throw new Error('it runs no Python');
+    }
+    return { cell, close };
+  }, behaviours);
+  subject.held = behaviours.length - missing.size;
+  for (const [name, text] of missing) {
+    console.error(`  does not hold: ${name}${isShown ? `\n${text.slice(0, MAX_SEEN_CHARS)}` : ''}`);
+  }
+}
+
+/** By the names of their places in the document. A table without a program is left as it is. */
+function tablesOf(subjects: readonly Subject[], facts: string[], behaviours: number): Record<string, string> {
+  const tables: Record<string, string> = {};
+  const isFrom = (registry: string) => (subject: Subject) =>
+    Object.keys(subject.neighbour.packages).length === 0 || (subject.neighbour.registry ?? 'npm') === registry;
+  const npm = subjects.filter(isFrom('npm'));
+  const pypi = subjects.filter(isFrom('pypi'));
+  if (pypi.length < subjects.length) {
+    tables['neighbours'] = renderNeighbours(npm.map(toLine), facts);
+  }
+  if (npm.length < subjects.length) {
+    tables['python-neighbours'] = renderPython(pypi.map(toLine), facts, behaviours);
+  }
+  return tables;
+}
+
+function toLine({ neighbour, reason, samples, tokens, recall, hasState, held }: Subject): Line {
   const medians = FIGURES.flatMap((figure) => {
     const taken = samples[figure] ?? [];
     return taken.length === 0 ? [] : [[figure, median(taken)] as const];
@@ -198,6 +257,8 @@ function toLine({ neighbour, reason, samples, tokens, recall }: Subject): Line {
     ...(reason !== undefined && { reason }),
     ...(tokens !== undefined && { tokens }),
     ...(recall !== undefined && { recall }),
+    ...(hasState !== undefined && { hasState }),
+    ...(held !== undefined && { held }),
   };
 }
 
@@ -213,11 +274,13 @@ function factsOf(rounds: number, load: string, set: SearchSet | undefined): stri
   ];
 }
 
-async function print(table: string, isWritten: boolean): Promise<void> {
-  console.log(table);
+async function print(tables: Readonly<Record<string, string>>, isWritten: boolean): Promise<void> {
+  console.log(Object.values(tables).join('\n\n'));
   if (isWritten) {
     const current = await readFile(DOCUMENT, 'utf8');
-    await writeFile(DOCUMENT, replaceGenerated(current, { neighbours: () => table }, ['comparison']));
+    const parts = Object.fromEntries(Object.entries(tables).map(([name, table]) => [name, () => table]));
+    const others = ['comparison', 'neighbours', 'python-neighbours'].filter((name) => !(name in tables));
+    await writeFile(DOCUMENT, replaceGenerated(current, parts, others));
   }
 }
 

@@ -10,7 +10,10 @@ export type Figure = (typeof FIGURES)[number];
 export type Samples = Partial<Record<Figure, number[]>>;
 
 export interface Started {
-  readonly tokens: number;
+  /** Of the definitions of tools, if it has any. */
+  readonly tokens?: number;
+  /** Whether a name of one cell is there in the next, if it runs Python. */
+  readonly hasState?: boolean;
   readonly samples: Samples;
 }
 
@@ -30,7 +33,7 @@ export async function measureStart(neighbour: Neighbour, place: Place): Promise<
   if (running === undefined) {
     throw new Error('it did not start');
   }
-  const { add, calls, close, definitions } = running;
+  const { add, calls, cell, close, definitions } = running;
   try {
     await sleep(THINKING_MS);
     const first = await timed(() => expectAnswer(add, /2\s*"?\}?\s*$/));
@@ -41,10 +44,19 @@ export async function measureStart(neighbour: Neighbour, place: Place): Promise<
       samples.warmCall = await timedEach(REPEATS, () => expectAnswer(calls.one, /x/));
       samples.fifty = await timedEach(1, () => expectAnswer(calls.fifty, new RegExp(`${CALLS_AT_ONCE}`)));
     }
-    return { tokens: encode(definitions).length, samples };
+    return {
+      samples,
+      ...(definitions !== undefined && { tokens: encode(definitions).length }),
+      ...(cell !== undefined && { hasState: await keepsState(cell) }),
+    };
   } finally {
     await close();
   }
+}
+
+async function keepsState(cell: NonNullable<Running['cell']>): Promise<boolean> {
+  await cell('kept = 41').catch(() => '');
+  return /\b42\b/.test(await cell('kept + 1').catch(() => ''));
 }
 
 async function expectAnswer(run: () => Promise<string>, pattern: RegExp): Promise<void> {

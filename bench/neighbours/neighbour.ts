@@ -12,6 +12,8 @@ export interface Hit {
 export interface Neighbour {
   /** Name in tables, and of its folder. */
   readonly name: string;
+  /** Where its packages are from; npm by default. */
+  readonly registry?: 'npm' | 'pypi';
   /** Pinned packages to install, the program itself first; none for the bridge. */
   readonly packages: Readonly<Record<string, string>>;
   /** It cannot run without what install scripts of its packages build. */
@@ -30,16 +32,20 @@ export interface Neighbour {
 
 /** Where a neighbour is installed and runs. */
 export interface Place {
-  /** Has the `node_modules` of its packages. */
+  /** Has the `node_modules` or the virtual environment of its packages. */
   readonly folder: string;
   /** Its home and working directory, for everything that it keeps. */
   readonly home: string;
   readonly node: string;
+  /** Of its virtual environment; `python3` of the machine for packages from npm. */
+  readonly python: string;
 }
 
 export interface Running {
-  /** What an agent has in its context in every conversation, before it does anything. */
-  readonly definitions: string;
+  /** What an agent has in its context in every conversation, before it does anything. Undefined for a library. */
+  readonly definitions?: string;
+  /** Runs Python as it is written, and returns what the agent sees; rejects with it if the code failed. Undefined for other languages. */
+  readonly cell?: (code: string) => Promise<string>;
   /** Adds one and one in code; returns what the agent sees. */
   add(): Promise<string>;
   /** Undefined if its code cannot call MCP servers. */

@@ -1,4 +1,4 @@
-/** The table of the neighbours in Markdown. */
+/** The tables of the neighbours in Markdown. */
 import { formatNumber } from '../table.ts';
 import type { Figure } from './measure.ts';
 import type { Neighbour } from './neighbour.ts';
@@ -12,6 +12,10 @@ export interface Line {
   readonly medians: Partial<Record<Figure, number>>;
   /** Share of wanted tools among the first five. */
   readonly recall?: number;
+  /** Whether a name of one cell is there in the next. */
+  readonly hasState?: boolean;
+  /** Documented behaviours of Python that hold. */
+  readonly held?: number;
 }
 
 const COLUMNS: readonly (readonly [Figure, string])[] = [
@@ -23,15 +27,35 @@ const COLUMNS: readonly (readonly [Figure, string])[] = [
   ['fifty', '50 calls'],
 ];
 
+/** Programs that run any language. */
 export function renderNeighbours(lines: readonly Line[], facts: readonly string[]): string {
-  const headings = ['', 'Code', 'Runs in', 'Tokens', ...COLUMNS.map(([, title]) => `${title}, ms`), 'Found in 5'];
-  const rows = lines.map(({ neighbour, reason, tokens, medians, recall }) => [
-    `${neighbour.name}${versionOf(neighbour.packages)}, ${neighbour.licence}`,
-    neighbour.language,
-    neighbour.isolation,
-    reason === undefined ? show(tokens) : `not measured: ${reason}`,
-    ...COLUMNS.map(([figure]) => show(medians[figure])),
+  return render(lines, facts, ['Found in 5'], ({ recall }) => [
     recall === undefined ? '–' : `${Math.round(recall * 100)} %`,
+  ]);
+}
+
+/** Programs that run Python, with how many of its documented behaviours hold. */
+export function renderPython(lines: readonly Line[], facts: readonly string[], behaviours: number): string {
+  return render(lines, facts, ['State', `Of ${behaviours}`], ({ hasState, held }) => [
+    hasState === undefined ? '–' : hasState ? 'stays' : 'none',
+    show(held),
+  ]);
+}
+
+function render(
+  lines: readonly Line[],
+  facts: readonly string[],
+  lastHeadings: readonly string[],
+  lastCells: (line: Line) => string[],
+): string {
+  const headings = ['', 'Code', 'Runs in', 'Tokens', ...COLUMNS.map(([, title]) => `${title}, ms`), ...lastHeadings];
+  const rows = lines.map((line) => [
+    `${line.neighbour.name}${versionOf(line.neighbour.packages)}, ${line.neighbour.licence}`,
+    line.neighbour.language,
+    line.neighbour.isolation,
+    line.reason === undefined ? show(line.tokens) : `not measured: ${line.reason}`,
+    ...COLUMNS.map(([figure]) => show(line.medians[figure])),
+    ...lastCells(line),
   ]);
   const table = [headings, headings.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`);
   return [facts.join('; '), '', ...table].join('\n');

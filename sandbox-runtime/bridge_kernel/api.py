@@ -41,7 +41,9 @@ class Api:
         self._packages: Packages | None = None
         self._capability_summary = ""
 
-    def install(self, display: Callable[..., None] = print, output: Callable[[int, str], object] | None = None) -> None:
+    def install(
+        self, display: Callable[..., object] = print, output: Callable[[int, str], object] | None = None
+    ) -> None:
         """Predefines the names and the `mcp` package.
 
         Args:

@@ -26,7 +26,7 @@ _ENDS = frozenset({"exit", "quit", "_exit"})
 _TRANSPARENT = frozenset({
     "open", "timeout", "timeout_at", "TaskGroup", "redirect_stdout", "redirect_stderr", "TemporaryDirectory",
     "ThreadPoolExecutor", "Lock", "Semaphore", "closing", "aclosing", "nullcontext", "connect", "ZipFile",
-    "magic_timing", "Captured",
+    "magic_timing", "magic_profile", "Captured",
 })  # fmt: skip
 
 

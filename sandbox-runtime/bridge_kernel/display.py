@@ -37,6 +37,18 @@ _TABLE_MARKS = ("__dataframe__", "__arrow_c_stream__", "to_pandas", "to_datafram
 _TEXT_METHODS = (("_repr_markdown_", "text/markdown"), ("_repr_svg_", "image/svg+xml"), ("_repr_html_", "text/html"))
 
 
+# Shown only if the class has no text of its own: models read `x**2` better than its LaTeX.
+_LAST_METHODS = (("_repr_latex_", "text/latex"), ("_repr_json_", "application/json"))
+_BUNDLE = "_repr_mimebundle_"
+
+
+class Updates:
+    """What `display(…, display_id=True)` returns. An answer only grows, so the new value is shown below."""
+
+    def __init__(self, display: Display) -> None:
+        self.update = self.display = display
+
+
 class Display:
     """The `display` of a session, with limits on the number and total bytes of what one cell shows."""
 
@@ -50,16 +62,19 @@ class Display:
         self._max_displays = max_displays
         self._max_bytes = max_bytes
 
-    def __call__(self, *values: object, alt: str | None = None) -> None:
+    def __call__(self, *values: object, alt: str | None = None, display_id: object = None) -> Updates | None:
         """Shows values in the answer: images, figures, tables and documents; everything else is printed as text.
 
         Args:
             alt: a short description for readers who cannot see it.
+            display_id: as in notebooks, returns an object whose `update(value)` shows a value later.
         """
         for value in values:
             for part in _parts(value, 0):
                 if not self.show_rich(part, alt, is_asked=True):
                     print(table_text(part) or part)
+
+        return None if display_id is None else Updates(self)
 
     def show_media(self, value: object) -> bool:
         """Shows a list with images or sounds, as tools return it; returns False for every other value."""
@@ -114,7 +129,9 @@ class Display:
         kind = type(value)
         if any(hasattr(kind, name) for name in _TABLE_MARKS):
             return None  # Its HTML holds no more than its text and needs far more tokens.
-        has_method = any(callable(getattr(kind, name, None)) for name, _ in (*_IMAGE_METHODS, *_TEXT_METHODS))
+        if callable(getattr(kind, "_ipython_display_", None)):
+            return _show_itself
+        has_method = any(callable(getattr(kind, name, None)) for name in (*dict(_methods_of(kind)), _BUNDLE))
         return self._show_by_method if has_method else None
 
     def show_open_figures(self) -> None:
@@ -200,14 +217,37 @@ class Display:
             data = _ask(value, name)
             if isinstance(data, (bytes, bytearray)):
                 return self._attach_image(images.fit(bytes(data), mime_type), alt)
-        for name, mime_type in _TEXT_METHODS:
-            text = _ask(value, name)
-            if isinstance(text, str) and mime_type == "text/markdown":
-                print(text)
-                return True
-            if isinstance(text, str):
-                return self._attach_text(text, mime_type, alt)
+        for name, mime_type in _methods_of(type(value))[len(_IMAGE_METHODS) :]:
+            found = _ask(value, name)
+            if found is not None:
+                return self._show_text(found, mime_type, alt)
+        return self._show_bundle(_ask(value, _BUNDLE), alt)
+
+    def _show_bundle(self, bundle: Any, alt: str | None) -> bool:
+        """Shows the picture in a bundle of a value, otherwise its text."""
+        if not isinstance(bundle, dict):
+            return False
+        forms: dict[str, Any] = bundle  # pyright: ignore[reportUnknownVariableType]
+        for _, mime_type in _IMAGE_METHODS:
+            data = forms.get(mime_type)
+            if data is not None:
+                import base64
+
+                raw = base64.b64decode(data) if isinstance(data, str) else bytes(data)
+                return self._attach_image(images.fit(raw, mime_type), alt)
+        for mime_type in ("text/plain", *(kind for _, kind in (*_TEXT_METHODS, *_LAST_METHODS))):
+            if mime_type in forms:
+                return self._show_text(forms[mime_type], mime_type, alt)
         return False
+
+    def _show_text(self, content: object, mime_type: str, alt: str | None) -> bool:
+        if not isinstance(content, str):
+            print(short_repr(content))
+        elif mime_type in ("text/plain", "text/markdown", "text/latex"):
+            print(content)
+        else:
+            return self._attach_text(content, mime_type, alt)
+        return True
 
     def _attach_image(self, image: images.Image, alt: str | None) -> bool:
         size = "" if image.size is None else f" {image.size[0]}×{image.size[1]}"
@@ -242,6 +282,17 @@ class Display:
         words = f": {' '.join(str(alt).split())[:_MAX_ALT_CHARS]}" if alt else ""
         print(f"[{self._shown}: {mime_type}{about}{words}]")
         return True
+
+
+def _methods_of(kind: type) -> tuple[tuple[str, str], ...]:
+    says_nothing = kind.__repr__ is object.__repr__ or kind.__module__.startswith("IPython.")
+    return (*_IMAGE_METHODS, *_TEXT_METHODS, *(_LAST_METHODS if says_nothing else ()))
+
+
+def _show_itself(value: Any, alt: str | None) -> bool:
+    del alt
+    value._ipython_display_()
+    return True
 
 
 def _parts(value: object, depth: int) -> Iterator[object]:

@@ -13,6 +13,7 @@ from bridge_kernel.magics import OPTION, SCRIPT_OPTION
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
+    from types import ModuleType
     from typing import Any
 
     from bridge_kernel.shell import RunResult
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 # As in IPython.
 _MAX_INFO_CHARS = 41
+# Functions in a profile. Chosen.
+_MAX_PROFILED = 20
 
 _kept: list[object] = []
 
@@ -46,6 +49,22 @@ class magic_timing:  # noqa: N801 The check before running knows it as one that 
         user, system, wall = (end - start for end, start in zip(now, self._start, strict=True))
         total = f"total: {_duration(user + system)}"
         print(f"CPU times: user {_duration(user)}, sys: {_duration(system)}, {total}\nWall time: {_duration(wall)}")
+
+
+class magic_profile:  # noqa: N801 As above.
+    """Prints how often the functions of a block were called and how long they took, the longest first."""
+
+    def __enter__(self) -> None:
+        import cProfile
+
+        self._profile = cProfile.Profile()
+        self._profile.enable()
+
+    def __exit__(self, *_: object) -> None:
+        import pstats
+
+        self._profile.disable()
+        pstats.Stats(self._profile).strip_dirs().sort_stats("time").print_stats(_MAX_PROFILED)
 
 
 def _processor_times() -> tuple[float, float]:
@@ -165,6 +184,29 @@ class Captured:
         return self.stdout
 
 
+def filled(command: str, local: dict[str, object]) -> str:
+    """A command line with the values of `{expression}` and `$name`; `$$` is `$`.
+
+    As in IPython, all of it is left as it is if an expression fails. Braces that mean something to the shell, such as
+    `{1,2}`, are left as they are.
+    """
+    import re
+
+    names = {**vars(sys.modules["__main__"]), **local}
+
+    def value(found: re.Match[str]) -> str:
+        expression, name = found.groups()
+        if expression is not None:
+            shown = eval(expression.strip(), names)
+            return found[0] if isinstance(shown, tuple) or callable(shown) else str(shown)
+        return str(names[name]) if name in names else "$" if found[0] == "$$" else found[0]
+
+    try:
+        return re.sub(r"(?<!\$)\{([^{}]+)\}|\$\$|\$([A-Za-z_]\w*)", value, command)
+    except Exception:  # noqa: BLE001 The user's code may raise anything.
+        return command
+
+
 def left_out(magic: str, line: int) -> None:
     """Says that a line was left out."""
     print(f"line {line} was left out: there is no magic {magic} here; write it in Python", file=sys.stderr)
@@ -216,10 +258,12 @@ def run(text: str) -> None:
     with open(path, encoding="utf-8") as file:
         code = compile(file.read(), path, "exec", dont_inherit=True)
     main = sys.modules["__main__"]
-    module = main if "-i" in flags else ModuleType("__main__")
+    name = os.path.splitext(os.path.basename(path))[0] if "-n" in flags else "__main__"
+    module = main if "-i" in flags else ModuleType(name)
     arguments, sys.argv = sys.argv, [path, *words[1:]]
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
-    sys.modules["__main__"] = module
+    if name == "__main__":
+        sys.modules["__main__"] = module
     try:
         exec(code, vars(module))
     except SystemExit as ended:
@@ -232,18 +276,25 @@ def run(text: str) -> None:
         vars(main).update({name: value for name, value in vars(module).items() if not name.startswith("__")})
 
 
-def who_ls(_: str = "") -> list[str]:
-    """The user's names."""
+def who_ls(kinds: str = "") -> list[str]:
+    """The user's names, or those of these types."""
     from bridge_kernel.proxies import Server
 
     values = vars(sys.modules["__main__"])
     names = [name for name in values if name[:1] != "_" and name.isidentifier() and name not in magics.predefined]
-    return sorted(name for name in names if not isinstance(values[name], Server) and name != "LOADED_MCP_SERVERS")
+    wanted = kinds.split()
+    return sorted(
+        name
+        for name in names
+        if not isinstance(values[name], Server) and name != "LOADED_MCP_SERVERS"
+        if not wanted or type(values[name]).__name__ in wanted
+    )
 
 
-def who(_: str) -> None:
-    """Prints the user's names."""
-    print("\t ".join([*who_ls(), ""]) if who_ls() else "Interactive namespace is empty.")
+def who(kinds: str) -> None:
+    """Prints the user's names, or those of these types."""
+    names = who_ls(kinds)
+    print("\t ".join([*names, ""]) if names else "Interactive namespace is empty.")
 
 
 def whos(_: str) -> None:
@@ -266,10 +317,113 @@ def _info(value: object) -> str:
     return text if len(text) <= _MAX_INFO_CHARS else f"{text[:half]}<...>{text[-half:]}"
 
 
-def reset(_: str) -> None:
-    """Deletes the user's names."""
+def reset(_: str, pattern: str = "") -> None:
+    """Deletes the user's names, or those that match."""
+    import re
+
     for name in who_ls():
-        del vars(sys.modules["__main__"])[name]
+        if re.search(pattern, name):
+            del vars(sys.modules["__main__"])[name]
+
+
+def reset_selective(text: str) -> None:
+    """Deletes the user's names that match."""
+    reset("", text.removeprefix("-f").strip())
+
+
+def xdel(text: str) -> None:
+    """Deletes a name."""
+    del vars(sys.modules["__main__"])[text.removeprefix("-n").strip()]
+
+
+def source(value: object) -> None:
+    """Prints the source of a value, or its documentation if it has none."""
+    import inspect
+
+    try:
+        print(inspect.getsource(value), end="")  # pyright: ignore[reportArgumentType] It checks the type.
+    except (OSError, TypeError):
+        help(value)
+
+
+def pdef(text: str) -> None:
+    """Prints the signature of a function."""
+    import inspect
+
+    print(f"{text}{inspect.signature(eval(text, vars(sys.modules['__main__'])))}")
+
+
+def psearch(text: str) -> None:
+    """Prints the names that match a pattern such as `str.*find*`."""
+    import builtins
+    from fnmatch import fnmatchcase
+
+    owner, _, pattern = text.rpartition(".")
+    names = vars(sys.modules["__main__"])
+    found = dir(eval(owner, names)) if owner else sorted({*who_ls(), *dir(builtins)})
+    print("\n".join(f"{owner}{'.' if owner else ''}{name}" for name in found if fnmatchcase(name, pattern)))
+
+
+class Document:
+    """A cell that is a document."""
+
+    def __init__(self, mime_type: str, text: str) -> None:
+        self._forms = {mime_type: text}
+
+    def _repr_mimebundle_(self) -> dict[str, str]:
+        return self._forms
+
+
+_loaded: dict[str, tuple[int, int]] | None = None
+"""By the names of modules in the working folder, when they were changed and their size; None if none is reloaded."""
+
+
+def autoreload(mode: str) -> None:
+    """From now on, modules in the working folder that were changed are loaded again before a cell runs."""
+    global _loaded  # noqa: PLW0603
+    _loaded = None if mode.strip() in ("0", "off") else {}
+    reload_changed()
+
+
+def reload_changed(is_over: bool = False) -> None:
+    """Loads changed modules again. Names that the session has imported from them get their new values.
+
+    After a cell, only notes which modules it has loaded: it may also have changed some, for the next one.
+    """
+    if _loaded is None:
+        return
+    folder = os.path.join(os.getcwd(), "")
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if not isinstance(file, str) or not file.startswith(folder) or not os.path.exists(file):
+            continue
+        status = os.stat(file)
+        now = (status.st_mtime_ns, status.st_size)
+        if _loaded.setdefault(name, now) != now and not is_over:
+            _loaded[name] = now
+            _reload(name, module)
+
+
+def _reload(name: str, module: ModuleType) -> None:
+    import importlib
+
+    before = dict(vars(module))
+    try:
+        importlib.reload(module)
+    except Exception as error:  # noqa: BLE001 The user's code may raise anything.
+        print(f"{name} was not reloaded: {type(error).__name__}: {error}", file=sys.stderr)
+        return
+    main = vars(sys.modules["__main__"])
+    for bound, value in list(main.items()):
+        for attribute, old in before.items():
+            if old is value and not attribute.startswith("__"):
+                main[bound] = vars(module).get(attribute, value)
+
+
+def lsmagic(_: str) -> None:
+    """Prints the magics."""
+    print(*(f"%{name}" for name in magics.LINE_MAGICS))
+    print(*(f"%%{name}" for name in magics.CELL_MAGICS))
 
 
 def writefile(text: str, body: str) -> None:

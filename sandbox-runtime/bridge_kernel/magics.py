@@ -21,11 +21,14 @@ LINE = re.compile(r"(\s*)((?:\w[\w.\[\]\"', ]*=)?)\s*(%%?)([a-zA-Z_]\w*)[ \t]*(.
 """Indentation, the start of an assignment, `%` or `%%`, the name, and the rest of the line."""
 _HERE = '__import__("bridge_kernel.magic_calls").magic_calls'
 _WITHOUT_EFFECT = frozenset({
-    "autoreload", "colors", "config", "load_ext", "matplotlib", "pdb", "reload_ext", "unload_ext", "xmode",
+    "colors", "config", "load_ext", "matplotlib", "pdb", "reload_ext", "unload_ext", "xmode",
 })  # fmt: skip
 _FUNCTIONS = frozenset({
-    "cd", "env", "pwd", "reset", "run", "set_env", "time", "timeit", "who", "who_ls", "whos",
+    "autoreload", "cd", "env", "lsmagic", "pdef", "psearch", "pwd", "reset", "reset_selective", "run", "set_env", "who",
+    "who_ls", "whos", "xdel",
 })  # fmt: skip
+_HELP = {"pdoc": "help", "pinfo": "help", "pinfo2": f"{_HERE}.source", "psource": f"{_HERE}.source"}
+"""Magics that are calls with the object."""
 _COMMANDS = {
     **{name: name for name in ("cat", "cp", "head", "ls", "mkdir", "mv", "rm", "rmdir", "tail")},
     "ll": "ls -lF",
@@ -33,13 +36,15 @@ _COMMANDS = {
     "system": "",
 }
 """Magics that are command lines."""
+_DOCUMENTS = {"html": "text/html", "latex": "text/latex", "markdown": "text/markdown", "svg": "image/svg+xml"}
 _PROGRAMS = {"bash": "bash", "sh": "sh", "script": "", "python": "python3", "python3": "python3", "perl": "perl"}
 """Programs that a cell magic gives its cell to."""
 OPTION = re.compile(r"(?:-(?:(?P<key>[nrp])\s*(?P<number>\d+)|(?P<flag>[tcqov]))|--no-raise-error)\s+")
 _OPTIONS = re.compile(r"\A(?:(?:-(?:[nrp]\s*\d+|[tcqov])|--no-raise-error)\s+)*")
 SCRIPT_OPTION = re.compile(r"\s*--(?:(out|err)[ =](\w+)|no-raise-error)")
 _VALUE = re.compile(r"(?<!\$)\{[a-zA-Z_][\w.]*(?:\[[^\]{}]*\])?\}")
-_EXPANDED = ("time", "timeit", "cell_time", "cell_timeit", "cell_capture")
+_IN_TREE = ("time", "timeit", "prun", "capture")
+_EXPANDED = (*_IN_TREE[:3], *(f"cell_{name}" for name in _IN_TREE))
 _ASYNC = (ast.Await, ast.AsyncFor, ast.AsyncWith)
 _FUNCTION = "%timeit"  # No name in the user's code can be the same.
 _INNER = """def inner(_it, _timer):
@@ -48,6 +53,8 @@ _INNER = """def inner(_it, _timer):
         pass
     return _timer() - _t0
 """
+LINE_MAGICS = sorted({*_IN_TREE[:3], *_FUNCTIONS, *_HELP, *_COMMANDS})
+CELL_MAGICS = sorted({*_IN_TREE, *_PROGRAMS, *_DOCUMENTS, "writefile"})
 
 predefined: Container[str] = ()
 """Names that are not the user's; the session sets them."""
@@ -62,7 +69,7 @@ def translate(lines: list[str], at: int) -> list[str] | None:
     if percent == "%":
         text = _line(name, rest, at + 1, is_assigned=bool(target))
         text = "pass" if indent and not text else text
-    elif name in ("time", "timeit", "capture"):
+    elif name in _IN_TREE:
         text = f"{_HERE}.cell_{name}({rest!r})"
     else:
         text = _cell(name, rest, "\n".join(lines[at + 1 :]).rstrip("\n") + "\n")
@@ -75,8 +82,10 @@ def translate(lines: list[str], at: int) -> list[str] | None:
 def _line(name: str, rest: str, number: int, is_assigned: bool) -> str:
     if name in _WITHOUT_EFFECT:
         return "None" if is_assigned else ""
-    if name in ("time", "timeit"):
+    if name in _IN_TREE[:3]:
         return f"{_HERE}.{name}({rest!r})"
+    if name in _HELP and rest:
+        return f"{_HELP[name]}({rest})"
     if name in _FUNCTIONS:
         return f"{_HERE}.{name}({_text(rest)})"
     if name in _COMMANDS:
@@ -88,6 +97,8 @@ def _line(name: str, rest: str, number: int, is_assigned: bool) -> str:
 def _cell(name: str, rest: str, body: str) -> str | None:
     if name in ("writefile", "file"):
         return f"{_HERE}.writefile({_text(rest)}, {body!r})"
+    if name in _DOCUMENTS:
+        return f"display({_HERE}.Document({_DOCUMENTS[name]!r}, {body!r}))"
     if name not in _PROGRAMS:
         return None
     command = f"{_PROGRAMS[name]} {SCRIPT_OPTION.sub('', rest)}".strip()
@@ -131,7 +142,8 @@ def _expand(statements: list[ast.stmt], originals: dict[int, str], parse: Callab
                 setup, timed = (inner, rest) if is_cell and rest else ([], inner)
                 made = _timeit(statement, call, setup, timed, line[: len(line) - len(code)])
             else:
-                made = _time(statement, inner + rest if is_cell else inner)
+                manager = "magic_profile" if name.endswith("prun") else "magic_timing"
+                made = _time(statement, inner + rest if is_cell else inner, manager)
         statements[index:] = made if is_cell else made + rest
         if is_cell:
             return
@@ -177,9 +189,9 @@ def _with_body(block: Any, code: list[ast.stmt]) -> Any:
     return block
 
 
-def _time(statement: Any, code: list[ast.stmt]) -> list[ast.stmt]:
+def _time(statement: Any, code: list[ast.stmt], manager: str) -> list[ast.stmt]:
     """The value of the last expression is kept until the times are printed; then it is that of the statement."""
-    timing, keep, kept = _python(f"with {_HERE}.magic_timing(): pass\n{_HERE}.keep(0)\n{_HERE}.kept()", statement)
+    timing, keep, kept = _python(f"with {_HERE}.{manager}(): pass\n{_HERE}.keep(0)\n{_HERE}.kept()", statement)
     has_value = bool(code) and isinstance(code[-1], ast.Expr)
     if has_value:
         last: Any = code[-1]

@@ -84,6 +84,8 @@ def explain(name: str, why: str) -> str:
     """Says what to import instead of a missing top-level module, then why that one is missing."""
     if name in _NAMES:
         return f"the module is called {_NAMES[name]}: import {_NAMES[name]}"
+    if name == "IPython":
+        return f"display(value) needs no import and shows objects with _repr_html_, _repr_png_ … . Otherwise: {why}"
     others = here_for(name)
     if others:
         return f"{_listed(others)} for the same purpose. Otherwise: {why}"

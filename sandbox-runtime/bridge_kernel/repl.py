@@ -100,6 +100,7 @@ class Repl:
         """
         self.has_begun = False
         begin_cell(cell_file(cell))
+        _reload_changed()
         code, tree, body, last = self._compile(cell, code)
         if check is not None:
             checking = check(tree, code, _names_in(body) | _names_in(last))
@@ -120,6 +121,7 @@ class Repl:
         finally:
             if "." in code:  # Without one, no attribute is set.
                 self._note_attributes(tree)
+            _reload_changed(is_over=True)
 
     async def _evaluate(self, code: types.CodeType) -> object:
         result = eval(code, self.namespace)
@@ -239,9 +241,16 @@ class Repl:
 
 
 def _ends_quietly(code: str, last: ast.stmt) -> bool:
-    """Whether a semicolon follows the last statement."""
+    """Whether a semicolon follows the last statement, which hides its value, as in IPython."""
     lines = _lines_of(code)[(last.end_lineno or 1) - 1 :]
     return "".join(lines).encode()[last.end_col_offset :].lstrip().startswith(b";")
+
+
+def _reload_changed(is_over: bool = False) -> None:
+    """For `%autoreload`."""
+    magic_calls = sys.modules.get("bridge_kernel.magic_calls")
+    if magic_calls is not None:
+        magic_calls.reload_changed(is_over)
 
 
 def _value_at(owner: object, path: str) -> object:

@@ -14,7 +14,7 @@ from bridge_kernel.pending import Pending
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
     from typing import IO, Any
 
 _SHELLS = ("/bin/bash", "/bin/sh")
@@ -40,8 +40,52 @@ class RunResult:
         """Output beyond what is kept of each stream."""
         self.duration_ms = round(seconds * 1000)
 
+    @property
+    def l(self) -> list[str]:  # noqa: E743 The names of this and the next ones are those of IPython.
+        """The lines of its output. The result itself can be used like this list."""
+        return self.stdout.splitlines()
+
+    n = property(lambda self: "\n".join(self.l))
+    s = property(lambda self: " ".join(self.l))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.l)
+
+    def __len__(self) -> int:
+        return len(self.l)
+
+    def __getitem__(self, index: Any) -> Any:
+        lines: Any = self.l
+        return lines[index]
+
+    def grep(self, pattern: str, prune: bool = False, field: int | None = None) -> RunResult:
+        """The lines that match, or with `prune` the others; with `field`, those whose column does."""
+        import re
+
+        def is_match(line: str) -> bool:
+            columns = line.split()
+            text = line if field is None else columns[field] if field < len(columns) else ""
+            return (re.search(pattern, text, re.IGNORECASE) is None) == prune
+
+        return self._with(filter(is_match, self.l))
+
+    def fields(self, *numbers: int) -> RunResult:
+        """The columns with these numbers of each line."""
+        split = [line.split() for line in self.l]
+        return self._with(
+            " ".join(row[at] for at in numbers or range(len(row)) if -len(row) <= at < len(row)) for row in split
+        )
+
+    def _with(self, lines: Iterable[str]) -> RunResult:
+        import copy
+
+        changed = copy.copy(self)
+        changed.stdout = "".join(f"{line}\n" for line in lines)
+        return changed
+
     def show(self) -> None:
         """Prints what the program wrote, and how it ended unless that was a success."""
+        vars(sys.modules["__main__"])["_exit_code"] = self.exit_code
         _print(self.stdout, sys.stdout)
         _print(self.stderr, sys.stderr)
         _print("".join(f"{line}\n" for line in self._remarks()), sys.stderr)

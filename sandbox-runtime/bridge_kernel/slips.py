@@ -20,7 +20,8 @@ RETURN = "return"
 _MAX_REPAIRS = 100
 """Each repair parses the whole cell again. Chosen."""
 _FENCE = re.compile(r"\s*(?:```+|~~~+)[ \t]*[\w+-]*[ \t]*")
-_QUESTION = re.compile(r"(\s*)(?:\?{1,2}[ \t]*([\w.]+)|([\w.]+)[ \t]*\?{1,2})[ \t]*")
+_QUESTION = re.compile(r"(\s*)(?:(\?{1,2})[ \t]*([\w.*]+)|([\w.*]+)[ \t]*(\?{1,2}))[ \t]*")
+_MAGIC_CALLS = '__import__("bridge_kernel.magic_calls").magic_calls'
 _INVISIBLE = str.maketrans({"\ufeff": None, "\u200b": None, "\u2060": None, "\u00a0": " ", "\u202f": " "})
 _PIP = re.compile(r"(\s*)[!%]{0,2}\s*(?:python3? -m |uv )?(?:pip3?|conda|mamba) install\s+([^|&;$`#]+?)\s*(?:#.*)?")
 _PIP_COMMAND = re.compile(r"\s*[!%]{0,2}\s*(?:python3? -m |uv )?(?:pip3?|conda|mamba)\s+\w+")
@@ -113,14 +114,24 @@ def _repaired(code: str, error: SyntaxError, originals: dict[int, str]) -> str |
 def _repaired_line(line: str) -> str:
     question = _QUESTION.fullmatch(line)
     if question is not None:
-        return f"{question[1]}help({question[2] or question[3]})"
+        indent, before, first, last, behind = question.groups()
+        name = first or last
+        if "*" in name:
+            return f"{indent}{_MAGIC_CALLS}.psearch({name!r})"
+        is_source = "??" in (before, behind)
+        return f"{indent}{f'{_MAGIC_CALLS}.source' if is_source else 'help'}({name})"
     pip = _PIP.fullmatch(line)
     if pip is not None:
         return _installation(pip[1], pip[2]) or line
     shell = _SHELL.fullmatch(line)
     if shell is not None and not unavailable.is_embedded and not _PIP_COMMAND.match(line):
         indent, target, command = shell.groups()
-        run = f"await runtime.sh({command!r})"
+        if command.startswith("!") and target is None:
+            return f"{indent}(await runtime.sh({command[1:]!r})).l"
+        text = repr(command)
+        if "{" in command or "$" in command:
+            text = f"{_MAGIC_CALLS}.filled({text}, locals())"
+        run = f"await runtime.sh({text})"
         return f"{indent}({run}).show()" if target is None else f"{indent}{target} = {run}"
     return line.translate(_INVISIBLE)
 

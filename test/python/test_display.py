@@ -60,6 +60,33 @@ class DisplayTest(unittest.TestCase):
         self.assertEqual(said, "Here:\n[1: image/png 1×1]\nnested\n[2: audio/wav]\n{'a': 1}\n")
         self.assertEqual(len(self.frames), 2)
 
+    # They were shown as <__main__.Shown object at 0x…>.
+    def test_the_ways_of_notebooks_to_show_an_object_are_used(self) -> None:
+        def shown(repr_text: str | None = None, **methods: object) -> str:
+            own = {} if repr_text is None else {"__repr__": lambda _: repr_text}
+            made = {f"_{name}_": lambda _, value=value: value for name, value in methods.items()}
+            return self.show(type("Shown", (), {**own, **made})())
+
+        png = base64.b64encode(PNG).decode()
+        self.assertEqual(shown(repr_latex="$a$"), "$a$\n")
+        self.assertEqual(shown("own", repr_latex="$a$"), "own\n")
+        self.assertEqual(shown(repr_json={"a": 1}), "{'a': 1}\n")
+        self.assertEqual(shown(repr_mimebundle={"text/html": "<b>", "text/plain": "text"}), "text\n")
+        self.assertEqual(shown(repr_mimebundle=({"text/html": "<b>"}, {})), "[1: text/html 3 characters]\n")
+        self.assertEqual(shown(repr_mimebundle={"image/png": png, "text/plain": "p"}), "[2: image/png 1×1]\n")
+        self.assertEqual(shown("own", repr_mimebundle={}), "own\n")
+        itself = type("Itself", (), {"_ipython_display_": lambda _: print("itself")})
+        self.assertEqual(self.show(itself()), "itself\n")
+
+    # It was a TypeError.
+    def test_what_is_displayed_again_is_shown_again(self) -> None:
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            handle = self.display("before", display_id=True)
+            assert handle is not None
+            handle.update("after")
+            self.assertIsNone(self.display("no handle"))
+        self.assertEqual(printed.getvalue(), "before\nafter\nno handle\n")
+
     def test_other_lists_are_printed_as_text(self) -> None:
         loop: list[object] = [1]
         loop.append(loop)

@@ -7,6 +7,7 @@ import contextlib
 import io
 import os
 import re
+import sys
 import tempfile
 import unittest
 from typing import Any
@@ -159,21 +160,81 @@ class Commands(MagicTestCase):
         self.assertEqual(await self.run_cell("%reset -f\n%who"), (None, "Interactive namespace is empty.\n", ""))
         self.assertTrue(self.has("runtime") and self.has("mcp_files"))
 
+    # `%xdel` was left out, `%who str` listed everything, `%run -n` ran as __main__.
+    async def test_names_are_listed_by_type_and_deleted(self) -> None:
+        await self.run_cell("old_a = old_b = 1\nnew_a = 'x'")
+        self.assertEqual(await self.run_cell("%who str"), (None, "new_a\t \n", ""))
+        self.assertEqual((await self.run_cell("%who_ls int"))[0], ["old_a", "old_b"])
+        self.assertEqual((await self.run_cell("%xdel new_a\n%reset_selective -f b$\n%who_ls"))[0], ["old_a"])
+        with open("named.py", "w", encoding="utf-8") as file:
+            file.write("print(__name__)\n")
+        self.assertEqual(await self.run_cell("%run -n named.py"), (None, "named\n", ""))
+
+
+class Help(MagicTestCase):
+    # `name??` showed the documentation without the source.
+    async def test_documentation_sources_and_signatures_are_shown(self) -> None:
+        await self.run_cell("def shown(first, second=2):\n    return 'source'")
+        for code in ("shown??", "??shown", "%psource shown", "%pinfo2 shown"):
+            self.assertEqual((await self.run_cell(code))[1], "def shown(first, second=2):\n    return 'source'\n")
+        for code in ("len?", "?len", "%pinfo len", "%pdoc len", "len??"):
+            self.assertIn("number of items", (await self.run_cell(code))[1])
+        self.assertEqual((await self.run_cell("%pdef shown"))[1], "shown(first, second=2)\n")
+        self.assertEqual((await self.run_cell("str.*find*?"))[1], "str.find\nstr.rfind\n")
+        self.assertEqual((await self.run_cell("%psearch sho*"))[1], "shown\n")
+        self.assertRegex((await self.run_cell("%lsmagic"))[1], r"%timeit .*\n.*%%writefile")
+
+    async def test_a_profile_is_sorted_by_time(self) -> None:
+        value, out, _ = await self.run_cell("%prun kept = sum(range(10))\nkept")
+        self.assertEqual(value, 45)
+        self.assertRegex(out, r"\d+ function calls[\s\S]*\n   Ordered by: internal time\n")
+
 
 class Others(MagicTestCase):
     async def test_those_without_effect_say_nothing(self) -> None:
-        code = "%load_ext autoreload\n%autoreload 2\n%matplotlib inline\n%config A.b = 'c'\n%pdb on\n1 + 1\n"
+        code = "%load_ext autoreload\n%autoreload 0\n%matplotlib inline\n%config A.b = 'c'\n%pdb on\n1 + 1\n"
         self.assertEqual(await self.run_cell(f"{code}%xmode Plain\n"), (2, "", ""))
         self.assertEqual(await self.run_cell("if True:\n    %matplotlib inline\n2"), (2, "", ""))
 
+    # It had no effect, so cells went on with the old code and did not say so.
+    async def test_changed_modules_are_reloaded(self) -> None:
+        def write(text: str) -> None:
+            with open("reloaded.py", "w", encoding="utf-8") as file:
+                file.write(text)
+
+        sys.path.insert(0, self.folder)
+        self.addCleanup(sys.path.remove, self.folder)
+        self.addCleanup(sys.modules.pop, "reloaded", None)
+        write("value = 1\ndef f(): return 1\n")
+        await self.run_cell("%load_ext autoreload\n%autoreload 2\nimport reloaded as r\nfrom reloaded import f\nf()")
+        write("value = 22\ndef f(): return 22\n")
+        self.assertEqual((await self.run_cell("r.value, r.f(), f()"))[0], (22, 22, 22))
+        write("value = (\n")
+        value, _, said = await self.run_cell("r.value")
+        self.assertEqual(value, 22)
+        self.assertIn("reloaded was not reloaded: SyntaxError: ", said)
+        await self.run_cell("%autoreload 0")
+        write("value = 4444\n")
+        self.assertEqual((await self.run_cell("r.value"))[0], 22)
+
+    async def test_cells_in_other_languages_are_shown(self) -> None:
+        self.repl.namespace["display"] = lambda value: print(value._repr_mimebundle_())
+        for name, kind in (
+            ("html", "text/html"),
+            ("markdown", "text/markdown"),
+            ("latex", "text/latex"),
+            ("svg", "image/svg+xml"),
+        ):
+            self.assertEqual((await self.run_cell(f"%%{name}\n<b>\n"))[1], f"{{'{kind}': '<b>\\n'}}\n")
+
     async def test_an_unknown_one_is_left_out_and_the_rest_of_the_cell_runs(self) -> None:
-        code = "def kept():\n    return 4\n%sql select 1\nx = %prun kept()\nkept()"
+        code = "def kept():\n    return 4\n%sql select 1\nx = %sql kept()\nkept()"
         value, _, said = await self.run_cell(code)
         self.assertEqual(value, 4)
         self.assertEqual(
             said,
             "line 3 was left out: there is no magic %sql here; write it in Python\n"
-            "line 4 was left out: there is no magic %prun here; write it in Python\n",
+            "line 4 was left out: there is no magic %sql here; write it in Python\n",
         )
 
     async def test_many_in_one_cell(self) -> None:

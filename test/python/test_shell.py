@@ -104,6 +104,40 @@ class Lines(unittest.IsolatedAsyncioTestCase):
         self.assertEqual((value, out), (["one", "two"], ""))
         self.assertIsInstance(self.repl.namespace["found"], RunResult)
 
+    # Code of notebooks loops over what `x = !command` gives; it was no list of lines.
+    async def test_a_result_is_its_lines(self) -> None:
+        await self.run_cell("found = !printf 'alpha 1\\nbeta 2\\n'\nnone = !true")
+        for code, value in (
+            ("[line.upper() for line in found]", ["ALPHA 1", "BETA 2"]), ("found[1], len(found)", ("beta 2", 2)),
+            ("found.s, found.n, found.l == list(found)", ("alpha 1 beta 2", "alpha 1\nbeta 2", True)),
+            ("found.grep('ta').l, found.grep('ta', prune=True).l", (["beta 2"], ["alpha 1"])),
+            ("found.grep(r'^2$', field=1).l, found.fields(0).l", (["beta 2"], ["alpha", "beta"])),
+            ("found.fields(1, 0).s, 'beta 2' in found, bool(none)", ("1 alpha 2 beta", True, False)),
+        ):  # fmt: skip
+            with self.subTest(code):
+                self.assertEqual((await self.run_cell(code))[0], value)
+        self.assertEqual((await self.run_cell("!!printf 'a\\nb\\n'"))[0], ["a", "b"])
+
+    # `!echo {name}` went to the shell as it was; the answer looked like a result.
+    async def test_values_are_filled_in_as_in_ipython(self) -> None:
+        os.environ["FILLED"] = "env"
+        self.addCleanup(os.environ.pop, "FILLED")
+        for line, said in (
+            ("echo {6 * 7} {'a' + 'b'}", "42 ab"), ("echo $name-{name}.txt", "value-value.txt"),
+            ("echo $FILLED ${FILLED} $$FILLED", "env env env"), ("echo '$name'", "value"),
+            ("echo a b | awk '{print $2}'", "b"), ("echo x{1,2} y{1..2}", "x1 x2 y1 y2"),
+            ("echo {missing} {}", "{missing} {}"),
+            ("echo '{\"a\": 1}'", '{"a": 1}'), ("echo a | awk '{print}'", "a"), ("echo {name.upper()[:2]}", "VA"),
+        ):  # fmt: skip
+            with self.subTest(line):
+                self.assertEqual((await self.run_cell(f"name = 'value'\n!{line}"))[1], f"{said}\n")
+        code = "async def f(inner):\n    for i in range(2):\n        x = !echo $inner {i}\n    return x.s\nawait f('a')"
+        self.assertEqual((await self.run_cell(code))[0], "a 1")
+
+    async def test_the_exit_code_of_a_line_is_kept(self) -> None:
+        await self.run_cell("!exit 3")
+        self.assertEqual((await self.run_cell("_exit_code"))[0], 3)
+
     async def test_python_is_no_command_line(self) -> None:
         self.assertEqual((await self.run_cell("x = 1\nx != 2"))[0], True)
         with self.assertRaises(SyntaxError):

@@ -138,6 +138,11 @@ class UnavailableTest(unittest.TestCase):
             said = f"No module named {wrong!r}: the module is called {right}: import {right}"
             self.assertEqual(self.said_to_a_cell(f"import {wrong}"), said)
 
+    # The answer said to install IPython, which nothing here shows itself with.
+    def test_what_notebooks_import_to_show_something_is_already_there(self) -> None:
+        said = self.said_to_a_cell("from IPython.display import display, HTML")
+        self.assertRegex(said, r"^No module named 'IPython': display\(value\) needs no import .* Otherwise: install it")
+
     def test_a_misspelled_module_is_corrected(self) -> None:
         (self.folder / "our_tables.py").write_text("")
         self.assertRegex(self.said_to_a_cell("import our_tabels"), r": did you mean 'our_tables'\? Otherwise: install")

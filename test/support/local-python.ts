@@ -11,9 +11,9 @@ import { Transform, type Writable } from 'node:stream';
 import { BridgeError } from '../../src/base/errors.ts';
 import type { Engine, Sandbox, SandboxExit } from '../../src/engines/engine.ts';
 
-/** Whether this machine has a `python3` that is new enough for the kernel. */
-export function hasLocalPython(): boolean {
-  const found = spawnSync('python3', ['-c', 'import sys; sys.exit(sys.version_info < (3, 10))']);
+/** Whether this machine has a `python3` that is new enough, by default for the kernel. */
+export function hasLocalPython(minor = 10): boolean {
+  const found = spawnSync('python3', ['-c', `import sys; sys.exit(sys.version_info < (3, ${minor}))`]);
   return found.status === 0;
 }
 

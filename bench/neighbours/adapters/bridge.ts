@@ -38,6 +38,7 @@ export function bridgeOn(context: BenchContext): Neighbour {
         mcp.call('run_python', { code, servers, timeout: TIMEOUT_SECONDS });
       return {
         definitions: mcp.definitions,
+        cell: (code) => run(code),
         add: () => run('1 + 1'),
         calls: { one: () => run('await mcp_echo.echo(text="x")', ['echo']), fifty: () => run(FIFTY, ['echo']) },
         async search(queries) {

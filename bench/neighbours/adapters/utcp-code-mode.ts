@@ -2,12 +2,10 @@
  * @utcp/code-mode: a library that runs TypeScript in a V8 isolate and calls MCP servers and other sources. A host would embed it;
  * `utcp-host.mjs` does. Its prompt stands for the definitions of tools.
  */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { openHost } from '../line-host.ts';
 import { plainEnvironment } from '../mcp-program.ts';
 import { CALLS_AT_ONCE, type Hit, type Neighbour, SEARCH_HITS } from '../neighbour.ts';
 
@@ -28,25 +26,8 @@ export const utcpCodeMode: Neighbour = {
     await copyFile(fileURLToPath(new URL(HOST, import.meta.url)), join(folder, HOST));
   },
   async open({ folder, home, node }) {
-    const child = spawn(node, [join(folder, HOST), join(home, 'servers.json')], {
-      cwd: home,
-      env: plainEnvironment(home),
-      stdio: ['pipe', 'pipe', 'ignore'],
-    });
-    const ended = once(child, 'close');
-    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-    const ask = async (request: object): Promise<unknown> => {
-      child.stdin.write(`${JSON.stringify(request)}\n`);
-      const { value, done } = await lines.next();
-      if (done === true) {
-        throw new Error(`${HOST} ended`);
-      }
-      const { answer, error } = JSON.parse(value) as { answer?: unknown; error?: string };
-      if (error !== undefined) {
-        throw new Error(error);
-      }
-      return answer;
-    };
+    const args = [join(folder, HOST), join(home, 'servers.json')];
+    const { ask, close } = openHost({ command: node, args, cwd: home, env: plainEnvironment(home) });
     const run = async (code: string) => JSON.stringify(await ask({ code }));
     return {
       definitions: String(await ask({ prompt: true })),
@@ -58,10 +39,7 @@ export const utcpCodeMode: Neighbour = {
       async search(queries) {
         return (await ask({ queries, limit: SEARCH_HITS })) as Hit[][];
       },
-      async close() {
-        child.stdin.end();
-        await ended;
-      },
+      close,
     };
   },
 };

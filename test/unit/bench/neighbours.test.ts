@@ -1,7 +1,7 @@
 /** The table of similar programs: what is shown for those that lack something or failed, and how hits are counted. */
 import { expect, it } from 'vitest';
 import { recallOf } from '../../../bench/neighbours/search.ts';
-import { renderNeighbours } from '../../../bench/neighbours/table.ts';
+import { renderNeighbours, renderPython } from '../../../bench/neighbours/table.ts';
 
 const other = {
   name: 'other',
@@ -29,4 +29,10 @@ it('hits are counted by the position of the query, and a query without hits coun
   const query = (text: string, tool: string) => ({ query: text, kind: 'keyword', groups: [[tool]] });
   const queries = [query('one', 'a'), query('two', 'b'), query('three', 'c'), query('four', 'd')];
   expect(recallOf(queries, [['x', 'a'], ['b'], ['x']])).toBe(0.5);
+});
+
+it('the table of Python has whether state stays and how many behaviours hold', () => {
+  const text = renderPython([{ neighbour: other, medians: { warm: 1 }, hasState: false, held: 131 }], [], 200);
+  expect(text.split('\n')[2]).toContain('| State | Of 200 |');
+  expect(text.split('\n').at(-1)).toBe('| other 1.2.3, MIT | Lua | none | – | – | – | 1 | – | – | – | none | 131 |');
 });
