@@ -8,7 +8,7 @@ import { findPython } from '../tools/python.mjs';
 import { pause } from './pause.ts';
 import { installPythonPackages } from './python-packages.ts';
 
-/** Pinned: what a newer one does differently is to be seen, not met. */
+/** Pinned, so that a newer one is tried when someone asks for it. */
 const REQUIREMENTS = {
   devpi: ['devpi-server==6.20.3'],
   pypiserver: ['pypiserver[passlib]==2.4.2'],

@@ -139,7 +139,7 @@ ignore-error-codes = [401, 403]
     });
 
     it('reads the example of the documentation', async () => {
-      const [example] = allFences('docs/packages.md').filter(({ language }) => language === 'toml');
+      const example = allFences('docs/packages.md').find(({ language }) => language === 'toml');
       const env = homeWith({ '.config/uv/uv.toml': example?.text ?? '' });
       expect((await readPackageIndex({ ...env, PIP_CONFIG_FILE: '/dev/null' })).absent).toMatchObject({
         'https://wheels.example.com/simple': [403],
