@@ -9,8 +9,7 @@ const SPEC = { name: 'read_text_file', alias: 'read_text_file', parameters: [PAT
 
 const fileServer: HandleCall = async (call, context) => {
   switch (call.method) {
-    case 'find_servers':
-      return [{ server: 'fake', loaded: true, matching_tools: ['read_text_file'] }];
+    case 'list_tools':
     case 'tool_specs':
       return [SPEC];
     default:
