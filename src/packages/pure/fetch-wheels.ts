@@ -8,7 +8,7 @@ import { FetchFailure } from './failure.ts';
 import { type Choice, type FileMetadata, resolvePackages } from './resolve.ts';
 import { type ListedFile, SimpleIndex } from './simple-index.ts';
 import { sha256Of, type WheelFolder } from './wheel-folder.ts';
-import { metadataOf } from './wheel-metadata.ts';
+import { wheelMetadata } from './wheel-metadata.ts';
 
 export interface FetchOptions
   extends Pick<BuildOptions, 'index' | 'maxAgeMs' | 'maxBytes' | 'onProgress' | 'onResolved'> {
@@ -94,7 +94,7 @@ class WheelFetch {
     }
     const kept = sha256 && (await this.#options.folder.read(sha256, 0, MAX_WHEEL_BYTES));
     const wheel = kept ? kept.data : await this.#fetch({ file: filename, url, sha256 });
-    return { text: metadataOf(wheel, filename), sha256: sha256 ?? sha256Of(wheel) };
+    return { text: wheelMetadata(wheel, filename), sha256: sha256 ?? sha256Of(wheel) };
   }
 
   /** One after the other: the wheels of pure Python are small. */

@@ -15,7 +15,7 @@ const MAX_END_BYTES = 22 + 65_535;
 export const MAX_METADATA_BYTES = 4 * 1024 * 1024;
 
 /** Throws `FetchFailure`. */
-export function metadataOf(wheel: Buffer, filename: string): string {
+export function wheelMetadata(wheel: Buffer, filename: string): string {
   try {
     return readEntry(wheel, METADATA).toString('utf8');
   } catch (error) {

@@ -34,9 +34,9 @@ export function describeHints({ run, engine }: Subject): void {
 
     it('for a name say that the session is new, or which names it has', async () => {
       const session = 'names';
-      const first = await run('import json\nrows = 1\nprint(table.head())', { session });
+      const first = await run('import json\nrows = 1\nprint(invoices.head())', { session });
       expect(errorText(first)).toMatch(
-        /NameError: name 'table' is not defined\nHint: This session began with this call: nothing of an earlier one is here\.$/,
+        /NameError: name 'invoices' is not defined\nHint: This session began with this call: nothing of an earlier one is here\.$/,
       );
       expect((await run('def f(): return total\n_hidden = 2\nf()', { session })).error?.hint).toBe(
         'This session has: rows, f.',

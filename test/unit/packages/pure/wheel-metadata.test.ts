@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { metadataOf } from '../../../../src/packages/pure/wheel-metadata.ts';
+import { wheelMetadata } from '../../../../src/packages/pure/wheel-metadata.ts';
 import { makeWheel, makeZip } from '../../../support/wheels.ts';
 
 const MEBIBYTE = 1024 * 1024;
-const read = (wheel: Buffer) => metadataOf(wheel, 'a.whl');
+const read = (wheel: Buffer) => wheelMetadata(wheel, 'a.whl');
 const zipOf = (content: string | Buffer, isDeflated = false) =>
   makeZip([
     { path: 'a/__init__.py', content: Buffer.from('x'), isDeflated },
