@@ -19,6 +19,7 @@ it.each([
   ['the cell, as part of an error', ({ cell }: Behaviour) => `Error: cannot run this\n${cell}`],
   ['the last line, as part of an error', ({ cell }: Behaviour) => `failed at line '${cell.split('\n').at(-1)}'`],
   ['a word', () => 'undefined'],
+  ['a next step', () => "No module named 'x': display(value) needs no import; it shows an object as data"],
 ])('no check is passed by %s', (_, answer) => {
   expect(behaviours.filter((each) => holds(each, answer(each))).map(({ name }) => name)).toEqual([]);
 });
