@@ -149,8 +149,8 @@ image.mime_type, image.data[:4]`;
           /'other_package': it cannot be installed now \(packages cannot be installed, because MCP_BRIDGE_PACKAGES is off\)/,
         ],
         [
-          'try:\n    import another_package\nexcept ImportError as error:\n    print(error)',
-          /'another_package': it cannot be installed now \(MCP_BRIDGE_PACKAGES is off\)/,
+          'try:\n    import another_package\nexcept ImportError as error:\n    raise ValueError(str(error))',
+          /'another_package': it cannot be installed now \(.*MCP_BRIDGE_PACKAGES is off\)/,
         ],
         ['input("Name? ")', /no one can type here. Ask the user in your answer/],
         [
