@@ -10,6 +10,8 @@ const QUOTE = Buffer.from('"');
 const BACKSLASH = 0x5c;
 /** Values of `isError` that deny a failure. What a server means by any other is not certain, and no failure may pass as a success. */
 const NO_FAILURE: readonly unknown[] = [undefined, null, false, 'false', 0];
+/** The longest JSON text of one of them: `"false"` with every character escaped. */
+const MAX_DENIAL_BYTES = 32;
 /** The longest escape of one character, as in `\u00e9`. */
 const ESCAPE_BYTES = 6;
 
@@ -54,6 +56,16 @@ export class ResultBytes {
     return member && this.#bytes(member).toString('utf8');
   }
 
+  /** As `isFailure`. A text longer than any denial is a failure, so a server cannot make the host parse more. */
+  get hasFailed(): boolean {
+    const member = this.#scanned.result.get('isError');
+    return (
+      member !== undefined &&
+      (member.end - member.start > MAX_DENIAL_BYTES ||
+        !NO_FAILURE.includes(JSON.parse(this.#bytes(member).toString('utf8'))))
+    );
+  }
+
   /** The result as an object, parsed again for each call. */
   toObject(): JsonObject {
     return parseExact(Buffer.concat(this.pieces).toString('utf8')) as JsonObject;
@@ -96,13 +108,9 @@ export function objectOfResult(result: unknown): unknown {
   return result instanceof ResultBytes ? result.toObject() : result;
 }
 
-/** Whether a `CallToolResult` reports that the tool failed. Code is told the same: `values.py` reads it in this way. */
+/** Whether a `CallToolResult` reports that the tool failed. `values.py` raises for code by the same rule. */
 export function isFailure(result: unknown): boolean {
-  if (result instanceof ResultBytes) {
-    const text = result.textOf('isError');
-    return text !== undefined && !NO_FAILURE.includes(JSON.parse(text));
-  }
-  return isObject(result) && !NO_FAILURE.includes(result['isError']);
+  return result instanceof ResultBytes ? result.hasFailed : isObject(result) && !NO_FAILURE.includes(result['isError']);
 }
 
 /** The bytes of an extent in the pieces, not copied. */

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { JsonScan } from '../../../src/protocol/json-scan.ts';
 import { isFailure, ResultBytes } from '../../../src/protocol/result-bytes.ts';
 
@@ -29,4 +29,12 @@ test.each(FLAGS.failed)('a result whose isError is %j reports a failure', (isErr
 test.each([...FLAGS.fine, undefined])('a result whose isError is %j does not', (isError) => {
   const result = { content: [], isError };
   expect([isFailure(result), isFailure(bytesOf(result)), isFailure('text')]).toEqual([false, false, false]);
+});
+
+test('a server cannot make the host parse a long isError', () => {
+  const long = bytesOf({ content: [], isError: Array<number>(100_000).fill(0) });
+  const parse = vi.spyOn(JSON, 'parse');
+  onTestFinished(() => parse.mockRestore());
+  expect(isFailure(long)).toBe(true);
+  expect(parse).not.toHaveBeenCalled();
 });
