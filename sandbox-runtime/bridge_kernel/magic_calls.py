@@ -123,7 +123,7 @@ def _measuring(options: str) -> Generator[int, float, object]:
     result = TimeitResult(loops, seconds)
     if "q" not in flags:
         if result.worst > 4 * result.best > 0:
-            print(f"The slowest run took {result.worst / result.best:.1f} times as long as the fastest: is something cached?")
+            print(f"The slowest run took {result.worst / result.best:.1f} times as long as the fastest: is it cached?")
         print(result)
     return result if "o" in flags else None
 
