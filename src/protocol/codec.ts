@@ -2,15 +2,9 @@
 import { isUtf8 } from 'node:buffer';
 import type { z } from 'zod';
 import { BridgeError } from '../base/errors.ts';
-import {
-  BYTES_PER_VALUE,
-  MAX_JSON_DEPTH,
-  MAX_LINE_LONG_NUMBERS,
-  MAX_LINE_MEMBERS,
-  MAX_LINE_VALUES,
-} from '../base/limits.ts';
-import { parseExact } from './exact-json.ts';
-import { type JsonExtent, measureJson } from './json-extent.ts';
+import { BYTES_PER_VALUE } from '../base/limits.ts';
+import { measureJson } from './json-extent.ts';
+import { JSON_BOUNDS, parseMeasured } from './untrusted-json.ts';
 
 /** The limit for the preview of a refused line, and for the reason, which may repeat names from it. */
 const PREVIEW_CHARS = 200;
@@ -50,17 +44,13 @@ export function decodeFrame<Schema extends z.ZodType>(
   if (!isUtf8(line)) {
     return refuse('not UTF-8', text);
   }
-  const extent = measureJson(line);
-  const excess = whatIsTooMuch(extent);
-  if (excess !== undefined) {
-    return { ...refuse(excess, text), isTooMuch: true };
+  // Measured here, because the values count as memory, too.
+  const extent = measureJson(line, JSON_BOUNDS.frame);
+  const read = parseMeasured(text, extent, JSON_BOUNDS.frame);
+  if (!read.ok) {
+    return { ...refuse(read.reason, text), ...(read.isTooMuch && { isTooMuch: true }) };
   }
-  let value: unknown;
-  try {
-    value = parseExact(text, MAX_LINE_LONG_NUMBERS);
-  } catch (error) {
-    return error instanceof RangeError ? { ...refuse(error.message, text), isTooMuch: true } : refuse('not JSON', text);
-  }
+  const { value } = read;
   const bytes = bytesOfText(text, line) + extent.values * BYTES_PER_VALUE;
   if (isPlain?.(value) === true) {
     return { ok: true, frame: value, bytes };
@@ -80,22 +70,6 @@ function refuse(reason: string, text: string) {
 /** V8 stores two bytes for each character of a string that has one beyond Latin-1, which may be written as an escape. */
 function bytesOfText(text: string, line: Buffer): number {
   return text.length === line.length && !line.includes('\\u') ? text.length : 2 * text.length;
-}
-
-function whatIsTooMuch({ depth, values, members }: JsonExtent): string | undefined {
-  if (depth > MAX_JSON_DEPTH) {
-    return `nested deeper than ${MAX_JSON_DEPTH} levels`;
-  }
-  if (values > MAX_LINE_VALUES) {
-    return `too large: more than ${formatCount(MAX_LINE_VALUES)} values`;
-  }
-  return members > MAX_LINE_MEMBERS
-    ? `too large: more than ${formatCount(MAX_LINE_MEMBERS)} object members`
-    : undefined;
-}
-
-function formatCount(count: number): string {
-  return count.toLocaleString('en-US');
 }
 
 /**

@@ -2,8 +2,6 @@
  * Walks through JSON in a buffer and parses only the requested parts. `JSON.parse` of a list of 50,000 tools blocks for
  * 0.5 s; with a cursor it is read tool by tool. Checks that `JSON.parse` makes on the parts are not repeated here.
  */
-
-import { parseExact } from '../protocol/exact-json.ts';
 import {
   BACKSLASH,
   CLOSE_ARRAY,
@@ -14,6 +12,7 @@ import {
   OPEN_OBJECT,
   QUOTE,
 } from '../protocol/json-bytes.ts';
+import { JSON_BOUNDS, readUntrusted } from '../protocol/untrusted-json.ts';
 
 /** Members skipped in one value: half a million take 15 to 30 ms. The largest of 1,084 real tools has 8,000. */
 const MAX_SKIPPED_MEMBERS = 500_000;
@@ -30,8 +29,8 @@ export interface JsonRange {
   readonly end: number;
 }
 
-/** Skipping a value would block for too long. The message says what it has more of, and how many. */
-export class TooLongToSkipError extends Error {}
+/** Reading a value would block for too long. The message says what the value is, to follow "is". */
+export class TooMuchError extends Error {}
 
 /** Every method throws a `SyntaxError` if the text ends early or is not JSON. */
 export class JsonCursor {
@@ -68,7 +67,7 @@ export class JsonCursor {
     if (!isKey || !this.#take(COLON)) {
       throw new SyntaxError(`expected a member of an object at byte ${start}`);
     }
-    return end - start > MAX_KEY_BYTES ? '' : String(JSON.parse(this.#json.toString('utf8', start, end)));
+    return end - start > MAX_KEY_BYTES ? '' : String(this.parse({ start, end }));
   }
 
   /** Whether the entered array has another element. */
@@ -76,7 +75,7 @@ export class JsonCursor {
     return this.#nextMember(CLOSE_ARRAY);
   }
 
-  /** Skips the next value. Throws `TooLongToSkipError`, after which the cursor must not be used. */
+  /** Skips the next value. Throws `TooMuchError`, after which the cursor must not be used. */
   skip(): JsonRange {
     const start = this.#skipSpace();
     const byte = this.#json[start];
@@ -104,8 +103,15 @@ export class JsonCursor {
     return this.#json.subarray(start, end);
   }
 
-  parse({ start, end }: JsonRange): unknown {
-    return parseExact(this.#json.toString('utf8', start, end));
+  /** Throws `TooMuchError` for what is no description of a tool. */
+  parse(range: JsonRange): unknown {
+    const read = readUntrusted(this.bytes(range), JSON_BOUNDS.serverPart);
+    if (!read.ok) {
+      throw read.isTooMuch
+        ? new TooMuchError(read.reason)
+        : new SyntaxError(`a value at byte ${range.start} is not JSON`);
+    }
+    return read.value;
   }
 
   /** Parses the first `maxBytes` of a string. */
@@ -116,9 +122,12 @@ export class JsonCursor {
       cut -= 1;
     }
     const text = this.#json.toString('utf8', start, cut);
-    return String(
-      JSON.parse(`${cut < end - 1 ? text.replace(/(?<!\\)((?:\\\\)*)\\(?:u[\da-f]{0,3})?$/i, '$1') : text}"`),
-    );
+    const whole = cut < end - 1 ? text.replace(/(?<!\\)((?:\\\\)*)\\(?:u[\da-f]{0,3})?$/i, '$1') : text;
+    const read = readUntrusted(`${whole}"`, JSON_BOUNDS.serverPart);
+    if (!read.ok) {
+      throw new SyntaxError(`a text at byte ${start} is not JSON`);
+    }
+    return String(read.value);
   }
 
   #nextMember(close: number): boolean {
@@ -176,7 +185,7 @@ export class JsonCursor {
       if (byte === COMMA) {
         members += 1;
         if (members > MAX_SKIPPED_MEMBERS) {
-          throw new TooLongToSkipError(`${MAX_SKIPPED_MEMBERS.toLocaleString('en-US')} members`);
+          throw new TooMuchError(`too large: more than ${MAX_SKIPPED_MEMBERS.toLocaleString('en-US')} members`);
         }
       }
       if (byte === QUOTE) {
@@ -208,6 +217,6 @@ export class JsonCursor {
 
 function checkLength(bytes: number): void {
   if (bytes > MAX_SKIPPED_BYTES) {
-    throw new TooLongToSkipError(`${MAX_SKIPPED_BYTES / 1024 / 1024} MiB`);
+    throw new TooMuchError(`too large: more than ${MAX_SKIPPED_BYTES / 1024 / 1024} MiB`);
   }
 }

@@ -4,29 +4,22 @@
  */
 
 import { isObject, type JsonObject } from '../base/is-object.ts';
-import {
-  MAX_JSON_DEPTH,
-  MAX_RESULT_BYTES,
-  MAX_RESULT_LONG_NUMBERS,
-  MAX_RESULT_VALUES,
-  MIN_RESULT_BYTES,
-} from '../base/limits.ts';
+import { MAX_JSON_DEPTH, MAX_RESULT_BYTES, MIN_RESULT_BYTES } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import { counted } from '../base/units.ts';
-import { parseExact } from '../protocol/exact-json.ts';
 import { isDeeperThan } from '../protocol/json-depth.ts';
-import { hasMoreValues } from '../protocol/json-extent.ts';
 import { JsonScan } from '../protocol/json-scan.ts';
 import { type DroppedLine, idOfLine, isNoise } from '../protocol/line-reader.ts';
 import type { LongLineReader } from '../protocol/line-splitter.ts';
 import { cut, ResultBytes } from '../protocol/result-bytes.ts';
+import { JSON_BOUNDS, readUntrusted } from '../protocol/untrusted-json.ts';
 import type { ResultMask } from './result-mask.ts';
 
 const PREVIEW_CHARS = 200;
 const OPENING_BRACKET = 0x5b;
 /** The longest id of a response whose result is passed on as bytes. Chosen: those of the bridge have 10 digits. */
 const MAX_ID_BYTES = 64;
-const TOO_MANY = Symbol('too many values');
+const TOO_MUCH = Symbol('beyond the bounds');
 /** How much of an ignored line is masked before it is cut for the log: half a secret would not be recognized. */
 const MASKED_BYTES = 4 * 1024;
 /** JSON-RPC reserves -32000 to -32099 for implementations. Servers use the ones near -32000. */
@@ -149,7 +142,8 @@ export class MessageIntake {
     }
     const member = (name: string): unknown => {
       const bytes = Buffer.concat(cut(pieces, scanned.members.get(name) ?? { start: 0, end: 0 }));
-      return bytes.length > MAX_ID_BYTES ? undefined : JSON.parse(bytes.toString('utf8'));
+      const read = readUntrusted(bytes.length > MAX_ID_BYTES ? '' : bytes, JSON_BOUNDS.serverPart);
+      return read.ok ? read.value : undefined;
     };
     const result = new ResultBytes(pieces, scanned);
     const resultType = result.textOf('resultType');
@@ -170,8 +164,8 @@ export class MessageIntake {
     if (!mayHoldSecret && this.#isAcceptedUnparsed(line)) {
       return;
     }
-    const message = this.#parseBounded(line, () => parseMessage(line) ?? answerAfterNoise(line));
-    if (message === TOO_MANY) {
+    const message = this.#readMessage(line);
+    if (message === TOO_MUCH) {
       return;
     }
     if (message === undefined) {
@@ -197,28 +191,34 @@ export class MessageIntake {
       this.handleLine(body);
       return;
     }
-    const messages = this.#parseBounded(body, () => parseExact(body.toString('utf8'), MAX_RESULT_LONG_NUMBERS));
+    const messages = this.#read(body);
     if (Array.isArray(messages)) {
       messages.filter(isObject).forEach((message) => this.handleMessage(message, body.length));
     }
   }
 
-  /** The result of `parse`, unless parsing would take too long: then the request that the line answers has failed. */
-  #parseBounded<Parsed>(line: Buffer, parse: () => Parsed): Parsed | typeof TOO_MANY {
-    let tooLong: RangeError | undefined;
-    try {
-      if (!hasMoreValues(line, MAX_RESULT_VALUES)) {
-        return parse();
-      }
-    } catch (error) {
-      if (!(error instanceof RangeError)) {
-        throw error;
-      }
-      tooLong = error;
+  /** The message on a line; it may begin with other output, as when a server prints without a newline. */
+  #readMessage(line: Buffer): JsonObject | typeof TOO_MUCH | undefined {
+    const value = this.#read(line);
+    if (value === TOO_MUCH || isMessage(value)) {
+      return value;
     }
-    const reason = tooLong ? `that is ${tooLong.message}` : `of more than ${formatCount(MAX_RESULT_VALUES)} values`;
-    this.#failTooLong(idOfLine(line), true, LINE_TOO_LONG, `a message ${reason}`);
-    return TOO_MANY;
+    const start = isNoise(line) ? line.indexOf('{"') : -1;
+    const rest = start === -1 ? undefined : this.#read(line.subarray(start));
+    return rest === TOO_MUCH || (isMessage(rest) && rest['method'] === undefined) ? rest : undefined;
+  }
+
+  /** The JSON in a text, if it is JSON. If it is beyond the bounds, the request that it answers has failed. */
+  #read(text: Buffer): unknown {
+    const read = readUntrusted(text, JSON_BOUNDS.serverMessage);
+    if (read.ok) {
+      return read.value;
+    }
+    if (!read.isTooMuch) {
+      return undefined;
+    }
+    this.#failTooLong(idOfLine(text), true, LINE_TOO_LONG, `a message that is ${read.reason}`);
+    return TOO_MUCH;
   }
 
   #failTooLong(id: MessageId | undefined, mayAnswer: boolean, code: number, reason: string): void {
@@ -298,27 +298,6 @@ export function isMessageId(value: unknown): value is MessageId {
   return typeof value === 'string' || typeof value === 'number';
 }
 
-/** The response on a line that begins with other output, as when a server prints without a newline. */
-function answerAfterNoise(line: Buffer): JsonObject | undefined {
-  const start = isNoise(line) ? line.indexOf('{"') : -1;
-  const message = start === -1 ? undefined : parseMessage(line.subarray(start));
-  return message?.['method'] === undefined ? message : undefined;
-}
-
-/** The JSON-RPC 2.0 object on a line, if there is one. */
-function parseMessage(line: Buffer): JsonObject | undefined {
-  try {
-    const value: unknown = parseExact(line.toString('utf8'), MAX_RESULT_LONG_NUMBERS);
-    return isObject(value) && value['jsonrpc'] === '2.0' ? value : undefined;
-  } catch (error) {
-    if (error instanceof RangeError) {
-      throw error;
-    }
-    // Noise; the caller counts it.
-    return undefined;
-  }
-}
-
-function formatCount(count: number): string {
-  return count.toLocaleString('en-US');
+function isMessage(value: unknown): value is JsonObject {
+  return isObject(value) && value['jsonrpc'] === '2.0';
 }

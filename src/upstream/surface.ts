@@ -4,6 +4,7 @@
  */
 import type { CancelSignal } from '../base/cancel.ts';
 import { isObject, type JsonObject } from '../base/is-object.ts';
+import { PageCursors } from './page-cursors.ts';
 import { type Answer, type Elicit, RequestError } from './requests.ts';
 
 /** Bounds of one list. Chosen, lower than those of tool lists: 10,000 entries are more than anyone reads. */
@@ -82,38 +83,22 @@ async function askPage(ask: Ask, method: SurfaceMethod, page: JsonObject): Promi
 
 async function readPages(askNext: (page: JsonObject) => Promise<Answer<JsonObject>>, key: string) {
   const items: JsonObject[] = [];
-  const seenCursors = new Set<string>();
-  let bytes = 0;
+  const cursors = new PageCursors(MAX_PAGES, MAX_LIST_BYTES);
   let page: JsonObject = {};
   for (;;) {
     const answer = await askNext(page);
-    bytes += answer.bytes;
     const found: unknown = answer.result[key];
     items.push(...(Array.isArray(found) ? found.filter(isObject) : []));
     const cursor = answer.result['nextCursor'];
     if (typeof cursor !== 'string' || cursor === '') {
       return { items: items.slice(0, MAX_ITEMS), notices: items.length > MAX_ITEMS ? [TOO_MANY] : [] };
     }
-    const stop = reasonToStop(items.length, seenCursors, cursor, bytes);
+    const stop = items.length >= MAX_ITEMS ? TOO_MANY : cursors.reasonToStop(cursor, answer.bytes);
     if (stop !== undefined) {
       return { items: items.slice(0, MAX_ITEMS), notices: [stop] };
     }
-    seenCursors.add(cursor);
     page = { cursor };
   }
 }
 
 const TOO_MANY = `only the first ${MAX_ITEMS} entries were kept`;
-
-function reasonToStop(items: number, seen: ReadonlySet<string>, cursor: string, bytes: number): string | undefined {
-  if (seen.has(cursor)) {
-    return 'the list was cut where its pages began to repeat';
-  }
-  if (items >= MAX_ITEMS) {
-    return TOO_MANY;
-  }
-  if (seen.size >= MAX_PAGES - 1) {
-    return `only the first ${MAX_PAGES} pages were read`;
-  }
-  return bytes >= MAX_LIST_BYTES ? `only the first ${MAX_LIST_BYTES} bytes were read` : undefined;
-}

@@ -5,7 +5,8 @@
 import { isObject, type JsonObject } from '../base/is-object.ts';
 import { createPause } from '../base/slices.ts';
 import { type CutMembers, fingerprintTool, hashOf } from './fingerprint.ts';
-import { JsonCursor, type JsonRange, TooLongToSkipError } from './json-cursor.ts';
+import { JsonCursor, type JsonRange, TooMuchError } from './json-cursor.ts';
+import { PageCursors } from './page-cursors.ts';
 import { checkResultType, errorOf, RequestError } from './requests.ts';
 
 /** Bounds of one list. Chosen: real servers have up to 235 tools in one page, and an endless list must not fill the memory. */
@@ -39,10 +40,10 @@ type RequestPage = (params: JsonObject) => Promise<Buffer>;
 /** Follows the pages of `tools/list`. The list of a server without tools is empty. Rejects as `requestPage` does. */
 export async function readToolList(requestPage: RequestPage): Promise<ToolList> {
   const list = new ListReader();
-  const seenCursors = new Set<string>();
+  const cursors = new PageCursors(MAX_PAGES, MAX_LIST_BYTES);
   let cursor: string | undefined;
 
-  for (let page = 1; ; page += 1) {
+  for (;;) {
     const line = await requestOrStop(requestPage, cursor, list);
     if (line === undefined) {
       break;
@@ -51,15 +52,11 @@ export async function readToolList(requestPage: RequestPage): Promise<ToolList> 
     if (next === undefined) {
       break;
     }
-    if (seenCursors.has(next)) {
-      list.notices.add('the list was cut where its pages began to repeat');
+    const stop = cursors.reasonToStop(next, line.length);
+    if (stop !== undefined) {
+      list.notices.add(stop);
       break;
     }
-    if (page >= MAX_PAGES) {
-      list.notices.add(`only the first ${MAX_PAGES.toLocaleString('en-US')} pages were read`);
-      break;
-    }
-    seenCursors.add(next);
     cursor = next;
   }
   return { tools: [...list.tools.values()], notices: [...list.notices], fingerprints: list.fingerprints };
@@ -97,8 +94,8 @@ class ListReader {
     try {
       return await this.#readResponse(new JsonCursor(line));
     } catch (cause) {
-      if (cause instanceof TooLongToSkipError) {
-        this.notices.add(`the list was cut at a tool of more than ${cause.message}`);
+      if (cause instanceof TooMuchError) {
+        this.notices.add(`the list was cut at a part that is ${cause.message}`);
         return undefined;
       }
       throw cause instanceof SyntaxError
@@ -158,8 +155,9 @@ class ListReader {
     const { tool, bytes, cut } = read;
     this.#bytes += bytes;
     if (tool === undefined) {
-      this.notices.add('entries without a name were left out');
-    } else if (this.tools.has(tool.name)) {
+      return;
+    }
+    if (this.tools.has(tool.name)) {
       this.notices.add('of tools with the same name only the first was kept');
     } else {
       this.tools.set(tool.name, tool);
@@ -187,8 +185,16 @@ function readTool(cursor: JsonCursor, notices: Set<string>): ReadTool {
   const range = cursor.skip();
   const bytes = range.end - range.start;
   const cut: Record<string, string> = {};
-  const entry = bytes <= MAX_TOOL_BYTES ? cursor.parse(range) : readLargeTool(cursor, range, { notices, cut });
-  return { tool: toTool(entry), bytes, cut };
+  try {
+    const entry = bytes <= MAX_TOOL_BYTES ? cursor.parse(range) : readLargeTool(cursor, range, { notices, cut });
+    return { tool: toTool(entry, notices), bytes, cut };
+  } catch (error) {
+    if (error instanceof TooMuchError) {
+      notices.add(`a tool was left out that is ${error.message}`);
+      return { tool: undefined, bytes, cut };
+    }
+    throw error;
+  }
 }
 
 interface LargeTool {
@@ -225,8 +231,9 @@ function readLargeTool(cursor: JsonCursor, tool: JsonRange, { notices, cut }: La
 }
 
 /** Drops a description that is not a string, and replaces a schema that is not an object by one that allows everything. */
-function toTool(entry: unknown): UpstreamTool | undefined {
+function toTool(entry: unknown, notices: Set<string>): UpstreamTool | undefined {
   if (!isObject(entry) || typeof entry['name'] !== 'string' || entry['name'] === '') {
+    notices.add('entries without a name were left out');
     return undefined;
   }
   const { description, inputSchema, ...rest } = entry;

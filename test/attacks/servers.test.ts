@@ -134,7 +134,7 @@ describe('a server blocks the bridge for less than a second', () => {
     const blockedMs = await longestBlock(async () => {
       expect(await pool.describe('evil')).toMatchObject({
         tools: [],
-        notices: ['the list was cut at a tool of more than 16 MiB'],
+        notices: ['the list was cut at a part that is too large: more than 16 MiB'],
       });
     });
     expect(blockedMs).toBeLessThan(1_000 * PATIENCE);

@@ -136,7 +136,7 @@ describe('too much', () => {
       'heavy',
       1,
       [
-        'the list was cut at a tool of more than 500,000 members',
+        'the list was cut at a part that is too large: more than 500,000 members',
         "the description of 'long' was cut to 20,000 characters",
         'of texts longer than 256 KiB only the beginning was read',
         'its instructions were cut to 20,000 characters',

@@ -1,7 +1,7 @@
 import { constantFrom, integer, jsonValue, property, string, assert as verify } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseExact, stringifyExact } from '../../../src/protocol/exact-json.ts';
-import { JsonCursor, TooLongToSkipError } from '../../../src/upstream/json-cursor.ts';
+import { JsonCursor, TooMuchError } from '../../../src/upstream/json-cursor.ts';
 
 const cursorOf = (text: string) => new JsonCursor(Buffer.from(text));
 
@@ -63,7 +63,7 @@ describe('refused', () => {
 
   test('a value with a million members is not skipped', () => {
     const text = `[${Array.from({ length: 1_000_000 }, () => '1').join(',')}]`;
-    expect(() => cursorOf(text).skip()).toThrow(TooLongToSkipError);
+    expect(() => cursorOf(text).skip()).toThrow(TooMuchError);
   });
 });
 

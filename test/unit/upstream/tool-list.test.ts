@@ -90,7 +90,7 @@ describe('readToolList', () => {
     const wide = { name: 'wide', inputSchema: { enum: Array.from({ length: 600_000 }, () => 1) } };
     const { tools, notices, asked } = await read([{ tools: [tool('first'), wide, tool('never')] }]);
     expect(tools.map(({ name }) => name)).toEqual(['first']);
-    expect(notices).toEqual(['the list was cut at a tool of more than 500,000 members']);
+    expect(notices).toEqual(['the list was cut at a part that is too large: more than 500,000 members']);
     expect(asked).toHaveLength(1);
   });
 
