@@ -5,20 +5,19 @@
  */
 import type { Readable, Writable } from 'node:stream';
 import type { JSONRPCMessage } from '@modelcontextprotocol/server';
-import { messageOf } from '../base/errors.ts';
 import { collectAfterPiece } from '../base/garbage.ts';
-import { isObject } from '../base/is-object.ts';
+import { isObject, type JsonObject } from '../base/is-object.ts';
 import { MAX_CLIENT_LINE_BYTES, MAX_JSON_DEPTH, MAX_UNREAD_BYTES } from '../base/limits.ts';
 import { isDeeperThan } from '../protocol/json-depth.ts';
 import { type DroppedLine, LineReader } from '../protocol/line-reader.ts';
+import { INVALID_REQUEST, isAnswerable, MAX_BATCH, whyInvalid, withoutNulls } from './client-message.ts';
 import type { PausableTransport } from './front-connection.ts';
 
-const INVALID_REQUEST = -32600;
 const PREVIEW_BYTES = 200;
 
 /**
- * Ignores lines that are not JSON, because some clients print to the pipe. Answers a request that it cannot read with -32600
- * if the request has an id. Calls `onclose` and then `onClosed` once: when `input` ends, when `output` fails because the
+ * Ignores lines that are not JSON, because some clients print to the pipe. Takes batches apart: each of their requests is answered
+ * by itself. Answers a request that it cannot read with -32600 if the request has an id. Calls `onclose` and then `onClosed` once: when `input` ends, when `output` fails because the
  * client is gone, or after `close()`.
  */
 export class StdioServerTransport implements PausableTransport {
@@ -113,31 +112,43 @@ export class StdioServerTransport implements PausableTransport {
     if (this.#isClosed || line.length === 0) {
       return;
     }
-    const message = parseObject(line);
-    if (message === undefined) {
+    const value = parse(line);
+    const messages = [value].flat().filter(isObject);
+    const count = messages.length;
+    if (count === 0) {
       this.#report(`Ignored a line that is not a JSON-RPC message: ${line.toString('utf8', 0, PREVIEW_BYTES)}`);
-    } else if (isDeeperThan(message, MAX_JSON_DEPTH)) {
-      this.#refuse(message, `Invalid Request: nested deeper than ${MAX_JSON_DEPTH} levels`);
-    } else if (message.jsonrpc !== '2.0') {
-      this.#refuse(message, 'Invalid Request: "jsonrpc" must be "2.0"');
+    } else if (isDeeperThan(value, MAX_JSON_DEPTH)) {
+      this.#refuse(messages, `nested deeper than ${MAX_JSON_DEPTH} levels`);
+    } else if (count > MAX_BATCH) {
+      this.#refuse(messages, `a batch of ${count.toLocaleString('en')} messages; the limit is ${MAX_BATCH}`);
     } else {
+      messages.map(withoutNulls).forEach((message) => this.#takeMessage(message));
+    }
+  }
+
+  #takeMessage(message: JsonObject): void {
+    const reason = whyInvalid(message);
+    if (reason !== undefined || message['jsonrpc'] !== '2.0') {
+      this.#refuse([message], reason ?? '"jsonrpc" must be "2.0"');
+    } else if (!this.#isClosed) {
       this.onmessage?.(message as unknown as JSONRPCMessage);
     }
   }
 
   #refuseOversize({ bytes, id, isMessage }: DroppedLine): void {
     const size = `a message of ${bytes.toLocaleString('en')} bytes`;
-    const reason = `Invalid Request: ${size}; the limit is ${MAX_CLIENT_LINE_BYTES.toLocaleString('en')}`;
+    const reason = `${size}; the limit is ${MAX_CLIENT_LINE_BYTES.toLocaleString('en')}`;
     // Treated as a request: a client's response is never that long, and the client would ignore our answer to it.
-    this.#refuse(isMessage ? { id, method: '' } : {}, reason);
+    this.#refuse(isMessage ? [{ id, method: '' }] : [], reason);
   }
 
-  #refuse(message: Record<string, unknown>, reason: string): void {
-    this.#report(reason);
-    const { id, method } = message;
-    if ((typeof id === 'string' || typeof id === 'number') && typeof method === 'string') {
-      const answer: JSONRPCMessage = { jsonrpc: '2.0', id, error: { code: INVALID_REQUEST, message: reason } };
-      this.send(answer).catch((error: unknown) => this.#report(messageOf(error)));
+  /** Answers the requests among the messages with one write: a line of them may hold hundreds of thousands. */
+  #refuse(messages: readonly JsonObject[], reason: string): void {
+    const error = { code: INVALID_REQUEST, message: `Invalid Request: ${reason}` };
+    this.#report(error.message);
+    const answers = messages.filter(isAnswerable).map(({ id }) => `${JSON.stringify({ jsonrpc: '2.0', id, error })}\n`);
+    if (answers.length > 0 && !this.#isClosed) {
+      this.#output.write(answers.join(''));
     }
   }
 
@@ -170,11 +181,10 @@ export class StdioServerTransport implements PausableTransport {
   }
 }
 
-/** The JSON object in a line; undefined if there is none. */
-function parseObject(line: Buffer): Record<string, unknown> | undefined {
+/** The JSON value in a line; undefined if there is none. */
+function parse(line: Buffer): unknown {
   try {
-    const value: unknown = JSON.parse(line.toString('utf8'));
-    return isObject(value) ? value : undefined;
+    return JSON.parse(line.toString('utf8'));
   } catch {
     // Not JSON: the caller reports it.
     return undefined;

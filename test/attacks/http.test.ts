@@ -326,6 +326,36 @@ describe('a refusal', () => {
   });
 });
 
+describe('a request that the SDK could not read', () => {
+  const post = (body: unknown) => ({ body, headers: { Accept: 'application/json, text/event-stream' } });
+
+  it('is answered by its id', async () => {
+    const { front } = await startRecording();
+    const token = await front.add('alice');
+    const sent = { jsonrpc: '2.0', id: 'q', method: 'tools/list', params: [] };
+    const one = await front.send({ ...post(sent), token });
+    expect([one.status, one.message]).toMatchObject([
+      400,
+      { id: 'q', error: { code: -32_600, message: expect.stringContaining('"params" must be an object') } },
+    ]);
+    const { status, message } = await front.send({ ...post([{ jsonrpc: '2.0', id: 1, method: 'ping' }, sent]), token });
+    expect([status, message]).toMatchObject([400, { id: 'q', error: { message: expect.stringContaining('batch') } }]);
+  });
+
+  it('is answered if it only writes null for what it leaves out', async () => {
+    const { front } = await startRecording();
+    const token = await front.add('alice');
+    const clientInfo = { name: 'test', version: '1' };
+    const params = { protocolVersion: '2025-03-26', capabilities: {}, clientInfo, _meta: null };
+    const opened = await front.send({ ...post({ jsonrpc: '2.0', id: 1, method: 'initialize', params }), token });
+    expect(opened.message).toMatchObject({ id: 1, result: { protocolVersion: '2025-03-26' } });
+    const session = { 'Mcp-Session-Id': String(opened.headers['mcp-session-id']) };
+    const ping = post({ jsonrpc: '2.0', id: 2, method: 'ping', params: null });
+    const answered = await front.send({ body: ping.body, headers: { ...ping.headers, ...session }, token });
+    expect(answered.message).toMatchObject({ id: 2, result: {} });
+  });
+});
+
 describe('many at once', () => {
   it('the requests per second of one principal are limited, and another one is served', async () => {
     const { front, ran } = await startRecording({ limits: { maxRequestsPerSecond: 2 } });

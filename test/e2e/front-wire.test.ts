@@ -69,6 +69,88 @@ describe('what a client may send', () => {
     expect((await client.run(4, { code: '1' })).result.isError).toBe(false);
   });
 
+  // The SDK drops such requests, so their clients waited for ever.
+  test.each(['ping', 'tools/list', 'resources/list'])(
+    '%s with params that are null, which counts as none',
+    async (method) => {
+      const client = await connected();
+      client.write({ jsonrpc: '2.0', id: 1, method, params: null });
+      client.write({ jsonrpc: '2.0', id: 2, method, params: { _meta: null } });
+      const answers = [await client.answer(1), await client.answer(2), await client.request(3, method)];
+      expect(answers.map(({ result }) => result)).toEqual(Array(3).fill(answers[2]?.['result']));
+      expect(answers[0]?.['result']).toBeDefined();
+    },
+  );
+
+  test.each([
+    ['params in a list', { params: [] }, '"params" must be an object'],
+    ['a list as _meta', { params: { _meta: [] } }, '"_meta" must be an object'],
+    [
+      'a token that is null',
+      { params: { _meta: { progressToken: null } } },
+      '"progressToken" must be a string or an integer',
+    ],
+    ['an id with a fraction', { id: 1.5 }, '"id" must be a string or an integer'],
+    ['another member', { token: 'x' }, 'a request has no member "token"'],
+    ['a method that is a number', { method: 1 }, '"method" must be a string'],
+  ])('%s: refused by its id', async (_name, members, reason) => {
+    const client = await connected();
+    const request = { jsonrpc: '2.0', id: 1, method: 'tools/list', ...members };
+    client.write(request);
+    const error = { code: -32600, message: `Invalid Request: ${reason}` };
+    expect(await client.answer(request.id)).toEqual({ jsonrpc: '2.0', id: request.id, error });
+    expect((await client.request(2, 'ping')).result).toEqual({});
+  });
+
+  test.each([
+    ['at first', []],
+    [
+      'after a cell',
+      [{ jsonrpc: '2.0', id: 0, method: 'tools/call', params: { name: 'run_python', arguments: { code: '1' } } }],
+    ],
+  ])('a batch (2025-03-26), %s: each of its requests is answered', async (_name, before) => {
+    const client = start();
+    await client.initialize('2025-03-26');
+    client.write(...before);
+    client.write([
+      { jsonrpc: '2.0', id: 1, method: 'ping' },
+      { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 99 } },
+      { jsonrpc: '2.0', id: 2, method: 'tools/list', params: null },
+      { jsonrpc: '2.0', id: 3, method: 'tools/list', params: [] },
+      { jsonrpc: '2.0', id: 4, method: 'tools/call', params: { name: 'run_python', arguments: { code: '2' } } },
+      7,
+    ]);
+    expect((await client.answer(1)).result).toEqual({});
+    expect((await client.answer(2)).result.tools).toHaveLength(1);
+    expect((await client.answer(3)).error.code).toBe(-32600);
+    expect((await client.answer(4)).result.structuredContent.result).toBe('2');
+  });
+
+  test('a batch of too many: each of its requests is refused', async () => {
+    const client = await connected();
+    client.write(Array.from({ length: 101 }, (_, id) => ({ jsonrpc: '2.0', id, method: 'ping' })));
+    const { error } = await client.answer(100);
+    expect(error.message).toBe('Invalid Request: a batch of 101 messages; the limit is 100');
+    expect(client.messages).toHaveLength(102);
+  });
+
+  test('ids that differ only in their type are different ids', async () => {
+    const client = await connected();
+    client.write({
+      jsonrpc: '2.0',
+      id: 7,
+      method: 'tools/call',
+      params: { name: 'run_python', arguments: { code: 'wait' } },
+    });
+    await client.untilLog('event: waiting');
+    expect((await client.run('7', { code: '1' })).result.structuredContent.result).toBe('1');
+    client.write({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: '7' } });
+    await client.request(8, 'ping');
+    expect(client.log).not.toContain('event: cancelled');
+    client.write({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 7 } });
+    await client.untilLog('event: cancelled');
+  });
+
   test('unknown methods and unknown tools, which are protocol errors', async () => {
     const client = await connected();
     expect((await client.request(1, 'prompts/list')).error.code).toBe(-32601);

@@ -1,12 +1,13 @@
-/** The body of a request as JSON, read only up to the limit. */
+/** The body of a request as JSON-RPC messages that the MCP SDK can read, read only up to the limit. */
 import type { IncomingMessage } from 'node:http';
 import { isJsonContentType } from '@modelcontextprotocol/server';
+import { isObject } from '../../base/is-object.ts';
 import { MAX_JSON_DEPTH } from '../../base/limits.ts';
 import { isDeeperThan } from '../../protocol/json-depth.ts';
+import { INVALID_REQUEST, isAnswerable, whyInvalid, withoutNulls } from '../client-message.ts';
 import type { HttpRefusal } from './refusal.ts';
 
 const PARSE_ERROR = -32_700;
-const INVALID_REQUEST = -32_600;
 
 export type Body = { readonly json: unknown } | { readonly refused: HttpRefusal };
 
@@ -52,7 +53,29 @@ function parse(text: string): Body {
     const message = `Invalid Request: nested deeper than ${MAX_JSON_DEPTH} levels`;
     return refused(400, message, 'Send a flatter message.', INVALID_REQUEST);
   }
-  return { json };
+  return Array.isArray(json) ? readBatch(json) : (whyUnreadable(readNulls(json)) ?? { json: readNulls(json) });
+}
+
+/** One invalid request refuses the batch: the SDK would refuse it, too, but not name the request. */
+function readBatch(messages: readonly unknown[]): Body {
+  const read = messages.map(readNulls);
+  const hint = 'Correct it. No message of the batch was handled.';
+  return read.map((message) => whyUnreadable(message, hint)).find((reason) => reason !== undefined) ?? { json: read };
+}
+
+function readNulls(message: unknown): unknown {
+  return isObject(message) ? withoutNulls(message) : message;
+}
+
+function whyUnreadable(message: unknown, hint = 'Correct the request.'): Body | undefined {
+  const reason = isObject(message) ? whyInvalid(message) : undefined;
+  if (reason === undefined || !isObject(message) || !isAnswerable(message)) {
+    return undefined;
+  }
+  const { id } = message;
+  return {
+    refused: { status: 400, reason: 'body', code: INVALID_REQUEST, message: `Invalid Request: ${reason}.`, hint, id },
+  };
 }
 
 function refused(status: number, message: string, hint: string, code?: number): Body {
