@@ -4,6 +4,7 @@
  * parsed. A contract test (`untrusted-json.test.ts`) fails for `JSON.parse` anywhere else, unless it names why that is safe.
  */
 import {
+  MAX_CLIENT_KEYS,
   MAX_CLIENT_LINE_BYTES,
   MAX_CLIENT_MEMBERS,
   MAX_CLIENT_VALUES,
@@ -40,13 +41,13 @@ const OF_SANDBOX = {
 
 /** Every kind of JSON that comes from outside. Readers that stop earlier by bytes, as those of sockets do, say so beside it. */
 export const JSON_BOUNDS = {
-  /** A message of an MCP client, over stdio or HTTP. */
+  /** A message of an MCP client, over stdio or HTTP. How deeply it is nested is looked at later, because its id must be known. */
   clientMessage: {
     bytes: MAX_CLIENT_LINE_BYTES,
-    depth: MAX_JSON_DEPTH,
+    depth: Number.POSITIVE_INFINITY,
     values: MAX_CLIENT_VALUES,
     members: MAX_CLIENT_MEMBERS,
-    keys: MAX_CLIENT_MEMBERS,
+    keys: MAX_CLIENT_KEYS,
   },
   /** A message of an MCP server. How deeply it is nested is looked at later, because the request that it answers must be known. */
   serverMessage: {

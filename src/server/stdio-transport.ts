@@ -9,7 +9,8 @@ import { collectAfterPiece } from '../base/garbage.ts';
 import { isObject, type JsonObject } from '../base/is-object.ts';
 import { MAX_CLIENT_LINE_BYTES, MAX_JSON_DEPTH, MAX_UNREAD_BYTES } from '../base/limits.ts';
 import { isDeeperThan } from '../protocol/json-depth.ts';
-import { type DroppedLine, LineReader } from '../protocol/line-reader.ts';
+import { type DroppedLine, idOfLine, LineReader } from '../protocol/line-reader.ts';
+import { JSON_BOUNDS, readUntrusted } from '../protocol/untrusted-json.ts';
 import { INVALID_REQUEST, isAnswerable, MAX_BATCH, whyInvalid, withoutNulls } from './client-message.ts';
 import type { PausableTransport } from './front-connection.ts';
 
@@ -112,7 +113,12 @@ export class StdioServerTransport implements PausableTransport {
     if (this.#isClosed || line.length === 0) {
       return;
     }
-    const value = parse(line);
+    const read = readUntrusted(line, JSON_BOUNDS.clientMessage);
+    if (!read.ok && read.isTooMuch) {
+      this.#refuse([{ id: idOfLine(line), method: '' }], read.reason);
+      return;
+    }
+    const value = read.ok ? read.value : undefined;
     const messages = [value].flat().filter(isObject);
     const count = messages.length;
     if (count === 0) {
@@ -178,15 +184,5 @@ export class StdioServerTransport implements PausableTransport {
       events.forEach((event) => this.#output.on(event, done));
     });
     return this.#drained;
-  }
-}
-
-/** The JSON value in a line; undefined if there is none. */
-function parse(line: Buffer): unknown {
-  try {
-    return JSON.parse(line.toString('utf8'));
-  } catch {
-    // Not JSON: the caller reports it.
-    return undefined;
   }
 }

@@ -3,7 +3,9 @@ import type { IncomingMessage } from 'node:http';
 import { isJsonContentType } from '@modelcontextprotocol/server';
 import { isObject } from '../../base/is-object.ts';
 import { MAX_JSON_DEPTH } from '../../base/limits.ts';
+import { createPause } from '../../base/slices.ts';
 import { isDeeperThan } from '../../protocol/json-depth.ts';
+import { JSON_BOUNDS, readUntrusted } from '../../protocol/untrusted-json.ts';
 import { INVALID_REQUEST, isAnswerable, whyInvalid, withoutNulls } from '../client-message.ts';
 import type { HttpRefusal } from './refusal.ts';
 
@@ -39,16 +41,19 @@ export async function readJson(request: IncomingMessage, maxBytes: number): Prom
     }
     chunks.push(chunk);
   }
-  return parse(Buffer.concat(chunks).toString('utf8'));
+  // Bodies that arrive together are read one after the other, with other work in between.
+  await createPause()();
+  return parse(Buffer.concat(chunks));
 }
 
-function parse(text: string): Body {
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch {
-    return refused(400, 'Parse error: the body is not JSON.', 'Send one JSON-RPC message.', PARSE_ERROR);
+function parse(text: Buffer): Body {
+  const read = readUntrusted(text, JSON_BOUNDS.clientMessage);
+  if (!read.ok) {
+    return read.isTooMuch
+      ? refused(400, `Invalid Request: ${read.reason}`, 'Send a smaller message.', INVALID_REQUEST)
+      : refused(400, 'Parse error: the body is not JSON.', 'Send one JSON-RPC message.', PARSE_ERROR);
   }
+  const json = read.value;
   if (isDeeperThan(json, MAX_JSON_DEPTH)) {
     const message = `Invalid Request: nested deeper than ${MAX_JSON_DEPTH} levels`;
     return refused(400, message, 'Send a flatter message.', INVALID_REQUEST);
