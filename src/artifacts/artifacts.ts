@@ -6,10 +6,11 @@
  */
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { lstat, readdir, rm } from 'node:fs/promises';
+import { lstat, readdir, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BridgeError, messageOf } from '../base/errors.ts';
 import {
+  MAX_ALL_ARTIFACTS,
   MAX_ALL_ARTIFACTS_BYTES,
   MAX_ARTIFACT_BYTES,
   MAX_ARTIFACT_TRANSFERS,
@@ -53,8 +54,11 @@ export interface Artifacts {
 
 /** How long a list stays in memory: a sandbox can ask for it thousands of times per second. Chosen: nobody sees the delay. */
 const MAX_LIST_AGE_MS = 250;
-/** A transfer whose last piece is older belongs to a bridge that is gone. Chosen. */
+/** A transfer whose last piece is older belongs to a bridge that is gone. A folder that is empty for as long is removed. Chosen. */
 const ABANDONED_MS = 600_000;
+
+/** File systems give a file whole blocks; most have this size. */
+const BLOCK_BYTES = 4_096;
 
 const NAME = /^[\p{L}\p{N}_][\p{L}\p{N}\p{M} _.,()+@=~-]{0,119}$/u;
 /** Names of devices on Windows, with any extension. */
@@ -65,35 +69,44 @@ interface Transfer {
   readonly name: string;
   readonly temporary: string;
   readonly nextOffset: number;
+  /** What it counts as. */
+  readonly diskBytes: number;
 }
 
 /** What is in the store. */
 interface Contents {
   readonly artifacts: readonly Artifact[];
-  /** Of all files, complete or not. */
-  readonly bytes: number;
+  /** What all files take on disk, complete or not. */
+  readonly diskBytes: number;
 }
 
-/** `maxBytes` limits all artifacts together. */
-export function createArtifacts(stateDir: string, maxBytes: number = MAX_ALL_ARTIFACTS_BYTES): Artifacts {
-  return new ArtifactFolder(join(stateDir, 'artifacts'), maxBytes);
+/** Of all artifacts together: what they take on disk, and their number. */
+interface ArtifactLimits {
+  readonly maxBytes: number;
+  readonly maxCount: number;
+}
+
+const LIMITS: ArtifactLimits = { maxBytes: MAX_ALL_ARTIFACTS_BYTES, maxCount: MAX_ALL_ARTIFACTS };
+
+export function createArtifacts(stateDir: string, limits: ArtifactLimits = LIMITS): Artifacts {
+  return new ArtifactFolder(join(stateDir, 'artifacts'), limits);
 }
 
 class ArtifactFolder implements Artifacts {
   readonly #root: string;
-  readonly #maxBytes: number;
+  readonly #limits: ArtifactLimits;
   /** By session and name, the one that got a piece last at the end. A transfer that starts again drops the previous one. */
   readonly #transfers = new Map<string, Transfer>();
   /** The last write of each session: pieces of one session are written one after the other. */
   readonly #writes = new Map<string, Promise<unknown>>();
   #contents: Promise<Contents> | undefined;
   #readAt = 0;
-  /** Bytes of all files: as read last, with what was written since. */
+  /** What all files take on disk: as read last, with what was written since. */
   #usedBytes = 0;
 
-  constructor(root: string, maxBytes: number) {
+  constructor(root: string, limits: ArtifactLimits) {
     this.#root = root;
-    this.#maxBytes = maxBytes;
+    this.#limits = limits;
   }
 
   write(piece: ArtifactPiece): Promise<Artifact | undefined> {
@@ -195,9 +208,9 @@ class ArtifactFolder implements Artifacts {
     for (const session of sessions) {
       found.push(await lookInSession(this.#root, session, wanted));
     }
-    const bytes = found.reduce((sum, each) => sum + each.bytes, 0);
-    this.#usedBytes = bytes;
-    return { artifacts: found.flatMap(({ artifacts }) => artifacts), bytes };
+    const diskBytes = found.reduce((sum, each) => sum + each.diskBytes, 0);
+    this.#usedBytes = diskBytes;
+    return { artifacts: found.flatMap(({ artifacts }) => artifacts), diskBytes };
   }
 
   async #take(piece: ArtifactPiece): Promise<Artifact | undefined> {
@@ -209,10 +222,11 @@ class ArtifactFolder implements Artifacts {
         `a piece of '${name}' arrived out of order; was the artifact saved twice at the same time?`,
       );
     }
-    this.#checkQuota(data.length);
-    await append(transfer.temporary, data, offset);
+    const diskBytes = onDisk(offset + data.length);
+    this.#checkQuota(diskBytes - transfer.diskBytes);
     this.#transfers.delete(keyOf(piece));
-    this.#transfers.set(keyOf(piece), { ...transfer, nextOffset: offset + data.length });
+    this.#transfers.set(keyOf(piece), { ...transfer, nextOffset: offset + data.length, diskBytes });
+    await append(transfer.temporary, data, offset);
     if (!isLast) {
       return undefined;
     }
@@ -227,30 +241,47 @@ class ArtifactFolder implements Artifacts {
   async #begin(piece: ArtifactPiece): Promise<Transfer> {
     const folder = join(this.#root, piece.session);
     await this.#drop(keyOf(piece));
-    await ensureDirectory(this.#root);
-    await ensureDirectory(folder);
     const { session, name } = piece;
     const { artifacts } = await this.#look();
     const others = this.#openOf(session);
-    checkRoom(folder, name, [...artifacts.filter(isOf(session)), ...others]);
+    const own = artifacts.filter(isOf(session));
+    // A replacement is none more, even of one that is being saved.
+    if (![...own, ...others].some((each) => each.name === name)) {
+      checkRoom(folder, own.length + others.length);
+      this.#checkCount(artifacts.length + this.#transfers.size);
+    }
+    // Not before: a session that may save nothing leaves no folder.
+    await ensureDirectory(this.#root);
+    await ensureDirectory(folder);
     const oldest = others[0];
     if (others.length >= MAX_ARTIFACT_TRANSFERS && oldest !== undefined) {
       await this.#drop(keyOf(oldest));
     }
-    const transfer = { session, name, temporary: join(folder, `.${randomUUID()}${TEMPORARY_SUFFIX}`), nextOffset: 0 };
+    const temporary = join(folder, `.${randomUUID()}${TEMPORARY_SUFFIX}`);
+    const transfer = { session, name, temporary, nextOffset: 0, diskBytes: 0 };
     this.#transfers.set(keyOf(piece), transfer);
     return transfer;
   }
 
-  /** Counts bytes that are about to be written. */
+  /** Counts what is about to be taken on disk. */
   #checkQuota(bytes: number): void {
-    if (this.#usedBytes + bytes > this.#maxBytes) {
-      const [used, limit] = [this.#usedBytes, this.#maxBytes].map((number) => number.toLocaleString('en-US'));
-      throw new BridgeError('LIMIT_ARTIFACT', `all artifacts have ${used} bytes already; the limit is ${limit} bytes`, {
-        hint: `Ask the user to remove files from ${this.#root}.`,
-      });
+    const { maxBytes } = this.#limits;
+    if (this.#usedBytes + bytes > maxBytes) {
+      const [used, limit] = [this.#usedBytes, maxBytes].map((number) => number.toLocaleString('en-US'));
+      const message = `all artifacts take ${used} bytes on disk already; the limit is ${limit} bytes`;
+      throw new BridgeError('LIMIT_ARTIFACT', message, { hint: `Ask the user to remove files from ${this.#root}.` });
     }
     this.#usedBytes += bytes;
+  }
+
+  /** Names of sessions are free, so the limit of each one bounds nothing. */
+  #checkCount(count: number): void {
+    const { maxCount } = this.#limits;
+    if (count >= maxCount) {
+      const message = `all sessions together have ${maxCount.toLocaleString('en-US')} artifacts, which is the limit`;
+      const hint = `Reuse the name of one that is no longer needed, or ask the user to remove files from ${this.#root}.`;
+      throw new BridgeError('LIMIT_ARTIFACT', message, { hint });
+    }
   }
 
   async #drop(key: string): Promise<void> {
@@ -258,30 +289,46 @@ class ArtifactFolder implements Artifacts {
     this.#transfers.delete(key);
     if (old !== undefined) {
       await rm(old.temporary, { force: true });
-      this.#usedBytes -= old.nextOffset;
+      this.#usedBytes -= old.diskBytes;
     }
   }
 }
 
-function withArtifact({ artifacts, bytes }: Contents, saved: Artifact): Contents {
+function withArtifact({ artifacts, diskBytes }: Contents, saved: Artifact): Contents {
   const others = artifacts.filter((each) => keyOf(each) !== keyOf(saved));
   const at = others.findIndex(({ session, name }) =>
     session === saved.session ? name > saved.name : session > saved.session,
   );
-  return { artifacts: others.toSpliced(at === -1 ? others.length : at, 0, saved), bytes };
+  return { artifacts: others.toSpliced(at === -1 ? others.length : at, 0, saved), diskBytes };
 }
 
-/** Looks at each file. Removes files of abandoned transfers; those in `wanted` are not. */
+/** 12,000 files of one byte take 48 MB, and not 12 KB. */
+function onDisk(bytes: number): number {
+  return Math.max(1, Math.ceil(bytes / BLOCK_BYTES)) * BLOCK_BYTES;
+}
+
+/** Looks at each file. Removes files of abandoned transfers; those in `wanted` are not. Removes a folder that has long been empty. */
 async function lookInSession(root: string, session: string, wanted: ReadonlySet<string>): Promise<Contents> {
   const names = await namesIn(join(root, session));
   const found = await Promise.all(names.map((name) => describe(root, session, name).catch(() => undefined)));
   const files = found.filter((file) => file !== undefined);
+  if (names.length === 0) {
+    await removeIfOld(join(root, session));
+  }
   const abandoned = files.filter((file) => isAbandoned(file) && !wanted.has(pathOf(root, file)));
   await Promise.all(abandoned.map((file) => rm(pathOf(root, file), { force: true }).catch(() => undefined)));
   return {
     artifacts: files.filter(({ name }) => isName(name)),
-    bytes: files.filter((file) => !abandoned.includes(file)).reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
+    diskBytes: files.reduce((sum, file) => sum + (abandoned.includes(file) ? 0 : onDisk(file.sizeBytes)), 0),
   };
+}
+
+/** Not a new one: a file may be about to come. */
+async function removeIfOld(folder: string): Promise<void> {
+  const stats = await lstat(folder).catch(() => undefined);
+  if (stats?.isDirectory() === true && Date.now() - stats.mtimeMs > ABANDONED_MS) {
+    await rmdir(folder).catch(() => undefined);
+  }
 }
 
 function isAbandoned({ name, modified }: Artifact): boolean {
@@ -334,9 +381,8 @@ async function namesIn(directory: string): Promise<string[]> {
   }
 }
 
-function checkRoom(folder: string, name: string, files: readonly { readonly name: string }[]): void {
-  const names = new Set(files.map((file) => file.name));
-  if (!names.has(name) && names.size >= MAX_ARTIFACTS_PER_SESSION) {
+function checkRoom(folder: string, count: number): void {
+  if (count >= MAX_ARTIFACTS_PER_SESSION) {
     const limit = MAX_ARTIFACTS_PER_SESSION.toLocaleString('en-US');
     throw new BridgeError('LIMIT_ARTIFACT', `this session already has ${limit} artifacts, which is the limit`, {
       hint: `Reuse the name of an artifact that is no longer needed, or remove files from ${folder}.`,

@@ -132,9 +132,10 @@ export const MAX_ARTIFACT_BYTES = 64 * MIB;
 export const MAX_ARTIFACT_PIECE_BYTES = 1 * MIB;
 /** Artifacts of one session that are being saved at once; the one that waits longest is given up. Chosen. */
 export const MAX_ARTIFACT_TRANSFERS = 8;
-/** All artifacts of all sessions, with what is being saved. Chosen: room for 64 of the largest. */
+/** What all artifacts of all sessions take on disk, with what is being saved. Chosen: room for 64 of the largest. */
 export const MAX_ALL_ARTIFACTS_BYTES = 4096 * MIB;
-/** Artifacts per session. Chosen: far more than a person would look through. */
+/** Artifacts per session, and of all sessions: their names are free. Chosen: far more than a person would look through. */
+export const MAX_ALL_ARTIFACTS = 10_000;
 export const MAX_ARTIFACTS_PER_SESSION = 1_000;
 /** Links to artifacts in one answer. Chosen. */
 export const MAX_LINKS = 50;

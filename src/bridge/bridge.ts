@@ -211,7 +211,24 @@ async function telemetryOf(
   return measure === undefined ? opened : withMeasure(opened, measure);
 }
 
+/** A part that cannot be made leaves the others closed: the next cell makes all of them again. */
 async function createParts(settings: Settings, logger: Logger, given: PartsOptions) {
+  const ends: (() => unknown)[] = [];
+  try {
+    return await openParts(settings, logger, given, (end) => void ends.push(end));
+  } catch (error) {
+    await Promise.allSettled(ends.map(async (end) => end()));
+    throw error;
+  }
+}
+
+/** @param ifFailed takes what ends a part, if a later one cannot be made. */
+async function openParts(
+  settings: Settings,
+  logger: Logger,
+  given: PartsOptions,
+  ifFailed: (end: () => unknown) => void,
+) {
   const { client, isDryRun, onCall, principal, replay, resume } = given;
   const options = engineOptions(settings, logger);
   const engine = detectEngine(options);
@@ -220,8 +237,10 @@ async function createParts(settings: Settings, logger: Logger, given: PartsOptio
   const folder = principal?.folder ?? stateDir;
   const personal = { ...settings, stateDir: folder };
   const { servers, makeCalls, ...byServers } = await createServers(options.instanceId, settings, logger, given);
+  ifFailed(() => Promise.all([closeServers(servers), byServers.ahead?.close()]));
   const resumed = resume === undefined ? undefined : await openRun(resume);
   const records = openRecords(options.instanceId, settings, { ...given, servers, run: resumed, logger });
+  ifFailed(records.close);
   const dryRun = new DryRun(records.mask);
   const { mask, trail } = records;
   const traced = given.telemetry && createBridgeTelemetry(given.telemetry, mask);
@@ -229,6 +248,7 @@ async function createParts(settings: Settings, logger: Logger, given: PartsOptio
   const approvals = createCellApprovals({ mask, policyFile: join(stateDir, 'policy.json') });
   const shown = { instanceId: options.instanceId, servers, sessions: () => sessions, trail: () => trail };
   const live = watchBridge(settings, given.sharedLog, { ...given, ...shown });
+  ifFailed(() => live?.hub.leave(live.watched));
   const views = client === undefined || settings.apps === 'off' ? undefined : new CellViews(mask);
   const watching = { live: live?.watched, telemetry: traced, uses: byServers.ahead?.watch, views };
   const calls = makeCalls(approvals, { ...records, ...watching, dryRun, isDryRun, onCall });
@@ -240,6 +260,7 @@ async function createParts(settings: Settings, logger: Logger, given: PartsOptio
   const checkpoints = new CheckpointStore(join(folder, CHECKPOINTS, options.instanceId), logger, { isOwn: true });
   const keeperParts = { ...given, logger };
   const modules = watchModules(personal, logger, { ...given, run: options.instanceId });
+  ifFailed(() => Promise.all([modules?.close(), artifacts.close(), checkpoints.clear()]));
   const { sessions, standby } = await createSessions(personal, logger, given, {
     ...parts,
     modules,

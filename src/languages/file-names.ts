@@ -1,21 +1,36 @@
 /** Names of the files of programs. They come from code and from models, and from sandboxes on the way back. */
 import { BridgeError } from '../base/errors.ts';
 import type { ProgramFile } from '../base/program.ts';
-import { MAX_FILES, MAX_INPUT_BYTES, MAX_NAME_BYTES } from './limits.ts';
+import { MAX_FILES, MAX_INPUT_BYTES, MAX_NAME_BYTES, MAX_RETURNED_NAME_BYTES } from './limits.ts';
 
-/** Why a name cannot be that of a file in /workspace, as a clause; undefined if it can. */
+/** Why a name cannot be that of a file that a program gets, as a clause; undefined if it can. */
 export function whyBadName(name: string): string | undefined {
-  if (name === '' || Buffer.byteLength(name) > MAX_NAME_BYTES) {
-    return `it must have 1 to ${MAX_NAME_BYTES} bytes`;
+  if (Buffer.byteLength(name) > MAX_NAME_BYTES) {
+    return `it has more than ${MAX_NAME_BYTES} bytes`;
+  }
+  return name.startsWith('-') ? 'it would be read as an option' : whyNotInside(name);
+}
+
+/**
+ * The files that a program has left and whose names are those of files in its folder. A sandbox chooses the names, and whoever
+ * gets the files may write them to a disk.
+ */
+export function withGoodNames(files: readonly ProgramFile[]): { readonly files: ProgramFile[]; readonly bad: string[] } {
+  const isGood = ({ name }: ProgramFile): boolean =>
+    Buffer.byteLength(name) <= MAX_RETURNED_NAME_BYTES && whyNotInside(name) === undefined;
+  return { files: files.filter(isGood), bad: files.filter((file) => !isGood(file)).map(({ name }) => name) };
+}
+
+/** Why a name is not that of a file in /workspace or in a folder of it, as a clause; undefined if it is. */
+function whyNotInside(name: string): string | undefined {
+  if (name === '') {
+    return 'it is empty';
   }
   if (/[\u0000-\u001f\u007f\\]/.test(name) || !name.isWellFormed()) {
     return 'it has a backslash or a control character';
   }
   if (name.startsWith('/')) {
     return 'it must be relative';
-  }
-  if (name.startsWith('-')) {
-    return 'it would be read as an option';
   }
   return name.split('/').some((part) => part === '' || part === '.' || part === '..')
     ? 'it has an empty part, "." or ".."'

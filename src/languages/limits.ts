@@ -15,6 +15,8 @@ export const MAX_ARGUMENTS = 1_000;
 export const MAX_ARGUMENT_BYTES = 100_000;
 /** A file name with its folders. Chosen: any archive holds it. */
 export const MAX_NAME_BYTES = 240;
+/** The same for a file that a program has left. Chosen: longer than any path that people make. */
+export const MAX_RETURNED_NAME_BYTES = 1_000;
 /** Programs of one bridge that run at once; others wait. Chosen: each may use the memory of a session. */
 export const MAX_PROGRAMS_AT_ONCE = 4;
 /** Of them, those of one session, and those of it that wait. Each holds what it was given in memory. Both chosen. */

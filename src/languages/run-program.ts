@@ -8,7 +8,7 @@ import type { ProgramFile, ProgramRequest, ProgramResult } from '../base/program
 import { didYouMean } from '../base/suggest.ts';
 import type { Environment } from '../engines/client-env.ts';
 import type { Engine, PrepareProgress, ProgramSandbox, SandboxLimits } from '../engines/engine.ts';
-import { checkFiles } from './file-names.ts';
+import { checkFiles, withGoodNames } from './file-names.ts';
 import type { Language, Languages } from './languages-file.ts';
 import { MAX_ARGUMENT_BYTES, MAX_ARGUMENTS, MAX_FILES, MAX_OUTPUT_FILES_BYTES } from './limits.ts';
 import { findOnMachine } from './machine-programs.ts';
@@ -200,29 +200,37 @@ const currentClocks = new WeakMap<Job, Countdown>();
 function resultOf(ended: ProgramEnd, isLate: boolean, durationMs: number): ProgramResult {
   const exitCode = isLate ? undefined : ended.exitCode;
   const { omittedFiles, stderr, stdout } = ended;
+  const { files, bad } = withGoodNames(ended.files);
   return {
     status: isLate ? 'timeout' : exitCode === 0 ? 'success' : 'error',
     exitCode,
     stdout: stdout.text(),
-    stderr: withNote(stderr.text(), omittedFiles),
+    stderr: withNotes(stderr.text(), [
+      [`the limit is ${FILES_LIMIT}`, omittedFiles],
+      ['the names are not those of files in the working directory', bad],
+    ]),
     droppedBytes: stdout.droppedBytes + stderr.droppedBytes,
     durationMs: Math.round(durationMs),
-    files: ended.files,
+    files,
   };
 }
 
 const MAX_NAMED_FILES = 10;
 
-/** The text, with a line about files that are not returned. */
-function withNote(text: string, omitted: readonly string[]): string {
-  if (omitted.length === 0) {
-    return text;
-  }
-  const start = text === '' || text.endsWith('\n') ? text : `${text}\n`;
-  const more = omitted.length - MAX_NAMED_FILES;
-  const names = omitted.slice(0, MAX_NAMED_FILES).map(escapeControls).join(', ');
-  const limit = `${MAX_OUTPUT_FILES_BYTES / 1024 / 1024} MiB and ${MAX_FILES.toLocaleString('en-US')} files`;
-  return `${start}[not returned, because the limit is ${limit}: ${names}${more > 0 ? ` and ${more} more` : ''}]\n`;
+const MAX_NAME_CHARS = 200;
+const FILES_LIMIT = `${MAX_OUTPUT_FILES_BYTES / 1024 / 1024} MiB and ${MAX_FILES.toLocaleString('en-US')} files`;
+
+/** The text, with a line for each reason for which files are not returned. */
+function withNotes(text: string, omitted: readonly (readonly [reason: string, names: readonly string[]])[]): string {
+  return omitted.reduce((noted, [reason, names]) => {
+    if (names.length === 0) {
+      return noted;
+    }
+    const start = noted === '' || noted.endsWith('\n') ? noted : `${noted}\n`;
+    const more = names.length - MAX_NAMED_FILES;
+    const shown = names.slice(0, MAX_NAMED_FILES).map((name) => escapeControls(name.slice(0, MAX_NAME_CHARS).toWellFormed()));
+    return `${start}[not returned, because ${reason}: ${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}]\n`;
+  }, text);
 }
 
 function timeoutOf({ language, request }: Job, { defaultTimeoutMs, maxTimeoutMs }: RunOptions): number {

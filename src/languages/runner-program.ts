@@ -9,7 +9,6 @@ import { isObject } from '../base/is-object.ts';
 import type { ProgramFile } from '../base/program.ts';
 import type { Sandbox } from '../engines/engine.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
-import { whyBadName } from './file-names.ts';
 import { KeptOutput } from './kept-output.ts';
 import type { Language } from './languages-file.ts';
 import {
@@ -221,7 +220,7 @@ function filesOf(last: LineOf<'exit'> | undefined): ProgramFile[] {
   return (last?.files ?? []).flatMap(({ name, content }) => {
     const bytes = Buffer.from(content, 'base64');
     room -= bytes.byteLength;
-    return whyBadName(name) === undefined && room >= 0 ? [{ name, content: bytes }] : [];
+    return room >= 0 ? [{ name, content: bytes }] : [];
   });
 }
 

@@ -25,6 +25,8 @@ const MAX_KEPT_ANSWERS = 16;
 const MAX_KEPT_PROGRESS = 100;
 /** Characters of an undelivered answer that the session's next answer repeats. Chosen. */
 const MAX_REPEATED_CHARS = 2_000;
+/** Sessions with undelivered answers to repeat; those of the one that waits longest are dropped. A client chooses the names. Chosen. */
+const MAX_SESSIONS_TO_REPEAT = 16;
 
 export interface SuspendedCallsOptions {
   /** Runs a cell and resolves with its answer. Never rejects. */
@@ -62,8 +64,10 @@ interface OpenQuestion {
 export class SuspendedCalls {
   readonly #options: SuspendedCallsOptions;
   readonly #byToken = new Map<string, Call>();
-  /** Undelivered answers by session, described for the next answer. */
+  /** Undelivered answers by session, described for the next answer. The session that got one last is at the end. */
   readonly #undelivered = new Map<string, string[]>();
+  /** How many were dropped since an answer has said so. */
+  #dropped = 0;
 
   constructor(options: SuspendedCallsOptions) {
     this.#options = options;
@@ -105,12 +109,13 @@ export class SuspendedCalls {
       return;
     }
     const answer = await this.#options.answer({ ...front.cell, ...context });
-    const notices = [...this.#takeUndelivered(answer.session), ...answer.notices];
+    const dropped = this.#dropped;
+    this.#dropped = 0;
+    const notices = [...describeDropped(dropped), ...this.#takeUndelivered(answer.session), ...answer.notices];
     const rendered = await front.render({ ...answer, notices });
     if (!call.finish({ ...rendered })) {
-      const undelivered = this.#undelivered.get(answer.session) ?? [];
-      const described = [...undelivered, describeUndelivered(answer, rendered)];
-      this.#undelivered.set(answer.session, described.slice(-MAX_KEPT_ANSWERS));
+      this.#dropped += dropped;
+      this.#noteUndelivered(answer.session, describeUndelivered(answer, rendered));
       this.#keep(call);
     }
   }
@@ -144,6 +149,18 @@ export class SuspendedCalls {
       if (of === call) {
         this.#byToken.delete(token);
       }
+    }
+  }
+
+  #noteUndelivered(session: string, described: string): void {
+    const all = [...(this.#undelivered.get(session) ?? []), described];
+    this.#dropped += Math.max(0, all.length - MAX_KEPT_ANSWERS);
+    this.#undelivered.delete(session);
+    this.#undelivered.set(session, all.slice(-MAX_KEPT_ANSWERS));
+    const [oldest] = this.#undelivered;
+    if (oldest !== undefined && this.#undelivered.size > MAX_SESSIONS_TO_REPEAT) {
+      this.#undelivered.delete(oldest[0]);
+      this.#dropped += oldest[1].length;
     }
   }
 
@@ -283,6 +300,12 @@ function refusalOf(error: unknown): ProtocolError {
 
 function refusal(why: string): ProtocolError {
   return new ProtocolError(ProtocolErrorCode.InvalidParams, `The requestState cannot be used: ${why}.`);
+}
+
+function describeDropped(count: number): string[] {
+  const what = count === 1 ? '1 answer was' : `${count} answers were`;
+  const why = `not delivered, because the client did not return after a question, and too many waited to be repeated`;
+  return count === 0 ? [] : [`${what} ${why}.`];
 }
 
 function describeUndelivered({ cell, status }: CellAnswer, { content }: RenderedAnswer): string {

@@ -125,12 +125,12 @@ describe('what is being saved', () => {
   it('counts against the limit of all artifacts, whoever left it', async () => {
     const { folder } = store();
     await createArtifacts(join(folder, '..')).write({ ...piece, name: 'left' });
-    const artifacts = createArtifacts(join(folder, '..'), 3_500);
+    const artifacts = createArtifacts(join(folder, '..'), { maxBytes: 14_000, maxCount: 100 });
     await artifacts.write({ ...piece, name: 'a', isLast: true });
     await artifacts.write({ ...piece, name: 'b', session: 'other' });
     await expect(artifacts.write({ ...piece, name: 'c' })).rejects.toMatchObject({
       code: 'LIMIT_ARTIFACT',
-      message: 'all artifacts have 3,000 bytes already; the limit is 3,500 bytes',
+      message: 'all artifacts take 12,288 bytes on disk already; the limit is 14,000 bytes',
     });
     await artifacts.endSession('other');
     await artifacts.write({ ...piece, name: 'c' });
@@ -180,6 +180,45 @@ describe('refused', () => {
     }
     await expect(save(artifacts, 'more', '')).rejects.toMatchObject({ code: 'LIMIT_ARTIFACT' });
     await expect(save(artifacts, 'n1', 'new')).resolves.toMatchObject({ sizeBytes: 3 });
+  });
+
+  // 12,000 artifacts of one byte, in sessions with names that a client made up, counted as 12 KB and took 48 MB.
+  it('is one more than the number of all sessions, which leaves no folder, but not a replacement', async () => {
+    const { folder } = store();
+    const artifacts = createArtifacts(join(folder, '..'), { maxBytes: 1_000_000, maxCount: 3 });
+    for (const session of ['a', 'b', 'c']) {
+      await save(artifacts, 'one', '', session);
+    }
+    await expect(save(artifacts, 'one', '', 'd')).rejects.toMatchObject({
+      code: 'LIMIT_ARTIFACT',
+      message: 'all sessions together have 3 artifacts, which is the limit',
+    });
+    await expect(save(artifacts, 'one', 'new', 'c')).resolves.toMatchObject({ sizeBytes: 3 });
+    expect(readdirSync(folder)).toEqual(['a', 'b', 'c']);
+    await artifacts.remove('a', 'one');
+    await save(artifacts, 'one', '', 'd');
+  });
+
+  it('is what takes too much on disk, however small the files are', async () => {
+    const { folder } = store();
+    const artifacts = createArtifacts(join(folder, '..'), { maxBytes: 10_000, maxCount: 100 });
+    await save(artifacts, 'a', 'x');
+    await save(artifacts, 'b', '');
+    const message = 'all artifacts take 8,192 bytes on disk already; the limit is 10,000 bytes';
+    await expect(save(artifacts, 'c', 'x')).rejects.toMatchObject({ code: 'LIMIT_ARTIFACT', message });
+    await artifacts.remove('default', 'a');
+    await save(artifacts, 'c', 'x');
+  });
+
+  it('a folder that has long been empty is removed', async () => {
+    const { artifacts, folder } = store();
+    await save(artifacts, 'a', 'x', 'used');
+    mkdirSync(join(folder, 'new'));
+    mkdirSync(join(folder, 'old'));
+    const longAgo = new Date(Date.now() - 3_600_000);
+    utimesSync(join(folder, 'old'), longAgo, longAgo);
+    await createArtifacts(join(folder, '..')).list();
+    expect(readdirSync(folder)).toEqual(['new', 'used']);
   });
 
   it('is a link, to a file or to a folder', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { checkFiles, foldersOf, whyBadName } from '../../../src/languages/file-names.ts';
+import { checkFiles, foldersOf, whyBadName, withGoodNames } from '../../../src/languages/file-names.ts';
 import { MAX_INPUT_BYTES } from '../../../src/languages/limits.ts';
 
 const none = new Uint8Array();
@@ -27,6 +27,14 @@ describe('names of files', () => {
       '\ud800',
     ];
     expect(bad.filter((name) => whyBadName(name) === undefined)).toEqual([]);
+  });
+
+  // Those of bash and Python came back as `../../../etc/cron.d/x`; those of JavaScript were left out without a word.
+  it('that come back stay inside it, too, and the others are named', () => {
+    const good = ['a', 'data/out.csv', '-x', 'n'.repeat(1_000)];
+    const bad = ['', '/etc/x', '../../../etc/cron.d/x', 'a/../../x', 'a\\x', 'a\nb', 'n'.repeat(1_001)];
+    const kept = withGoodNames([...good, ...bad].map((name) => file(name)));
+    expect([kept.files.map(({ name }) => name), kept.bad]).toEqual([good, bad]);
   });
 
   it('do not clash with the program or with each other', () => {
