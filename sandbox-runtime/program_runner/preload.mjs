@@ -25,16 +25,20 @@ register(`data:text/javascript;base64,${Buffer.from(HOOKS).toString('base64')}`)
 
 const pending = new Map();
 let last = 0;
-let text = '';
+let pieces = [];
 const pipe = new net.Socket({ fd: 3 });
 pipe.unref();
 pipe.setEncoding('utf8');
 pipe.on('error', () => undefined);
 pipe.on('data', (chunk) => {
-  const lines = (text + chunk).split('\n');
-  text = lines.pop();
-  for (const line of lines) {
-    settle(JSON.parse(line));
+  // An answer of 64 MiB comes in a thousand pieces, which are searched once.
+  pieces.push(chunk);
+  if (chunk.includes('\n')) {
+    const lines = pieces.join('').split('\n');
+    pieces = [lines.pop()];
+    for (const line of lines) {
+      settle(JSON.parse(line));
+    }
   }
 });
 
@@ -54,9 +58,18 @@ function settle(answer) {
     pipe.unref();
   }
   if (answer.ok) {
-    call?.resolve(answer.value);
+    call?.resolve('text' in answer ? parsedOrText(answer.text) : answer.value);
   } else {
     call?.reject(new MCPError(answer.error));
+  }
+}
+
+/** The value of a text that is an object or a list as JSON, or the text. */
+function parsedOrText(text) {
+  try {
+    return /^\s*[[{]/.test(text) ? JSON.parse(text) : text;
+  } catch {
+    return text;
   }
 }
 

@@ -6,6 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 const PIECE_BYTES = 64 * 1024;
+const FILE_PIECE_BYTES = 768 * 1024;
 const KEPT_BYTES = 32 * 1024 * 1024;
 const RETURNED_BYTES = 32 * 1024 * 1024;
 const MAX_FILES = 1000;
@@ -110,11 +111,12 @@ function pass(stream, pipe) {
 }
 
 function passCalls(pipe) {
-  let text = '';
+  let pieces = [];
   pipe.setEncoding('utf8');
   pipe.on('data', (chunk) => {
-    const lines = (text + chunk).split('\n');
-    text = lines.pop();
+    pieces.push(chunk);
+    const lines = chunk.includes('\n') ? pieces.join('').split('\n') : [];
+    pieces = lines.length > 0 ? [lines.pop()] : pieces;
     for (const line of lines) {
       try {
         const { call, server, tool, arguments: given } = JSON.parse(line);
@@ -136,22 +138,22 @@ function finish(exitCode, words, given) {
   if (words !== '') {
     send({ type: 'output', stream: 'stderr', data: Buffer.from(words).toString('base64') });
   }
-  const { files, omitted } = given === undefined ? { files: [], omitted: [] } : changed(given);
-  const last = { type: 'exit', exit_code: exitCode, files, dropped_bytes: dropped, omitted_files: omitted };
+  const omitted = given === undefined ? [] : sendChanged(given);
+  const last = { type: 'exit', exit_code: exitCode, dropped_bytes: dropped, omitted_files: omitted };
   process.stdout.write(`${JSON.stringify(last)}\n`, () => process.exit(0));
 }
 
-/** Regular files that are new or have other content. Links are not followed. */
-function changed(given) {
-  const files = [];
+/** Sends the regular files that are new or have other content; returns the names of those beyond the limits. Links are not followed. */
+function sendChanged(given) {
   const omitted = [];
+  let sent = 0;
   let room = RETURNED_BYTES;
   const visit = (inside) => {
     for (const entry of fs.readdirSync(path.join(folder, inside), { withFileTypes: true })) {
       const name = inside === '' ? entry.name : `${inside}/${entry.name}`;
       if (entry.isDirectory()) {
         visit(name);
-      } else if (entry.isFile() && (files.length === MAX_FILES || fs.statSync(path.join(folder, name)).size > room)) {
+      } else if (entry.isFile() && (sent === MAX_FILES || fs.statSync(path.join(folder, name)).size > room)) {
         if (omitted.length < MAX_FILES && name.length < MAX_NAME_CHARS) {
           omitted.push(name);
         }
@@ -159,7 +161,8 @@ function changed(given) {
         const content = fs.readFileSync(path.join(folder, name));
         if (given.get(name)?.equals(content) !== true) {
           room -= content.length;
-          files.push({ name, content: content.toString('base64') });
+          sent += 1;
+          sendFile(name, content);
         }
       }
     }
@@ -169,7 +172,13 @@ function changed(given) {
   } catch {
     // The program took away the right to read one.
   }
-  return { files, omitted };
+  return omitted;
+}
+
+function sendFile(name, content) {
+  for (let at = 0; at === 0 || at < content.length; at += FILE_PIECE_BYTES) {
+    send({ type: 'file', name, data: content.subarray(at, at + FILE_PIECE_BYTES).toString('base64') });
+  }
 }
 
 /** Ends what the program has left behind. Only as PID 1: elsewhere the signal would reach other processes. */

@@ -6,7 +6,7 @@ const MIB = 1024 * 1024;
 export const MAX_KEPT_STREAM_BYTES = 32 * MIB;
 /** All files that a program gets, its code and its input included. Chosen: all of it is held in memory. */
 export const MAX_INPUT_BYTES = 64 * MIB;
-/** All files that come back. Chosen: in base64 they travel in one line. */
+/** All files that come back. Chosen: all of it is held in memory. */
 export const MAX_OUTPUT_FILES_BYTES = 32 * MIB;
 export const MAX_FILES = 1_000;
 /** Arguments of a program. Chosen. */
@@ -27,9 +27,7 @@ export const MAX_UNREAD_ANSWERS_BYTES = 128 * MIB;
 /** Calls of one program, in all and at once. Chosen: a program runs once, and for minutes at most. */
 export const MAX_CALLS_OF_PROGRAM = 10_000;
 export const MAX_CALLS_OF_PROGRAM_AT_ONCE = 64;
-/** The longest line from a runner, except for its last one. The runner sends pieces of 64 KiB, and calls. */
-export const MAX_RUNNER_LINE_BYTES = 8 * MIB;
-/** The last line has files in base64. */
-export const MAX_LAST_LINE_BYTES = 2 * MAX_OUTPUT_FILES_BYTES;
-/** Lines of output from a runner. Chosen: a program that prints one character at a time stays below. */
+/** The longest archive of files that comes back: the files, and the headers, paddings and long names of as many as may come. */
+export const MAX_ARCHIVE_BYTES = MAX_OUTPUT_FILES_BYTES + 4 * MIB;
+/** Lines from a runner. Chosen: a program that prints one character at a time stays below. */
 export const MAX_RUNNER_LINES = 2_000_000;

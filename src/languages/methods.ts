@@ -10,7 +10,7 @@ import type { RecordedCell } from '../session/recorder.ts';
 import { MAX_ARGUMENTS, MAX_FILES } from './limits.ts';
 import type { RunOptions } from './run-program.ts';
 import type { CallOfProgram } from './runner-program.ts';
-import { meantName, valueOfResult } from './tool-values.ts';
+import { meantName, type ToolValue, valueOfResult } from './tool-values.ts';
 
 const MAX_NAME_CHARS = 1_000;
 const name = z.string().min(1).max(MAX_NAME_CHARS);
@@ -85,7 +85,7 @@ async function callForProgram(
   { server: writtenServer, tool: writtenTool, arguments: given }: CallOfProgram,
   ended: CancelSource,
   { context, handleCall, directory }: CallParts,
-): Promise<unknown> {
+): Promise<ToolValue> {
   const { signal, stop } = either(context.signal, ended);
   try {
     const server = meantName(directory.servers(), writtenServer);
@@ -93,7 +93,7 @@ async function callForProgram(
     const tool =
       known === undefined ? writtenTool : await meantTool(known, writtenTool, { context, directory, signal });
     const params = { server, tool, arguments: given };
-    const result = await handleCall({ method: 'call_tool', params }, { ...context, signal, takesBytes: false });
+    const result = await handleCall({ method: 'call_tool', params }, { ...context, signal, takesBytes: true });
     return valueOfResult(result, `${server}.${tool}`);
   } finally {
     stop();

@@ -9,19 +9,19 @@ import { isObject } from '../base/is-object.ts';
 import type { ProgramFile } from '../base/program.ts';
 import type { Sandbox } from '../engines/engine.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
+import { JSON_BOUNDS, readUntrusted } from '../protocol/untrusted-json.ts';
 import { KeptOutput } from './kept-output.ts';
 import type { Language } from './languages-file.ts';
 import {
   MAX_CALLS_OF_PROGRAM,
   MAX_CALLS_OF_PROGRAM_AT_ONCE,
   MAX_FILES,
-  MAX_LAST_LINE_BYTES,
   MAX_OUTPUT_FILES_BYTES,
-  MAX_RUNNER_LINE_BYTES,
   MAX_RUNNER_LINES,
   MAX_UNREAD_ANSWERS_BYTES,
 } from './limits.ts';
 import type { ProgramEnd, RunnableProgram } from './program-run.ts';
+import type { ToolValue } from './tool-values.ts';
 
 /** A call that a program makes; names as the program has written them. */
 export interface CallOfProgram {
@@ -30,8 +30,8 @@ export interface CallOfProgram {
   readonly arguments: Record<string, unknown>;
 }
 
-/** Makes the call. Resolves with a plain value; rejects with a `BridgeError`. */
-export type CallFromProgram = (call: CallOfProgram, signal: CancelSource) => Promise<unknown>;
+/** Makes the call. Rejects with a `BridgeError`. */
+export type CallFromProgram = (call: CallOfProgram, signal: CancelSource) => Promise<ToolValue>;
 
 const base64 = z.string().regex(/^[A-Za-z0-9+/]*={0,2}$/);
 const MAX_NAME_CHARS = 1_000;
@@ -45,10 +45,11 @@ const LineSchema = z.discriminatedUnion('type', [
     tool: z.string().min(1).max(MAX_NAME_CHARS),
     arguments: z.custom<Record<string, unknown>>(isObject, 'expected an object'),
   }),
+  /** Files that the program has left, in pieces; those of one file follow each other. */
+  z.strictObject({ type: z.literal('file'), name: z.string().max(MAX_NAME_CHARS), data: base64 }),
   z.strictObject({
     type: z.literal('exit'),
     exit_code: z.int().min(0).max(255),
-    files: z.array(z.strictObject({ name: z.string(), content: base64 })).max(MAX_FILES),
     dropped_bytes: z.int().nonnegative().optional(),
     omitted_files: z.array(z.string().max(MAX_NAME_CHARS)).max(MAX_FILES).optional(),
   }),
@@ -85,6 +86,8 @@ class RunnerRun {
   #calls = 0;
   #callsRunning = 0;
   #last: LineOf<'exit'> | undefined;
+  readonly #left: { readonly name: string; readonly pieces: Buffer[] }[] = [];
+  #leftBytes = 0;
   #violation: string | undefined;
 
   constructor(sandbox: Sandbox, job: RunnerJob, onStarted: () => void) {
@@ -124,7 +127,7 @@ class RunnerRun {
       stdout,
       stderr,
       engineSaid,
-      files: wantsFiles ? filesOf(this.#last) : [],
+      files: this.#left.map(({ name, pieces }) => ({ name, content: Buffer.concat(pieces) })),
       omittedFiles: this.#last?.omitted_files ?? [],
     };
   }
@@ -148,10 +151,26 @@ class RunnerRun {
       this.#streams[line.stream].take(Buffer.from(line.data, 'base64'));
     } else if (line.type === 'call') {
       void this.#answer(line);
+    } else if (line.type === 'file') {
+      this.#takeFile(line);
     } else if (line.type === 'exit') {
       this.#last = line;
       // The runner of the embedded engine may wait for the end of its input.
       this.#sandbox.stdin.end();
+    }
+  }
+
+  #takeFile({ name, data }: LineOf<'file'>): void {
+    const piece = Buffer.from(data, 'base64');
+    const current = this.#left.at(-1);
+    this.#leftBytes += piece.byteLength;
+    if (current?.name === name) {
+      current.pieces.push(piece);
+    } else {
+      this.#left.push({ name, pieces: [piece] });
+    }
+    if (!this.#job.wantsFiles || this.#leftBytes > MAX_OUTPUT_FILES_BYTES || this.#left.length > MAX_FILES) {
+      this.#end('its runner sent more files than it may');
     }
   }
 
@@ -165,11 +184,11 @@ class RunnerRun {
     try {
       this.#checkCalls();
       this.#callsRunning += 1;
-      const value = await this.#make({ server, tool, arguments: given }).finally(() => {
+      const answer = await this.#make({ server, tool, arguments: given }).finally(() => {
         this.#callsRunning -= 1;
       });
       this.#checkUnread();
-      this.#write({ type: 'answer', call, ok: true, value: value ?? null });
+      this.#writeAnswer(call, answer);
     } catch (error) {
       const { code, hint, message } = toBridgeError(error);
       this.#write({ type: 'answer', call, ok: false, error: { code, message, ...(hint !== undefined && { hint }) } });
@@ -186,7 +205,7 @@ class RunnerRun {
     }
   }
 
-  async #make(call: CallOfProgram): Promise<unknown> {
+  async #make(call: CallOfProgram): Promise<ToolValue> {
     if (this.#job.callTool === undefined) {
       throw new BridgeError('SERVER_NOT_AVAILABLE', `server ${JSON.stringify(call.server)} is not loaded here`, {
         hint: 'Only programs that a cell starts with runtime.run can call the servers of its session.',
@@ -206,6 +225,17 @@ class RunnerRun {
     }
   }
 
+  /** A large result is passed on as it came. */
+  #writeAnswer(call: number, answer: ToolValue): void {
+    if (!('json' in answer)) {
+      this.#write({ type: 'answer', call, ok: true, ...('text' in answer ? answer : { value: answer.value ?? null }) });
+    } else if (this.#sandbox.stdin.writable) {
+      this.#sandbox.stdin.write(`{"type":"answer","call":${call},"ok":true,"${answer.member}":`);
+      answer.json.forEach((piece) => this.#sandbox.stdin.write(onOneLine(piece)));
+      this.#sandbox.stdin.write('}\n');
+    }
+  }
+
   #write(message: Readonly<Record<string, unknown>>): void {
     if (this.#sandbox.stdin.writable) {
       this.#sandbox.stdin.write(`${stringifyExact(message)}\n`);
@@ -215,23 +245,21 @@ class RunnerRun {
 
 const KEPT_CHARS = 4_096;
 
-function filesOf(last: LineOf<'exit'> | undefined): ProgramFile[] {
-  let room = MAX_OUTPUT_FILES_BYTES;
-  return (last?.files ?? []).flatMap(({ name, content }) => {
-    const bytes = Buffer.from(content, 'base64');
-    room -= bytes.byteLength;
-    return room >= 0 ? [{ name, content: bytes }] : [];
-  });
+/** A piece of JSON, in which a line break can only be white space (RFC 8259, section 7). */
+function onOneLine(piece: Buffer): Uint8Array {
+  return piece.includes(LINE_FEED) || piece.includes(CARRIAGE_RETURN)
+    ? piece.map((byte) => (byte === LINE_FEED || byte === CARRIAGE_RETURN ? SPACE : byte))
+    : piece;
 }
 
+const LINE_FEED = 0x0a;
+const CARRIAGE_RETURN = 0x0d;
+const SPACE = 0x20;
+
+/** Undefined for what is no line of a runner. The program can write into the pipe of its runner, which has the same user. */
 function parseLine(bytes: Buffer): Line | undefined {
-  try {
-    const line = LineSchema.safeParse(JSON.parse(bytes.toString('utf8'))).data;
-    return line?.type === 'exit' || bytes.byteLength <= MAX_RUNNER_LINE_BYTES ? line : undefined;
-  } catch {
-    // Not JSON.
-    return undefined;
-  }
+  const read = readUntrusted(bytes, JSON_BOUNDS.runnerLine);
+  return read.ok ? LineSchema.safeParse(read.value).data : undefined;
 }
 
 /** Calls `take` for each line, and with undefined for one that is too long; nothing after that is a line. */
@@ -247,7 +275,7 @@ function splitLines(stream: Sandbox['stdout'], take: (line: Buffer | undefined) 
       rest = rest.subarray(end + 1);
     }
     length += rest.byteLength;
-    if (length > MAX_LAST_LINE_BYTES) {
+    if (length > JSON_BOUNDS.runnerLine.bytes) {
       pieces = [];
       take(undefined);
     } else if (rest.byteLength > 0) {

@@ -8,7 +8,7 @@ import type { ProgramFile } from '../base/program.ts';
 import type { Sandbox } from '../engines/engine.ts';
 import { KeptOutput } from './kept-output.ts';
 import type { Language } from './languages-file.ts';
-import { MAX_OUTPUT_FILES_BYTES } from './limits.ts';
+import { MAX_ARCHIVE_BYTES } from './limits.ts';
 import type { ProgramEnd, RunnableProgram } from './program-run.ts';
 import { readTar, writeTar } from './tar.ts';
 
@@ -40,7 +40,7 @@ code=$?
 exec 4<&- 5>&-
 [ $$ = 1 ] && kill -9 -1 2>/dev/null
 printf '\\n%s %s\\n' "$marker" "$code"
-if [ "$wants" = 1 ]; then cd "$workspace" && pack 2>/dev/null | head -c ${2 * MAX_OUTPUT_FILES_BYTES}; fi
+if [ "$wants" = 1 ]; then cd "$workspace" && pack 2>/dev/null | head -c ${MAX_ARCHIVE_BYTES}; fi
 exit 0
 `;
 
@@ -84,7 +84,7 @@ async function runShell(
   // Not ended: the end of the pipe ends the sandbox.
   sandbox.stdin.write(archive);
   const exit = await sandbox.exited;
-  const left = wantsFiles ? readTar(stdout.rest()) : undefined;
+  const left = wantsFiles ? readTar(stdout.takeRest()) : undefined;
   const omittedFiles = [...(left?.omitted ?? []), ...(left?.isCut === true ? ['further files'] : [])];
   return {
     isStarted: stdout.hasBegun,
@@ -137,9 +137,9 @@ class MarkedStream {
     return this.#unread.toString('utf8').slice(-KEPT_CHARS);
   }
 
-  /** What follows the end. */
-  rest(): Buffer {
-    return Buffer.concat(this.#rest);
+  /** What follows the end. Can be taken once: it may be large. */
+  takeRest(): Buffer {
+    return Buffer.concat(this.#rest.splice(0));
   }
 
   #take(chunk: Buffer): void {
@@ -196,7 +196,7 @@ class MarkedStream {
 
   #takeRest(chunk: Buffer): void {
     this.#restBytes += chunk.byteLength;
-    if (this.#restBytes <= 2 * MAX_OUTPUT_FILES_BYTES) {
+    if (this.#restBytes <= MAX_ARCHIVE_BYTES) {
       this.#rest.push(chunk);
     }
   }

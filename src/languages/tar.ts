@@ -3,7 +3,7 @@
  * one is not trusted: everything else in it is passed over.
  */
 import type { ProgramFile } from '../base/program.ts';
-import { MAX_FILES, MAX_OUTPUT_FILES_BYTES } from './limits.ts';
+import { MAX_FILES, MAX_OUTPUT_FILES_BYTES, MAX_RETURNED_NAME_BYTES } from './limits.ts';
 
 const BLOCK = 512;
 const LONG_NAME = '././@LongLink';
@@ -77,7 +77,8 @@ export function readTar(archive: Buffer): ReadFiles {
     const content = archive.subarray(at + BLOCK, end);
     const type = String.fromCodePoint(header[156] ?? 0);
     if (type === 'L') {
-      longName = textOf(content);
+      // A longer name is refused later. It is not read whole, because it can be as long as the archive.
+      longName = textOf(content.subarray(0, MAX_RETURNED_NAME_BYTES + 1));
     } else {
       const name = (longName ?? textOf(header.subarray(0, MAX_SHORT_NAME_BYTES))).replace(/^(?:\.\/)+/, '');
       longName = undefined;

@@ -2,18 +2,30 @@
 import { BridgeError } from '../base/errors.ts';
 import { isObject } from '../base/is-object.ts';
 import type { Named } from '../catalog/names.ts';
-import { isFailure } from '../protocol/result-bytes.ts';
+import { isFailure, ResultBytes } from '../protocol/result-bytes.ts';
 
 const MAX_SHOWN_CHARS = 2_000;
 const KEYS: ReadonlySet<string> = new Set(['content', 'isError', '_meta', 'resultType']);
 
+/** What a program gets from a call. */
+export type ToolValue =
+  | { readonly value: unknown }
+  /** The value of this text as JSON, if it is an object or a list; otherwise the text. The sandbox parses it. */
+  | { readonly text: string }
+  /** One of the two as JSON. */
+  | { readonly member: 'value' | 'text'; readonly json: readonly Buffer[] };
+
 /**
- * Structured content, or the text as JSON if it is an object or a list, or the text; other content, also of a shape that MCP does
- * not know, as it is. Throws `TOOL_FAILED`.
+ * Structured content, or the text; other content, also of a shape that MCP does not know, as it is. The text is not parsed here: a
+ * server could choose one that takes long. Throws `TOOL_FAILED`.
  */
-export function valueOfResult(result: unknown, label: string): unknown {
+export function valueOfResult(result: unknown, label: string): ToolValue {
+  if (result instanceof ResultBytes) {
+    const bytes = result.hasFailed ? undefined : result.valueBytes();
+    return bytes ?? valueOfResult(result.toObject(), label);
+  }
   if (!isObject(result)) {
-    return result;
+    return { value: result };
   }
   const given = result['content'] ?? [];
   const content = Array.isArray(given) ? (given as unknown[]) : [given];
@@ -29,24 +41,12 @@ export function valueOfResult(result: unknown, label: string): unknown {
     throw new BridgeError('TOOL_FAILED', text.slice(0, MAX_SHOWN_CHARS) || `${label} reported an error without a text`);
   }
   if (result['structuredContent'] !== undefined) {
-    return result['structuredContent'];
+    return { value: result['structuredContent'] };
   }
   if (texts.length < content.length) {
-    return given;
+    return { value: given };
   }
-  return content.length === 0 && Object.keys(result).some((key) => !KEYS.has(key)) ? result : parsedOrText(text);
-}
-
-function parsedOrText(text: string): unknown {
-  if (!/^\s*[[{]/.test(text)) {
-    return text;
-  }
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    // Text that only begins like JSON.
-    return text;
-  }
+  return content.length === 0 && Object.keys(result).some((key) => !KEYS.has(key)) ? { value: result } : { text };
 }
 
 /** The name among `known` that a program means: exact, by alias, or in another spelling such as `createIssue` for `create_issue`. */

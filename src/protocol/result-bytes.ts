@@ -15,6 +15,8 @@ const MAX_DENIAL_BYTES = 32;
 /** The longest escape of one character, as in `\u00e9`. */
 const ESCAPE_BYTES = 6;
 
+const TEXT_TYPE = Buffer.from('"text"');
+
 export class ResultBytes {
   /** The result, cut anywhere. */
   readonly pieces: readonly Buffer[];
@@ -45,6 +47,18 @@ export class ResultBytes {
     return blocks !== 1 || text === undefined ? undefined : Math.max(0, text.end - text.start - 2);
   }
 
+  /**
+   * The JSON of what code gets from a tool that did not fail, not copied: structured content, or the text if it is the only block.
+   * Undefined if it is neither.
+   */
+  valueBytes(): { readonly member: 'value' | 'text'; readonly json: readonly Buffer[] } | undefined {
+    const { blocks, firstBlock, result } = this.#scanned;
+    const [structured, type, text] = [result.get('structuredContent'), firstBlock.get('type'), firstBlock.get('text')];
+    const isText = blocks === 1 && type !== undefined && this.#bytes(type).equals(TEXT_TYPE);
+    const found = structured ?? (isText ? text : undefined);
+    return found && { member: structured === undefined ? 'text' : 'value', json: this.#cut(found) };
+  }
+
   /** Size as `stringifyExact` writes it. */
   get writtenBytes(): number {
     return this.#scanned.writtenBytes;
@@ -62,7 +76,7 @@ export class ResultBytes {
     return (
       member !== undefined &&
       (member.end - member.start > MAX_DENIAL_BYTES ||
-        !NO_FAILURE.includes(JSON.parse(this.#bytes(member).toString('utf8'))))
+        !NO_FAILURE.includes(parseExact(this.#bytes(member).toString('utf8'))))
     );
   }
 
@@ -96,8 +110,12 @@ export class ResultBytes {
     return parseExact(outline.toString('utf8')) as JsonObject;
   }
 
-  #bytes({ start, end }: Extent): Buffer {
-    return Buffer.concat(cut(this.pieces, { start: start - this.#start, end: end - this.#start }));
+  #bytes(extent: Extent): Buffer {
+    return Buffer.concat(this.#cut(extent));
+  }
+
+  #cut({ start, end }: Extent): Buffer[] {
+    return cut(this.pieces, { start: start - this.#start, end: end - this.#start });
   }
 }
 

@@ -56,7 +56,9 @@ print(runtime.describe_server("names").instructions)`);
     expect(found.text).toContain("'flood': (10000, True, None)");
     expect(found.text).toContain('Be<U+200B> kind.<U+001B>[2J');
     expect(found.text).toContain('server flood: only the first 10,000 tools were kept');
-    expect(found.text).toContain('server heavy: the list was cut at a part that is too large: more than 500,000 members');
+    expect(found.text).toContain(
+      'server heavy: the list was cut at a part that is too large: more than 500,000 members',
+    );
     expect(found.text).not.toMatch(HIDDEN);
   });
 

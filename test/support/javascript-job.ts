@@ -45,7 +45,7 @@ interface Line {
   readonly stream?: 'stdout' | 'stderr';
   readonly data?: string;
   readonly exit_code?: number;
-  readonly files?: readonly { readonly name: string; readonly content: string }[];
+  readonly name?: string;
 }
 
 const toBase64 = (text: string) => Buffer.from(text).toString('base64');
@@ -82,11 +82,11 @@ export function createCollector(send: (line: string) => void, options: ProgramOp
         if (content !== undefined) {
           send(JSON.stringify({ type: 'answer', call: line.call, ...content }));
         }
+      } else if (line.type === 'file' && line.name !== undefined) {
+        output.files[line.name] ??= '';
+        output.files[line.name] += Buffer.from(line.data ?? '', 'base64').toString();
       } else {
         output.exitCode = line.exit_code;
-        for (const { content, name } of line.files ?? []) {
-          output.files[name] = Buffer.from(content, 'base64').toString();
-        }
       }
     },
     output(): ProgramOutput {

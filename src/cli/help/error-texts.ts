@@ -119,7 +119,8 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     hasHint: false,
   },
   LIMIT_ARTIFACT: {
-    cause: 'A file passed to `runtime.save_artifact` is too large, or the session, or all sessions together, have saved too many.',
+    cause:
+      'A file passed to `runtime.save_artifact` is too large, or the session, or all sessions together, have saved too many.',
     remedy: 'Compress or split the file, reuse a name, or delete files from the folder named in the hint.',
     hasHint: true,
   },

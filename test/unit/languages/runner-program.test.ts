@@ -25,6 +25,9 @@ function start(callTool?: CallFromProgram, wantsFiles = true) {
   return { ...fake, end: program.run(fake.sandbox, () => undefined) };
 }
 
+const callWith = (value: string): string =>
+  `{"type":"call","call":1,"server":"s","tool":"t","arguments":{"a":${value}}}\n`;
+
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
 describe('lines of a runner', () => {
@@ -33,8 +36,10 @@ describe('lines of a runner', () => {
     say({ type: 'started' });
     say({ type: 'output', stream: 'stdout', data: base64('out') });
     say({ type: 'output', stream: 'stderr', data: base64('err') });
-    const files = ['new.txt'].map((name) => ({ name, content: base64('N') }));
-    say({ type: 'exit', exit_code: 3, files, dropped_bytes: 7 });
+    say({ type: 'file', name: 'new.txt', data: base64('N') });
+    say({ type: 'file', name: 'new.txt', data: base64('ew') });
+    say({ type: 'file', name: 'empty.txt', data: '' });
+    say({ type: 'exit', exit_code: 3, dropped_bytes: 7 });
     finish({ exitCode: 0, signal: undefined });
     const { exitCode, isStarted, stdout, stderr, files: returned } = await end;
     expect([exitCode, isStarted, stdout.text(), stderr.text(), stdout.droppedBytes]).toEqual([
@@ -44,7 +49,10 @@ describe('lines of a runner', () => {
       'err',
       7,
     ]);
-    expect(returned).toEqual([{ name: 'new.txt', content: Buffer.from('N') }]);
+    expect(returned).toEqual([
+      { name: 'new.txt', content: Buffer.from('New') },
+      { name: 'empty.txt', content: Buffer.alloc(0) },
+    ]);
     expect(await lines(1)).toEqual([
       {
         type: 'job',
@@ -65,7 +73,10 @@ describe('lines of a runner', () => {
     ['a key too many', '{"type":"started","x":1}\n'],
     ['arguments that are no object', '{"type":"call","call":1,"server":"s","tool":"t","arguments":[]}\n'],
     ['output that is not base64', '{"type":"output","stream":"stdout","data":"*"}\n'],
-    ['an exit code out of range', '{"type":"exit","exit_code":-1,"files":[]}\n'],
+    ['an exit code out of range', '{"type":"exit","exit_code":-1}\n'],
+    ['arguments that are nested too deeply', callWith(`${'['.repeat(7_000)}${']'.repeat(7_000)}`)],
+    ['arguments with too many members', callWith(`{${'"a":1,'.repeat(500_000)}"b":1}`)],
+    ['a line of 60 MiB', callWith(`[${'{},'.repeat(20 * 1024 * 1024)}1]`)],
   ])('that are not valid end the program: %s', async (_, text) => {
     const { end, sayText, wasKilled } = start();
     sayText('{"type":"started"}\n');
@@ -74,6 +85,19 @@ describe('lines of a runner', () => {
     expect(wasKilled()).toBe(true);
     expect(exitCode).toBeUndefined();
     expect(stderr.text()).toBe('[the program was ended: its runner sent a line that is not valid]\n');
+  });
+
+  it.each([
+    ['more bytes than files may have', 'big', 10 * 1024 * 1024, 7],
+    ['files that nobody wants', 'small', 1, 1],
+  ])('with %s end the program', async (_, name, bytes, lines) => {
+    const { end, say, wasKilled } = start(undefined, name === 'big');
+    for (let line = 0; line < lines; line += 1) {
+      say({ type: 'file', name, data: Buffer.alloc(Math.min(bytes, 5 * 1024 * 1024)).toString('base64') });
+    }
+    const { stderr } = await end;
+    expect(wasKilled()).toBe(true);
+    expect(stderr.text()).toBe('[the program was ended: its runner sent more files than it may]\n');
   });
 
   it('that were never sent mean that the program did not start', async () => {
@@ -92,11 +116,15 @@ describe('calls of a program', () => {
       if (tool === 'denied') {
         throw new BridgeError('POLICY_DENIED', 'a policy denies it', { hint: 'Do without.' });
       }
-      return { server, tool, given };
+      const json = ['{"a": "x', 'y",\r\n"b": 1}'].map((piece) => Buffer.from(piece));
+      const answers = { text: { text: '[1]' }, bytes: { member: 'value', json } } as const;
+      return answers[tool as 'text'] ?? { value: { server, tool, given } };
     });
     say(call);
     say({ ...call, call: 6, tool: 'denied' });
-    const [, ...answers] = await lines(3);
+    say({ ...call, call: 7, tool: 'text' });
+    say({ ...call, call: 8, tool: 'bytes' });
+    const [, ...answers] = await lines(5);
     expect(answers).toEqual([
       {
         type: 'answer',
@@ -110,6 +138,8 @@ describe('calls of a program', () => {
         ok: false,
         error: { code: 'POLICY_DENIED', message: 'a policy denies it', hint: 'Do without.' },
       },
+      { type: 'answer', call: 7, ok: true, text: '[1]' },
+      { type: 'answer', call: 8, ok: true, value: { a: 'xy', b: 1 } },
     ]);
     finish({ exitCode: 0, signal: undefined });
     await end;

@@ -46,3 +46,11 @@ it('names files beyond the limit, and has those after them', () => {
   expect(found.map(({ name }) => name)).toEqual(['small.txt']);
   expect({ isCut, omitted }).toEqual({ isCut: false, omitted: ['large.bin'] });
 });
+
+it('reads no more of a long name than it takes to refuse it', () => {
+  const archive = writeTar([
+    { name: 'n'.repeat(1_000_000), content: Buffer.from('x') },
+    { name: 'small.txt', content: Buffer.from('ok') },
+  ]);
+  expect(readTar(archive).files.map(({ name }) => name.length)).toEqual([1_001, 9]);
+});

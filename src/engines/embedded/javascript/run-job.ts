@@ -34,6 +34,8 @@ const STACK_BYTES = 524_288;
 const RESERVED_BYTES = 8 * 1024 * 1024;
 /** Bytes of output in one line. Chosen: small against the longest line that the host accepts. */
 const OUTPUT_BYTES = 96 * 1024;
+/** The same for files. */
+const FILE_PIECE_BYTES = 768 * 1024;
 const MAX_RANDOM_BYTES = 65_536;
 const MAX_DELAY_MS = 2_147_483_647;
 /** `EBADF` of WASI. */
@@ -52,7 +54,6 @@ export async function runJob(options: JobOptions): Promise<RunningJob> {
 
 class JobRun implements RunningJob {
   readonly #options: JobOptions;
-  readonly #left: { name: string; content: string }[] = [];
   #leftBytes = 0;
   #openCalls = 0;
   #hasEnded = false;
@@ -165,14 +166,17 @@ class JobRun implements RunningJob {
     if (this.#leftBytes > this.#options.workspaceBytes) {
       throw new Error(`the files are larger than ${this.#options.workspaceBytes} bytes`);
     }
-    this.#left.push({ name, content: Buffer.from(content).toString('base64') });
+    const bytes = Buffer.from(content);
+    for (let at = 0; at === 0 || at < bytes.length; at += FILE_PIECE_BYTES) {
+      this.#line({ type: 'file', name, data: bytes.subarray(at, at + FILE_PIECE_BYTES).toString('base64') });
+    }
   }
 
   #exit(code: number): undefined {
     if (!this.#hasEnded) {
       this.#hasEnded = true;
       clearTimeout(this.#timer);
-      this.#line({ type: 'exit', exit_code: code, files: this.#left });
+      this.#line({ type: 'exit', exit_code: code });
       this.#options.onEnd();
     }
   }

@@ -12,6 +12,7 @@ interface AnswerLine {
   readonly call: number;
   readonly ok: boolean;
   readonly value?: unknown;
+  readonly text?: string;
   readonly error?: { readonly code?: string; readonly message?: string; readonly hint?: string };
 }
 
@@ -57,12 +58,12 @@ export class GuestCalls {
   }
 
   answer(line: string): void {
-    const { call, error, ok, value } = JSON.parse(line) as AnswerLine;
+    const { call, error, ok, text, value } = JSON.parse(line) as AnswerLine;
     const waiting = this.#waiting.get(call);
     this.#waiting.delete(call);
     this.#queue.shift()?.();
     if (ok) {
-      waiting?.resolve(value);
+      waiting?.resolve(text === undefined ? value : parsedOrText(text));
     } else {
       waiting?.reject(new MCPError(error ?? {}, waiting.frames));
     }
@@ -91,6 +92,15 @@ export class GuestCalls {
         this.#queue.push(send);
       }
     });
+  }
+}
+
+/** The value of a text that is an object or a list as JSON, or the text. */
+function parsedOrText(text: string): unknown {
+  try {
+    return /^\s*[[{]/.test(text) ? JSON.parse(text) : text;
+  } catch {
+    return text;
   }
 }
 
