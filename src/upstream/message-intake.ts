@@ -23,7 +23,6 @@ import { cut, ResultBytes } from '../protocol/result-bytes.ts';
 import type { ResultMask } from './result-mask.ts';
 
 const PREVIEW_CHARS = 200;
-const OPENING_BRACKET = 0x5b;
 /** The longest id of a response whose result is passed on as bytes. Chosen: those of the bridge have 10 digits. */
 const MAX_ID_BYTES = 64;
 const TOO_MANY = Symbol('too many values');
@@ -110,7 +109,7 @@ export class MessageIntake {
     return this.#hasMessage || this.#ignoredLines === 0 ? undefined : this.#firstIgnored;
   }
 
-  /** Handles the text of one message. Anything else is counted and logged. */
+  /** Handles the text of one message or, in 2025-03-26, of a batch. Anything else is counted and logged. */
   handleLine(line: Buffer): void {
     if (this.#isClosed || line.length === 0) {
       return;
@@ -170,16 +169,16 @@ export class MessageIntake {
     if (!mayHoldSecret && this.#isAcceptedUnparsed(line)) {
       return;
     }
-    const message = this.#parseBounded(line, () => parseMessage(line) ?? answerAfterNoise(line));
-    if (message === TOO_MANY) {
+    const messages = this.#parseBounded(line, () => parseMessages(line) ?? answerAfterNoise(line));
+    if (messages === TOO_MANY) {
       return;
     }
-    if (message === undefined) {
+    if (messages === undefined) {
       this.#ignoreLine(line);
       // If it was a response with other output mixed into it, it will not be sent again.
       this.failRequest(idOfLine(line), ANSWER_BROKEN, 'it is not valid JSON');
     } else {
-      this.#handleParsed(message, line.length, mayHoldSecret);
+      messages.forEach((message) => this.#handleParsed(message, line.length, mayHoldSecret));
     }
   }
 
@@ -189,18 +188,6 @@ export class MessageIntake {
       ? `a message of ${bytes} bytes; the limit is ${MAX_RESULT_BYTES} bytes`
       : `${counted(bytes, 'byte')} on stdout without a newline, which is not a message`;
     this.#failTooLong(id, isMessage || endsAsMessage, isMessage ? LINE_TOO_LONG : ANSWER_BROKEN, reason);
-  }
-
-  /** Handles the body of a response: one message or, up to 2025-03-26, an array of them. */
-  handleBody(body: Buffer): void {
-    if (body[0] !== OPENING_BRACKET) {
-      this.handleLine(body);
-      return;
-    }
-    const messages = this.#parseBounded(body, () => parseExact(body.toString('utf8'), MAX_RESULT_LONG_NUMBERS));
-    if (Array.isArray(messages)) {
-      messages.filter(isObject).forEach((message) => this.handleMessage(message, body.length));
-    }
   }
 
   /** The result of `parse`, unless parsing would take too long: then the request that the line answers has failed. */
@@ -289,9 +276,21 @@ export class MessageIntake {
   }
 
   #takePending(id: unknown): boolean {
-    // Some servers respond to request 7 with the id "7".
-    return this.#pending.delete(id as MessageId) || (typeof id === 'string' && this.#pending.delete(Number(id)));
+    const number = idNumber(id);
+    return this.#pending.delete(id as MessageId) || (number !== undefined && this.#pending.delete(number));
   }
+}
+
+/**
+ * The number of the request that a response with this id answers. Some servers respond to request 7 with "7", although the two
+ * must be the same (JSON-RPC 2.0, section 5); no other text stands for a number. Requests of the bridge all have numbers, so such
+ * an answer cannot be meant for another.
+ */
+export function idNumber(id: unknown): number | undefined {
+  if (typeof id === 'number') {
+    return id;
+  }
+  return typeof id === 'string' && String(Number(id)) === id ? Number(id) : undefined;
 }
 
 export function isMessageId(value: unknown): value is MessageId {
@@ -299,17 +298,21 @@ export function isMessageId(value: unknown): value is MessageId {
 }
 
 /** The response on a line that begins with other output, as when a server prints without a newline. */
-function answerAfterNoise(line: Buffer): JsonObject | undefined {
+function answerAfterNoise(line: Buffer): JsonObject[] | undefined {
   const start = isNoise(line) ? line.indexOf('{"') : -1;
-  const message = start === -1 ? undefined : parseMessage(line.subarray(start));
-  return message?.['method'] === undefined ? message : undefined;
+  const messages = start === -1 ? undefined : parseMessages(line.subarray(start));
+  return messages?.[0]?.['method'] === undefined ? messages : undefined;
 }
 
-/** The JSON-RPC 2.0 object on a line, if there is one. */
-function parseMessage(line: Buffer): JsonObject | undefined {
+/** The JSON-RPC 2.0 object on a line, or those of a batch, if there is any. */
+function parseMessages(line: Buffer): JsonObject[] | undefined {
   try {
     const value: unknown = parseExact(line.toString('utf8'), MAX_RESULT_LONG_NUMBERS);
-    return isObject(value) && value['jsonrpc'] === '2.0' ? value : undefined;
+    const messages = [value]
+      .flat()
+      .filter(isObject)
+      .filter(({ jsonrpc }) => jsonrpc === '2.0');
+    return messages.length === 0 ? undefined : messages;
   } catch (error) {
     if (error instanceof RangeError) {
       throw error;

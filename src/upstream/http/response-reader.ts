@@ -65,7 +65,7 @@ export class ResponseReader {
       case 'text/event-stream':
         return this.#readStream(response, id, signal);
       case 'application/json':
-        return this.#intake.handleBody(await this.#readBody(response));
+        return this.#intake.handleLine(await this.#readBody(response));
       default:
         throw new RemoteFailure('protocol', `answered with content of type '${type.slice(0, 100)}'`, response);
     }

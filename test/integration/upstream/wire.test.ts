@@ -31,6 +31,20 @@ describe('noise', () => {
     expect(await callText(pool, 'chatty', 'echo', { text: 'next' })).toBe('next');
   });
 
+  it('takes the answer of a server of 2025-03-26 from a batch, which is bounded like a message', async () => {
+    const pool = startPool({ chatty: fixtureServer('chatty') });
+    expect(await callText(pool, 'chatty', 'batch')).toBe('in a batch');
+    expect(await callText(pool, 'chatty', 'large_batch')).toHaveLength(2 * MIB);
+    const error = await failureOf(pool.callTool({ server: 'chatty', tool: 'huge_batch', arguments: {} }));
+    expect(error).toMatchObject({ code: 'LIMIT_RESULT', message: expect.stringContaining('values') });
+    expect(await callText(pool, 'chatty', 'echo', { text: 'next' })).toBe('next');
+  });
+
+  it('takes no answer whose id only resembles that of the call', async () => {
+    const pool = startPool({ chatty: fixtureServer('chatty') });
+    expect(await callText(pool, 'chatty', 'near_id')).toBe('of this request');
+  });
+
   it('fails the call whose answer follows a flood without a newline, and keeps none of the flood', async () => {
     const pool = startPool({ chatty: fixtureServer('chatty') });
     await pool.describe('chatty');
