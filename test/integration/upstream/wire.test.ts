@@ -118,6 +118,53 @@ describe('size', () => {
   });
 });
 
+describe('the data of an error', () => {
+  const refused = async (args: object, env = {}) => {
+    const pool = startPool({ odd: { ...fixtureServer('odd-results'), env } });
+    const { message, data } = await failureOf(pool.callTool({ server: 'odd', tool: 'refuse', arguments: { ...args } }));
+    return { message, data: data['rpc_data'] };
+  };
+
+  it('reaches code, and the message says what is in it', async () => {
+    const issues = [{ path: ['limit'], message: 'must be below 100', id: 7 }];
+    expect(await refused({ data: { issues } })).toEqual({
+      message: `server 'odd' refused 'refuse': Invalid params: ${JSON.stringify({ issues })}`,
+      data: { issues },
+    });
+    expect((await refused({ data: 'limit: \u001b[2Jbelow 100' })).message).toMatch(
+      /Invalid params: limit: \\x1b\[2Jbelow 100$/,
+    );
+  });
+
+  it('is not repeated', async () => {
+    expect(await refused({ data: 'no limit', message: 'Bad: no limit' })).toEqual({
+      message: "server 'odd' refused 'refuse': Bad: no limit",
+      data: 'no limit',
+    });
+    expect((await refused({})).message).toBe("server 'odd' refused 'refuse': Invalid params");
+  });
+
+  it.each([
+    ['long', 'x'.repeat(8_001)],
+    ['deep', JSON.parse(`${'['.repeat(60)}${']'.repeat(60)}`)],
+    ['of many values', Array.from({ length: 100_000 }, () => 1)],
+  ])('is left out if it is %s', async (_name, data) => {
+    const seen = await refused({ data });
+    expect(seen.message).toMatch(
+      /Invalid params \(with data of more than 8,000 characters or 50 levels, which were left out\)$/,
+    );
+    expect(seen.data).toBeUndefined();
+  });
+
+  it('holds no secret', async () => {
+    const secret = 'sk-canary-0123456789';
+    expect(await refused({ data: { url: `https://a/?key=${secret}` } }, { API_KEY: secret })).toEqual({
+      message: expect.not.stringContaining(secret),
+      data: { url: 'https://a/?key=***' },
+    });
+  });
+});
+
 describe('eras', () => {
   it('speaks 2026-07-28 with a server that does', async () => {
     const news: string[] = [];
