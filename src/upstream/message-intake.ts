@@ -33,6 +33,8 @@ export const LINE_TOO_LONG = -32_098;
 export const NESTED_TOO_DEEP = -32_097;
 export const ANSWER_BROKEN = -32_096;
 
+export const NO_RESULT = 'the response has neither a result object nor an error object';
+
 export type MessageId = string | number;
 
 /** What a transport does with the messages it receives. */
@@ -248,7 +250,7 @@ export class MessageIntake {
       return;
     }
     if (!this.#handlers.intercept(message, lineBytes)) {
-      this.#toSdk(message);
+      this.#toSdk(isResponse ? readableResponse(message) : message);
     }
   }
 
@@ -291,6 +293,20 @@ export function idNumber(id: unknown): number | undefined {
     return id;
   }
   return typeof id === 'string' && String(Number(id)) === id ? Number(id) : undefined;
+}
+
+/** A response that the SDK takes. It drops one with other members or of another form, and its request would wait for its deadline. */
+function readableResponse({ id, result, error }: JsonObject): JsonObject {
+  if (isObject(result) && !isObject(error)) {
+    return { jsonrpc: '2.0', id, result };
+  }
+  const { code, message, data } = isObject(error) ? error : {};
+  const text = typeof message === 'string' ? message : NO_RESULT;
+  return {
+    jsonrpc: '2.0',
+    id,
+    error: { code: Number.isSafeInteger(code) ? code : ANSWER_BROKEN, message: text, data },
+  };
 }
 
 export function isMessageId(value: unknown): value is MessageId {

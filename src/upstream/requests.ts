@@ -9,7 +9,7 @@ import { Countdown } from '../base/countdown.ts';
 import { isObject, type JsonObject } from '../base/is-object.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import type { ResultBytes } from '../protocol/result-bytes.ts';
-import { idNumber } from './message-intake.ts';
+import { idNumber, NO_RESULT } from './message-intake.ts';
 
 /** The SDK numbers its own requests from 0. Fits a signed 32-bit integer, which is all that some servers can parse. */
 const FIRST_ID = 1 << 30;
@@ -313,7 +313,7 @@ function readResponse(message: JsonObject, mayAsk: boolean): JsonObject | Reques
 /** The error that the `error` member of a response stands for. Pass undefined for a response with neither error nor result. */
 export function errorOf(error: unknown): RequestError {
   if (!isObject(error)) {
-    return new RequestError('malformed', 'the response has neither a result object nor an error object');
+    return new RequestError('malformed', NO_RESULT);
   }
   const code = typeof error['code'] === 'number' ? error['code'] : undefined;
   const text = typeof error['message'] === 'string' && error['message'] !== '' ? error['message'] : 'no message';

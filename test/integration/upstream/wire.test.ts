@@ -118,6 +118,29 @@ describe('size', () => {
   });
 });
 
+describe('an answer to the handshake that is not as MCP defines it', () => {
+  // The first was a dump of the schema checker; for the others, the start waited for its timeout.
+  it.each([
+    [
+      'shape',
+      'Invalid result for initialize: capabilities must be an object, serverInfo.name must be a string, serverInfo.version is missing',
+    ],
+    ['nothing', 'the response has neither a result object nor an error object'],
+    ['list', 'the response has neither a result object nor an error object'],
+    ['code', 'out of order'],
+  ])('is explained at once (%s)', async (kind, reason) => {
+    const pool = startPool({ misfit: fixtureServer('misfit', kind) }, { startTimeoutMs: 60_000 });
+    const error = await failureOf(pool.describe('misfit'));
+    expect(error).toMatchObject({ code: 'SERVER_START_FAILED' });
+    expect(error.message).toBe(`server 'misfit' started but cannot be used: ${reason}`);
+  });
+
+  it('is taken if there is only more in it', async () => {
+    const pool = startPool({ misfit: fixtureServer('misfit', 'null_error') });
+    expect((await pool.describe('misfit')).tools).toEqual([]);
+  });
+});
+
 describe('the data of an error', () => {
   const refused = async (args: object, env = {}) => {
     const pool = startPool({ odd: { ...fixtureServer('odd-results'), env } });
