@@ -9,7 +9,7 @@ few seconds. If none arrives within the lease, for example because the connectio
 ends. The supervisor then sees the end of its input, and ends the Pod. Code in the sandbox could stop the relay, so the
 supervisor also watches the input of the relay, and expects a byte from it (a beat) within the lease.
 
-Arguments: seconds to wait for the bridge, seconds of the lease, what to do about sockets (`open`, `closed` or `try`),
+Arguments: seconds to wait for the bridge, seconds of the lease, what to do about sockets (`closed` or `try`),
 and the size of the largest file.
 """
 

@@ -3,6 +3,7 @@
  * limit and unit; `hint` is one next step. Each must make sense by itself, because a model sees nothing but the text. An
  * exception in the user's code is a result with a traceback, not a `BridgeError`.
  */
+import { explainSchemaIssues } from './schema-issues.ts';
 
 interface ErrorCodeEntry {
   /** What happened, in one clause. */
@@ -125,10 +126,10 @@ export function renderErrorReport(error: ErrorReport): string {
   return `${JSON.stringify({ error })}\n`;
 }
 
-/** The message of anything thrown; never empty. */
+/** The message of anything thrown, in sentences; never empty. */
 export function messageOf(thrown: unknown): string {
   if (thrown instanceof Error) {
-    return thrown.message === '' ? thrown.name : thrown.message;
+    return thrown.message === '' ? thrown.name : explainSchemaIssues(thrown.message);
   }
   return String(thrown);
 }

@@ -63,12 +63,13 @@ function decodePart(part: string): string {
 }
 
 /**
- * The properties of an object schema. With `alternatives`, also those of its `anyOf`, `oneOf`, `then` and `else` branches, as
- * optional ones.
+ * The properties of an object schema. With `alternatives`, also those of its `anyOf`, `oneOf`, `then` and `else` branches: as
+ * optional ones, unless each of them requires it, and with the schemas of all branches that have it.
  */
 export function objectShape(schema: Schema, root: Schema, options: { readonly alternatives: boolean }): ObjectShape {
   const properties = new Map<string, unknown>();
   const required = new Set<string>();
+  const variants = new Map<string, unknown[]>();
   const seen = new Set<Schema>();
   let isOpen = false;
 
@@ -80,11 +81,18 @@ export function objectShape(schema: Schema, root: Schema, options: { readonly al
     seen.add(target);
     const names = propertyNames(target);
     const needed = strings(target['required']);
-    for (const name of [...names, ...needed].filter((key) => !properties.has(key))) {
-      const hasSchema = isObject(target['properties']) && Object.hasOwn(target['properties'], name);
-      properties.set(name, hasSchema ? (target['properties'] as Schema)[name] : true);
+    for (const name of [...names, ...needed]) {
+      const member = memberSchema(target, name);
+      if (!properties.has(name)) {
+        properties.set(name, member ?? true);
+        if (!isCertain || member === undefined) {
+          variants.set(name, member === undefined ? [] : [member]);
+        }
+      } else if (!isCertain && member !== undefined && variants.get(name)?.includes(member) === false) {
+        variants.get(name)?.push(member);
+      }
     }
-    for (const name of isCertain ? needed : []) {
+    for (const name of isCertain ? [...needed, ...(options.alternatives ? neededByAll(target, root) : [])] : []) {
       required.add(name);
     }
     isOpen ||= allowsMore(target);
@@ -97,8 +105,43 @@ export function objectShape(schema: Schema, root: Schema, options: { readonly al
   }
 
   read(schema, true);
+  for (const [name, schemas] of variants) {
+    properties.set(name, oneOf(schemas));
+  }
   const kept = new Map([...properties].slice(0, MAX_PROPERTIES));
   return { properties: kept, required, isOpen, isCut: kept.size < properties.size };
+}
+
+function memberSchema({ properties }: Schema, name: string): unknown {
+  return isObject(properties) && Object.hasOwn(properties, name) ? properties[name] : undefined;
+}
+
+/** The names that each branch of `anyOf`, or of `oneOf`, lists as required, without a default in any of them. */
+function neededByAll(schema: Schema, root: Schema): string[] {
+  return ['anyOf', 'oneOf'].flatMap((key) => {
+    const branches = listOf(schema[key]).map((branch) => follow(branch, root));
+    const [first, ...others] = branches.length > MAX_BRANCHES ? [] : branches.map((branch) => neededBy(branch));
+    return [...(first ?? [])].filter((name) => others.every((names) => names.has(name)));
+  });
+}
+
+function neededBy(branch: unknown): ReadonlySet<string> {
+  const hasDefault = (name: string): boolean => {
+    const member = isObject(branch) ? memberSchema(branch, name) : undefined;
+    return isObject(member) && Object.hasOwn(member, 'default');
+  };
+  return new Set(isObject(branch) ? strings(branch['required']).filter((name) => !hasDefault(name)) : []);
+}
+
+/** The description of the first that has one stands for all. */
+function oneOf(schemas: readonly unknown[]): unknown {
+  if (schemas.length < 2) {
+    return schemas[0] ?? true;
+  }
+  const described = schemas.find((schema) => isObject(schema) && typeof schema['description'] === 'string') as
+    | Schema
+    | undefined;
+  return { anyOf: schemas, ...(described !== undefined && { description: described['description'] }) };
 }
 
 /** Limited and cached, so that a thousand references to one huge object cost as much as one. */

@@ -4,7 +4,7 @@
  */
 
 import { isObject } from '../base/is-object.ts';
-import { follow, objectShape, type Schema } from './json-schema.ts';
+import { follow, listOf, objectShape, type Schema } from './json-schema.ts';
 import type { CatalogTool } from './known.ts';
 import { type Parameter, parametersOf } from './parameters.ts';
 import { pythonLiteral } from './python-literal.ts';
@@ -28,7 +28,7 @@ export interface ToolSpec {
   readonly observed?: true;
   /** What the text looked like that the tool returned, if the server does not describe it. */
   readonly observed_text?: string;
-  /** Definitions of the types in the annotations, one line each. */
+  /** Definitions of the types in the annotations, and comments with the variants of the arguments, one line each. */
   readonly types: readonly string[];
   /** `alias(name: type, …) -> type` */
   readonly signature: string;
@@ -58,6 +58,9 @@ const CONTENT_TYPES: ReadonlyMap<unknown, string> = new Map([
 const BINARY = /\b(?:Image|Audio|Resource)Content\b/;
 const PARAMETER_CHARS = 300;
 const MAX_DEFAULT_CHARS = 40;
+/** Variants of arguments that are shown, and the length of each. Chosen: real ones have up to six. */
+const MAX_VARIANTS = 8;
+const VARIANT_CHARS = 300;
 /** The signature in a search hit: about 50 tokens. */
 const BRIEF_CHARS = 160;
 /** Optional parameters beyond that are named, up to this length. Chosen. */
@@ -88,11 +91,39 @@ export function toolSpec(
     ...(returns === undefined || tool.outputSchema !== undefined
       ? {}
       : { observed: true as const, ...textOf(observed) }),
-    types: scope.definitions,
+    types: [...scope.definitions, ...variantLines(tool)],
     signature: signatureText(tool.alias, parameters, isOpen, returns),
     // A schema with texts that were made visible differs from the server's own, so only the server can check the arguments.
     input_schema: tool.hiddenTexts === undefined ? tool.inputSchema : {},
   };
+}
+
+/** Which arguments go together, if the schema has a list of alternatives at the top: the signature has those of all of them. */
+function variantLines({ alias, inputSchema }: CatalogTool): string[] {
+  const branches = [...listOf(inputSchema['oneOf']), ...listOf(inputSchema['anyOf'])];
+  const { list } = parametersOf(inputSchema);
+  const annotate = createAnnotate(inputSchema, createTypeScope(alias, { isBrief: true }));
+  const variants = branches.slice(0, MAX_VARIANTS).map((branch): string => {
+    const target = follow(branch, inputSchema);
+    const shape = objectShape(isObject(target) ? target : {}, inputSchema, { alternatives: false });
+    const own = list
+      .filter(({ name }) => shape.properties.has(name))
+      .map((parameter) => {
+        const found = shape.properties.get(parameter.name);
+        const isRequired = shape.required.has(parameter.name);
+        return { ...parameter, schema: found === true ? parameter.schema : found, isRequired };
+      })
+      .toSorted((a, b) => Number(b.isRequired) - Number(a.isRequired));
+    const text = own.map((each) => parameterText(parameterSpec(each, annotate(each.schema, each.name)))).join(', ');
+    return text.length > VARIANT_CHARS ? `${text.slice(0, VARIANT_CHARS)}…` : text;
+  });
+  if (variants.filter((text) => text !== '').length < 2) {
+    return [];
+  }
+  const more = branches.length - variants.length;
+  return [...variants, ...(more > 0 ? [`one of ${more} more variants`] : [])].map(
+    (text, index) => `# ${index === 0 ? `${alias}, one of` : 'or'}: ${text === '' ? 'nothing more' : text}`,
+  );
 }
 
 function textOf(observed: Schema | undefined): Pick<ToolSpec, 'observed_text'> {

@@ -5,11 +5,10 @@
 import { LineSplitter, type LongLines } from './line-splitter.ts';
 
 const NEWLINE = 0x0a;
-const BRACE = 0x7b;
 /** The limit for a line that does not begin like a message. Chosen: banners and debug output are shorter. */
 const MAX_NOISE_BYTES = 1024 * 1024;
-/** White space in JSON (RFC 8259, section 2). */
-const WHITE_SPACE: ReadonlySet<number> = new Set(Buffer.from(' \t\r'));
+/** How a message begins, or a batch of messages (2025-03-26), as far as it is there. A log line such as `[INFO]` does not. */
+const MESSAGE = /^[ \t\r]*(?:$|\{|\[[ \t\r]*(?:$|\{))/;
 /** Enough for the version, an id and white space. */
 const EDGE_BYTES = 256;
 
@@ -89,10 +88,9 @@ export class LineReader {
   }
 }
 
-/** Whether a line with this beginning is not a message. One may still follow within the line. */
+/** Whether a line with this beginning is neither a message nor a batch of them. One may still follow within the line. */
 export function isNoise(firstBytes: Buffer): boolean {
-  const first = firstBytes.find((byte) => !WHITE_SPACE.has(byte));
-  return first !== undefined && first !== BRACE;
+  return !MESSAGE.test(firstBytes.toString('latin1', 0, EDGE_BYTES));
 }
 
 /** The id of the message in a line, if it is where servers write it. */

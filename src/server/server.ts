@@ -19,6 +19,7 @@ import {
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { callOnce } from '../base/call-once.ts';
 import { isObject } from '../base/is-object.ts';
+import { explainSchemaIssues } from '../base/schema-issues.ts';
 import type { ObserveCall, ReceivedCall } from './call-observer.ts';
 import { type ClientFacts, readClient } from './client-facts.ts';
 import { legacyPerson } from './client-person.ts';
@@ -83,6 +84,7 @@ export function createServerFactory(options: FrontOptions): McpServerFactory {
       capabilities: SERVER_CAPABILITIES,
       instructions: instructionsOf(tools),
     });
+    answerInSentences(server);
     const callTool = era === 'modern' ? runModern : serveLegacy(server, options);
     server.fallbackRequestHandler = (request, context) => {
       const handler = Object.hasOwn(handlers, request.method) ? handlers[request.method] : undefined;
@@ -96,6 +98,28 @@ export function createServerFactory(options: FrontOptions): McpServerFactory {
       return Promise.resolve(handler(request, context));
     };
     return server;
+  };
+}
+
+/** The SDK (2.4.0) answers params that do not match its schemas as a fault of its own, with a dump of the schema checker. */
+function answerInSentences(server: Server): void {
+  const connect = server.connect.bind(server);
+  server.connect = (transport) => {
+    const send = transport.send.bind(transport);
+    transport.send = (message, options) => {
+      const { error } = message as { readonly error?: { readonly message: string } };
+      const explained = error === undefined ? undefined : explainSchemaIssues(error.message);
+      return explained === error?.message
+        ? send(message, options)
+        : send(
+            {
+              ...message,
+              error: { code: ProtocolErrorCode.InvalidParams, message: `Invalid params: ${explained}` },
+            } as never,
+            options,
+          );
+    };
+    return connect(transport);
   };
 }
 

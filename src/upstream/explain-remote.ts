@@ -32,7 +32,9 @@ export function explainRemote(
       }
       return {
         code: 'SERVER_PROTOCOL',
-        hint: `Check that "url" of ${place} is the address of the MCP endpoint, which is often at /mcp or /sse.`,
+        hint:
+          failure.hint ??
+          `Check that "url" of ${place} is the address of the MCP endpoint, which is often at /mcp or /sse.`,
       };
     case 'session':
     case 'unreachable':

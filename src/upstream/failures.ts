@@ -5,6 +5,7 @@ import type { JsonObject } from '../base/is-object.ts';
 import { MAX_RESULT_BYTES } from '../base/limits.ts';
 import { escapeInLines } from '../base/log.ts';
 import type { UpstreamDefinition } from '../base/server-definition.ts';
+import { readErrorData } from './error-data.ts';
 import { hintForDocker, hintForGateway } from './explain-docker.ts';
 import {
   describeServerEnd,
@@ -158,7 +159,8 @@ export class Failures {
 
   /** A JSON-RPC error, or an unusable answer: `TOOL_UNKNOWN`, `TOOL_FAILED`, `LIMIT_RESULT`, `SERVER_PROTOCOL`. */
   ofRequest(error: RequestError, tool: string | undefined): BridgeError {
-    const data = { tool, rpc_code: error.code };
+    const { said, kept } = readErrorData(error.data, error.message, this.#mask);
+    const data = { tool, rpc_code: error.code, ...kept };
     if (error.kind !== 'rpc' || error.code === NESTED_TOO_DEEP || error.code === ANSWER_BROKEN) {
       const message = `gave no usable answer to ${nameOf(tool)}: ${error.message}`;
       return this.#fail('SERVER_PROTOCOL', message, { data: { tool }, cause: error });
@@ -175,7 +177,7 @@ export class Failures {
       return this.#fail('TOOL_UNKNOWN', `has no tool '${tool}'`, { hint, data, cause: error });
     }
     const hint = hintForGateway(this.#definition, error.message.slice(0, SEARCHED_CHARS));
-    return this.#fail('TOOL_FAILED', `refused ${nameOf(tool)}: ${error.message}`, { hint, data, cause: error });
+    return this.#fail('TOOL_FAILED', `refused ${nameOf(tool)}: ${error.message}${said}`, { hint, data, cause: error });
   }
 
   /** Any other error: returned unchanged if it is a `BridgeError`, otherwise wrapped as `INTERNAL`. */

@@ -16,7 +16,6 @@ import { JSON_BOUNDS, readUntrusted } from '../protocol/untrusted-json.ts';
 import type { ResultMask } from './result-mask.ts';
 
 const PREVIEW_CHARS = 200;
-const OPENING_BRACKET = 0x5b;
 /** The longest id of a response whose result is passed on as bytes. Chosen: those of the bridge have 10 digits. */
 const MAX_ID_BYTES = 64;
 const TOO_MUCH = Symbol('beyond the bounds');
@@ -26,6 +25,8 @@ const MASKED_BYTES = 4 * 1024;
 export const LINE_TOO_LONG = -32_098;
 export const NESTED_TOO_DEEP = -32_097;
 export const ANSWER_BROKEN = -32_096;
+
+export const NO_RESULT = 'the response has neither a result object nor an error object';
 
 export type MessageId = string | number;
 
@@ -103,7 +104,7 @@ export class MessageIntake {
     return this.#hasMessage || this.#ignoredLines === 0 ? undefined : this.#firstIgnored;
   }
 
-  /** Handles the text of one message. Anything else is counted and logged. */
+  /** Handles the text of one message or, in 2025-03-26, of a batch. Anything else is counted and logged. */
   handleLine(line: Buffer): void {
     if (this.#isClosed || line.length === 0) {
       return;
@@ -164,16 +165,16 @@ export class MessageIntake {
     if (!mayHoldSecret && this.#isAcceptedUnparsed(line)) {
       return;
     }
-    const message = this.#readMessage(line);
-    if (message === TOO_MUCH) {
+    const messages = this.#readMessages(line);
+    if (messages === TOO_MUCH) {
       return;
     }
-    if (message === undefined) {
+    if (messages === undefined) {
       this.#ignoreLine(line);
       // If it was a response with other output mixed into it, it will not be sent again.
       this.failRequest(idOfLine(line), ANSWER_BROKEN, 'it is not valid JSON');
     } else {
-      this.#handleParsed(message, line.length, mayHoldSecret);
+      messages.forEach((message) => this.#handleParsed(message, line.length, mayHoldSecret));
     }
   }
 
@@ -185,27 +186,17 @@ export class MessageIntake {
     this.#failTooLong(id, isMessage || endsAsMessage, isMessage ? LINE_TOO_LONG : ANSWER_BROKEN, reason);
   }
 
-  /** Handles the body of a response: one message or, up to 2025-03-26, an array of them. */
-  handleBody(body: Buffer): void {
-    if (body[0] !== OPENING_BRACKET) {
-      this.handleLine(body);
-      return;
-    }
-    const messages = this.#read(body);
-    if (Array.isArray(messages)) {
-      messages.filter(isObject).forEach((message) => this.handleMessage(message, body.length));
-    }
-  }
-
-  /** The message on a line; it may begin with other output, as when a server prints without a newline. */
-  #readMessage(line: Buffer): JsonObject | typeof TOO_MUCH | undefined {
+  /** The messages on a line, which may begin with other output, as when a server prints without a newline. */
+  #readMessages(line: Buffer): readonly JsonObject[] | typeof TOO_MUCH | undefined {
     const value = this.#read(line);
-    if (value === TOO_MUCH || isMessage(value)) {
-      return value;
+    const messages = value === TOO_MUCH ? value : messagesIn(value);
+    if (messages !== undefined) {
+      return messages;
     }
     const start = isNoise(line) ? line.indexOf('{"') : -1;
     const rest = start === -1 ? undefined : this.#read(line.subarray(start));
-    return rest === TOO_MUCH || (isMessage(rest) && rest['method'] === undefined) ? rest : undefined;
+    const answers = rest === TOO_MUCH ? rest : messagesIn(rest);
+    return answers === TOO_MUCH || answers?.[0]?.['method'] === undefined ? answers : undefined;
   }
 
   /** The JSON in a text, if it is JSON. If it is beyond the bounds, the request that it answers has failed. */
@@ -261,7 +252,7 @@ export class MessageIntake {
       return;
     }
     if (!this.#handlers.intercept(message, lineBytes)) {
-      this.#toSdk(message);
+      this.#toSdk(isResponse ? readableResponse(message) : message);
     }
   }
 
@@ -289,15 +280,46 @@ export class MessageIntake {
   }
 
   #takePending(id: unknown): boolean {
-    // Some servers respond to request 7 with the id "7".
-    return this.#pending.delete(id as MessageId) || (typeof id === 'string' && this.#pending.delete(Number(id)));
+    const number = idNumber(id);
+    return this.#pending.delete(id as MessageId) || (number !== undefined && this.#pending.delete(number));
   }
+}
+
+/**
+ * The number of the request that a response with this id answers. Some servers respond to request 7 with "7", although the two
+ * must be the same (JSON-RPC 2.0, section 5); no other text stands for a number. Requests of the bridge all have numbers, so such
+ * an answer cannot be meant for another.
+ */
+export function idNumber(id: unknown): number | undefined {
+  if (typeof id === 'number') {
+    return id;
+  }
+  return typeof id === 'string' && String(Number(id)) === id ? Number(id) : undefined;
+}
+
+/** A response that the SDK takes. It drops one with other members or of another form, and its request would wait for its deadline. */
+function readableResponse({ id, result, error }: JsonObject): JsonObject {
+  if (isObject(result) && !isObject(error)) {
+    return { jsonrpc: '2.0', id, result };
+  }
+  const { code, message, data } = isObject(error) ? error : {};
+  const text = typeof message === 'string' ? message : NO_RESULT;
+  return {
+    jsonrpc: '2.0',
+    id,
+    error: { code: Number.isSafeInteger(code) ? code : ANSWER_BROKEN, message: text, data },
+  };
 }
 
 export function isMessageId(value: unknown): value is MessageId {
   return typeof value === 'string' || typeof value === 'number';
 }
 
-function isMessage(value: unknown): value is JsonObject {
-  return isObject(value) && value['jsonrpc'] === '2.0';
+/** The JSON-RPC 2.0 object, or those of a batch, if there is any. */
+function messagesIn(value: unknown): readonly JsonObject[] | undefined {
+  const messages = [value]
+    .flat()
+    .filter(isObject)
+    .filter(({ jsonrpc }) => jsonrpc === '2.0');
+  return messages.length === 0 ? undefined : messages;
 }

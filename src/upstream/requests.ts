@@ -9,6 +9,7 @@ import { Countdown } from '../base/countdown.ts';
 import { isObject, type JsonObject } from '../base/is-object.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import type { ResultBytes } from '../protocol/result-bytes.ts';
+import { idNumber, NO_RESULT } from './message-intake.ts';
 
 /** The SDK numbers its own requests from 0. Fits a signed 32-bit integer, which is all that some servers can parse. */
 const FIRST_ID = 1 << 30;
@@ -180,7 +181,7 @@ export class Requests {
   /** Handles a response; returns false if it answers none of these requests. `bytes` is the length of its line. */
   accept(message: JsonObject, bytes: number): boolean {
     const id = Number(message['id']);
-    const waiting = this.#waiting.get(id);
+    const waiting = this.#waitingFor(message['id']);
     if (waiting === undefined) {
       return false;
     }
@@ -197,8 +198,7 @@ export class Requests {
   acceptProgress(params: unknown): void {
     const { progressToken, progress, total, message } = isObject(params) ? params : {};
     if (isFiniteNumber(progress)) {
-      // Some servers return the number 7 as "7"; `accept` handles that too.
-      this.#waiting.get(Number(progressToken))?.limits.onProgress?.({
+      this.#waitingFor(progressToken)?.limits.onProgress?.({
         progress,
         total: isFiniteNumber(total) ? total : undefined,
         message: typeof message === 'string' ? message : undefined,
@@ -229,7 +229,7 @@ export class Requests {
 
   /** Handles the unparsed line of a response; returns false if no request with this id asked for a line. */
   acceptLine(id: string | number, line: Buffer): boolean {
-    if (this.#waiting.get(Number(id))?.wantsLine !== true) {
+    if (this.#waitingFor(id)?.wantsLine !== true) {
       return false;
     }
     this.#settle(Number(id), line);
@@ -243,7 +243,7 @@ export class Requests {
 
   /** Handles a complete result; returns false if no request with this id takes bytes. */
   acceptBytes(id: string | number, result: ResultBytes, bytes: number): boolean {
-    if (this.#waiting.get(Number(id))?.limits.takesBytes !== true) {
+    if (this.#waitingFor(id)?.limits.takesBytes !== true) {
       return false;
     }
     this.#settle(Number(id), { result, bytes });
@@ -256,6 +256,11 @@ export class Requests {
     [...this.#waiting.keys()].forEach((id) =>
       this.#settle(id, new RequestError('closed', 'the connection was closed')),
     );
+  }
+
+  #waitingFor(id: unknown): Waiting | undefined {
+    const number = idNumber(id);
+    return number === undefined ? undefined : this.#waiting.get(number);
   }
 
   #giveUp(id: number, kind: 'timeout' | 'cancelled', reason: string): void {
@@ -308,7 +313,7 @@ function readResponse(message: JsonObject, mayAsk: boolean): JsonObject | Reques
 /** The error that the `error` member of a response stands for. Pass undefined for a response with neither error nor result. */
 export function errorOf(error: unknown): RequestError {
   if (!isObject(error)) {
-    return new RequestError('malformed', 'the response has neither a result object nor an error object');
+    return new RequestError('malformed', NO_RESULT);
   }
   const code = typeof error['code'] === 'number' ? error['code'] : undefined;
   const text = typeof error['message'] === 'string' && error['message'] !== '' ? error['message'] : 'no message';

@@ -344,11 +344,11 @@ export class UpstreamServer {
     const deadline = new Deadline(limitMs, this.#closing.signal);
     try {
       const info = await this.#withConnection(deadline, async (open) => open.info);
-      const list = await readToolList((params) =>
+      const askPage = (params: JsonObject): Promise<Buffer> =>
         this.#withConnection(deadline, (open) =>
           open.requestLine('tools/list', params, { timeoutMs: deadline.leftMs(), signal: deadline.callerSignal }),
-        ),
-      );
+        );
+      const list = await readToolList(askPage, info.protocolVersion);
       const admitted = await this.#withConnection(deadline, async (open) => this.#admit(open, list.tools));
       const notices = [...list.notices, ...admitted.notices, ...noticesForTools(this.#definition, list.tools)];
       this.#warnOf(notices);

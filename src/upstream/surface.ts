@@ -6,6 +6,7 @@ import type { CancelSignal } from '../base/cancel.ts';
 import { isObject, type JsonObject } from '../base/is-object.ts';
 import { PageCursors } from './page-cursors.ts';
 import { type Answer, type Elicit, RequestError } from './requests.ts';
+import { cursorOf } from './tool-list.ts';
 
 /** Bounds of one list. Chosen, lower than those of tool lists: 10,000 entries are more than anyone reads. */
 const MAX_ITEMS = 10_000;
@@ -57,7 +58,7 @@ type Ask = (method: SurfaceMethod, params: JsonObject) => Promise<Answer<JsonObj
 /** Rejects with `MissingCapabilityError`, and as `ask` does. */
 export async function askSurface(
   { method, params }: SurfaceCall,
-  { capabilities }: { readonly capabilities: JsonObject },
+  { capabilities, protocolVersion }: { readonly capabilities: JsonObject; readonly protocolVersion: string },
   ask: Ask,
 ): Promise<SurfaceAnswer> {
   const { capability, list } = METHODS[method];
@@ -66,7 +67,7 @@ export async function askSurface(
   }
   return list === undefined
     ? { result: (await ask(method, params)).result }
-    : readPages((page) => askPage(ask, method, page), list);
+    : readPages((page) => askPage(ask, method, page), list, protocolVersion);
 }
 
 /** A server with resources but no templates may not know the method for templates. */
@@ -81,7 +82,11 @@ async function askPage(ask: Ask, method: SurfaceMethod, page: JsonObject): Promi
   }
 }
 
-async function readPages(askNext: (page: JsonObject) => Promise<Answer<JsonObject>>, key: string) {
+async function readPages(
+  askNext: (page: JsonObject) => Promise<Answer<JsonObject>>,
+  key: string,
+  protocolVersion: string,
+) {
   const items: JsonObject[] = [];
   const cursors = new PageCursors(MAX_PAGES, MAX_LIST_BYTES);
   let page: JsonObject = {};
@@ -89,8 +94,8 @@ async function readPages(askNext: (page: JsonObject) => Promise<Answer<JsonObjec
     const answer = await askNext(page);
     const found: unknown = answer.result[key];
     items.push(...(Array.isArray(found) ? found.filter(isObject) : []));
-    const cursor = answer.result['nextCursor'];
-    if (typeof cursor !== 'string' || cursor === '') {
+    const cursor = cursorOf(answer.result['nextCursor'], protocolVersion);
+    if (cursor === undefined) {
       return { items: items.slice(0, MAX_ITEMS), notices: items.length > MAX_ITEMS ? [TOO_MANY] : [] };
     }
     const stop = items.length >= MAX_ITEMS ? TOO_MANY : cursors.reasonToStop(cursor, answer.bytes);

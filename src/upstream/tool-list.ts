@@ -37,9 +37,18 @@ export interface ToolList {
 /** Requests one page; resolves with the line of the JSON-RPC response. */
 type RequestPage = (params: JsonObject) => Promise<Buffer>;
 
+/** The first version in which an empty text is a cursor like any other (server/utilities/pagination). */
+const EMPTY_IS_CURSOR = /^(?:202[6-9]|20[3-9]\d)-/;
+
+/** The cursor that a page names; undefined for the last page. Before 2026-07-28, servers end their lists with an empty one, too. */
+export function cursorOf(nextCursor: unknown, protocolVersion: string): string | undefined {
+  const isCursor = typeof nextCursor === 'string' && (nextCursor !== '' || EMPTY_IS_CURSOR.test(protocolVersion));
+  return isCursor ? nextCursor : undefined;
+}
+
 /** Follows the pages of `tools/list`. The list of a server without tools is empty. Rejects as `requestPage` does. */
-export async function readToolList(requestPage: RequestPage): Promise<ToolList> {
-  const list = new ListReader();
+export async function readToolList(requestPage: RequestPage, protocolVersion: string): Promise<ToolList> {
+  const list = new ListReader(protocolVersion);
   const cursors = new PageCursors(MAX_PAGES, MAX_LIST_BYTES);
   let cursor: string | undefined;
 
@@ -87,7 +96,12 @@ class ListReader {
   readonly tools = new Map<string, UpstreamTool>();
   readonly notices = new Set<string>();
   readonly fingerprints = new Map<string, string>();
+  readonly #protocolVersion: string;
   #bytes = 0;
+
+  constructor(protocolVersion: string) {
+    this.#protocolVersion = protocolVersion;
+  }
 
   /** Reads the tools of a page; resolves with the cursor of the next. Rejects with a `RequestError`. */
   async readPage(line: Buffer): Promise<string | undefined> {
@@ -136,7 +150,8 @@ class ListReader {
         cursor.skip();
       }
     }
-    return typeof next === 'string' && next !== '' && !this.#isFull() ? next : undefined;
+    const found = cursorOf(next, this.#protocolVersion);
+    return found !== undefined && !this.#isFull() ? found : undefined;
   }
 
   async #readTools(cursor: JsonCursor): Promise<void> {

@@ -10,6 +10,7 @@ const POLICY = {
     { effect: 'deny', tool: ['NOTES.write_*', 'notes.resources/*'] },
     { effect: 'deny', tool: 'nots.*', reason: 'a misspelled name' },
     { effect: 'deny', server: 'notes', tool: 'read_note', arguments: { path: { under: '/etc' } } },
+    { effect: 'deny', server: 'notes', tool: 'read_note', arguments: { path: { equals: 'secret' } } },
     { effect: 'deny', server: 'notes', tool: 'wait', arguments: { seconds: { missing: false } } },
   ],
 };
@@ -31,6 +32,7 @@ tries = [
     *[("read_note", {"path": path}) for path in (
         "/proc/self/root/etc/shadow", "/proc/1/cwd/shadow", "/proc/thread-self/root/etc/shadow", "/proc", "/dev/fd/3",
         "/dev/stdin", "/proc/self/task/1/root/etc", ["/proc/self/root/etc/shadow"], "", None, [], {})],
+    *[("read_note", {"path": path}) for path in ("secret", "Secret ", "sec\u200bret", "\ufeffsecret", "s\u00adecret", "\uff53ecret")],
     ("read_note", {"path": "/tmp/x", "Path": "/etc/shadow"}), ("read_note", {"path": ["/é" * 400] * 1_000}),
     *[("wait", {"seconds": seconds}) for seconds in (None, "", " ", [], [None], {}, 0)],
 ]
@@ -48,7 +50,7 @@ json.dumps(codes)`,
         { servers: ['notes'] },
       );
       const codes = JSON.parse(String(structured['result']).slice(1, -1)) as unknown[];
-      expect(codes).toHaveLength(26);
+      expect(codes).toHaveLength(32);
       expect(codes.filter((code) => code !== 'POLICY_DENIED' && code !== 'TOOL_UNKNOWN')).toEqual([]);
       expect(bridge.ledger()).toEqual([]);
     });

@@ -134,6 +134,17 @@ describe('what a client may send', () => {
     expect(client.messages).toHaveLength(102);
   });
 
+  test('params of the wrong form: a sentence that names them', async () => {
+    const client = start();
+    const params = { protocolVersion: 5, capabilities: [], clientInfo: { name: 'test' } };
+    expect((await client.request(1, 'initialize', params)).error).toEqual({
+      code: -32602,
+      message:
+        'Invalid params: params.protocolVersion must be a string, params.capabilities must be an object, params.clientInfo.version is missing',
+    });
+    expect((await client.initialize()).result.protocolVersion).toBe('2025-11-25');
+  });
+
   test('ids that differ only in their type are different ids', async () => {
     const client = await connected();
     client.write({

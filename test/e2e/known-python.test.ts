@@ -52,6 +52,18 @@ found = %time await mcp_odd.raw(result={"content": [{"type": "text", "text": "42
       );
     });
 
+    it('code sees the data of an error of a server', async () => {
+      const code = `try:
+    await mcp_odd.refuse(data={"limit": ["too high", None]})
+except MCPError as error:
+    print(error.message)
+    print(error.data["rpc_data"])`;
+      expect((await run(code)).structured['stdout']).toEqual([
+        `server 'odd' refused 'refuse': Invalid params: {"limit":["too high",null]}`,
+        "{'limit': ['too high', None]}",
+      ]);
+    });
+
     it('a progress bar ends as its last state, on both streams and in pieces', async () => {
       const code = String.raw`import sys
 for done in range(0, 101, 5):

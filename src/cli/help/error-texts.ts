@@ -241,7 +241,8 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   },
   TOOL_FAILED: {
     cause: "The tool could not do what the code asked for. The message is the server's.",
-    remedy: 'Fix what the message complains about. In code, catch `ToolError`; its `result` is the original answer.',
+    remedy:
+      'Fix what the message complains about. In code, catch `ToolError`; its `result` is the original answer. If the server refused the call with an error of the protocol instead, it is an `MCPError` whose `data["rpc_data"]` is what the server added to it, up to 8,000 characters.',
     hasHint: false,
   },
   ARTIFACT_UNKNOWN: {

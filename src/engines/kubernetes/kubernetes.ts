@@ -32,6 +32,11 @@ export interface KubernetesOptions extends ContainerEngineOptions {
 /** How long a removed Pod may take to be gone: the kubelet needs a second or two. */
 const GONE_MS = 30_000;
 const NETWORK_REPORT = /^\{"report":"network","reached":"([^"]*)"\}\n/m;
+/**
+ * For how long sandboxes close their sockets after one has found no policy in force, before the policy is created and tried again;
+ * and for how long a policy that was created is not created again. Chosen.
+ */
+const POLICY_MS = 10 * 60_000;
 /** A login plugin or a service mesh may print this much before. Chosen. */
 const MAX_BEFORE_REPORT_CHARS = 16 * 1024;
 
@@ -53,8 +58,12 @@ class KubernetesEngine implements Engine {
   readonly #remover: PodRemover;
   readonly #owner = currentOwner();
   #programs: Promise<readonly [string, string]> | undefined;
-  #sockets: Sockets = 'try';
+  /** What the last Pod that tried has found; undefined before the first. */
+  #isEnforced: boolean | undefined;
+  /** In ms of `performance.now()`. Until then, sandboxes close their sockets without trying. */
+  #closedUntil = 0;
   #policy: Promise<BridgeError | undefined> | undefined;
+  #policyUntil = 0;
   #startedCount = 0;
 
   constructor(options: KubernetesOptions) {
@@ -78,18 +87,24 @@ class KubernetesEngine implements Engine {
   }
 
   get isolation(): string {
-    switch (this.#sockets) {
-      case 'open':
-        return 'a Pod of Kubernetes whose network policy is in force';
-      case 'closed':
-        return 'a Pod of Kubernetes; no network policy is in force, so the sandbox itself refuses network sockets';
-      case 'try':
-        return 'a Pod of Kubernetes';
+    if (this.#isEnforced === undefined) {
+      return 'a Pod of Kubernetes';
     }
+    return this.#isEnforced
+      ? 'a Pod of Kubernetes whose network policy is in force'
+      : 'a Pod of Kubernetes; no network policy is in force, so the sandbox itself refuses network sockets';
+  }
+
+  /**
+   * Each Pod tries for itself, and closes its sockets if anything answers: nodes may differ, and a policy may be deleted while the
+   * bridge lives.
+   */
+  get #sockets(): Sockets {
+    return performance.now() < this.#closedUntil ? 'closed' : 'try';
   }
 
   get missing(): string | undefined {
-    return this.#sockets === 'closed' ? NO_SOCKETS : undefined;
+    return this.#isEnforced === false ? NO_SOCKETS : undefined;
   }
 
   async prepare(): Promise<void> {
@@ -109,6 +124,7 @@ class KubernetesEngine implements Engine {
     try {
       const [pod] = await Promise.all([this.#runPod(name, request, holder), this.#ensurePolicy()]);
       const mode = request.isSupervised === true ? 'supervised' : 'plain';
+      // The policy may have been refused meanwhile.
       const exec = ['exec', '--stdin', `--container=${CONTAINER}`, pod, '--'];
       const words = [...exec, 'python3', '-I', '-S', '-c', door, mode, this.#sockets, ...request.command];
       const child = await openPipe(this.#kubectl.command, this.#kubectl.argumentsOf(...words));
@@ -240,28 +256,38 @@ class KubernetesEngine implements Engine {
   }
 
   #learnNetwork(reached: string | undefined): void {
-    if (this.#sockets !== 'try') {
-      return;
-    }
-    this.#sockets = reached === '' ? 'open' : 'closed';
     if (reached !== '') {
       const why = reached === undefined ? 'it could not be tried' : `a Pod reached ${reached}`;
-      this.#options.logger.warning(
-        `kubernetes: the cluster does not enforce the network policy (${why}); sandboxes refuse network sockets instead`,
-      );
+      this.#closeSockets(`the cluster does not enforce the network policy (${why})`);
+    } else if (this.#sockets === 'try') {
+      this.#isEnforced = true;
     }
   }
 
-  /** Once for each bridge. Without the policy, sandboxes close their sockets, so this never rejects. */
+  /** Created again after a while, for someone may have deleted it. Without the policy, sandboxes close their sockets, so this never rejects. */
   async #ensurePolicy(): Promise<void> {
-    this.#policy ??= this.#createPolicy();
-    const error = await this.#policy;
-    if (error !== undefined && this.#sockets === 'try') {
-      this.#sockets = 'closed';
-      this.#options.logger.warning(
-        `kubernetes: the network policy could not be created: ${error.message}; sandboxes refuse network sockets instead`,
-      );
+    if (this.#sockets === 'closed') {
+      return;
     }
+    if (this.#policy === undefined || performance.now() >= this.#policyUntil) {
+      this.#policyUntil = performance.now() + POLICY_MS;
+      this.#policy = this.#createPolicy();
+    }
+    const error = await this.#policy;
+    if (error !== undefined) {
+      this.#closeSockets(`the network policy could not be created: ${error.message}`);
+    }
+  }
+
+  #closeSockets(why: string): void {
+    if (this.#sockets === 'closed') {
+      return;
+    }
+    this.#isEnforced = false;
+    this.#closedUntil = performance.now() + POLICY_MS;
+    // When Pods try again, the policy is created before.
+    this.#policyUntil = 0;
+    this.#options.logger.warning(`kubernetes: ${why}; sandboxes refuse network sockets instead`);
   }
 
   async #createPolicy(): Promise<BridgeError | undefined> {

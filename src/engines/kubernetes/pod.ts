@@ -19,8 +19,8 @@ const LEASE_SECONDS = 40;
 const DEADLINE_SECONDS = 24 * 60 * 60;
 const REQUESTED_CPU = 0.1;
 
-/** What the first process does about sockets: leave them, close them, or find out whether the Pod has a network. */
-export type Sockets = 'open' | 'closed' | 'try';
+/** What the first process does about sockets: close them, or close them if it finds that the Pod has a network. */
+export type Sockets = 'closed' | 'try';
 
 export interface PodRequest {
   readonly name: string;

@@ -18,13 +18,15 @@ const MAX_CHARS_OF_ALL = 65_536;
 
 const MISSING = unsure('is missing or empty');
 const OTHER_TYPE = unsure('has a different type');
-const NEARLY = unsure('differs only in case, spacing or the form of its characters');
+const NEARLY = unsure('differs only in case, spacing, invisible characters or the form of its characters');
 const MIXED = unsure('is a list of which only some items match');
 const NUL = unsure('contains a NUL character, where some programs cut a string off');
 const TOO_LONG = unsure(`has more than ${MAX_JUDGED_CHARS} characters`);
 const TOO_MANY = unsure(`has more than ${MAX_ITEMS} items`);
 const TOO_MUCH = unsure(`has more than ${MAX_CHARS_OF_ALL} characters in all its items`);
 const ASCII = /^[ -~]*$/;
+/** Characters that show nothing, which some servers remove: controls, zero-width characters, joiners, selectors, tags. */
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/gu;
 
 /**
  * Whether the argument meets the condition.
@@ -90,7 +92,7 @@ function namesLike(wanted: readonly string[], object: object): string[] {
 const MAX_GROWTH = 4;
 
 function foldName(name: string): string {
-  return (ASCII.test(name) ? name : name.normalize('NFKC')).toLowerCase();
+  return ASCII.test(name) ? name.toLowerCase() : fold(name);
 }
 
 /**
@@ -206,6 +208,8 @@ function judgeMatch(pattern: string, text: string): Verdict {
   return matchesGlob(fold(pattern), fold(text)) ? NEARLY : NO;
 }
 
+/** The text without the differences that some servers do not see. White space in it stays, though line ends are controls. */
 function fold(text: string): string {
-  return text.normalize('NFKC').trim().toLowerCase();
+  const visible = ASCII.test(text) ? text : text.replace(INVISIBLE, (found) => (found.trim() === '' ? found : ''));
+  return visible.normalize('NFKC').trim().toLowerCase();
 }

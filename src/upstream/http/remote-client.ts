@@ -70,7 +70,7 @@ export class RemoteClient {
     const used = await authorization?.header();
     const response = await this.#sendWith(request, used);
     if (response.status !== 401) {
-      return this.#withoutLogin(response);
+      return this.#withoutLogin(plain(response));
     }
     response.body.destroy();
     if (authorization === undefined) {
@@ -82,7 +82,7 @@ export class RemoteClient {
       second.body.destroy();
       throw new RemoteFailure('login', 'refused a login that was just renewed (HTTP 401)', { status: 401 });
     }
-    return this.#withoutLogin(second);
+    return this.#withoutLogin(plain(second));
   }
 
   /** What an unsuccessful response means. Rejects with `LOGIN_REQUIRED` if a scope is missing. */
@@ -190,7 +190,33 @@ function missingScope({ status, headers }: HttpResponse): string | undefined {
     : undefined;
 }
 
+/** A compressed answer cannot be read: its size would be unknown until it is decompressed. No request allows one. */
+function plain(response: HttpResponse): HttpResponse {
+  const type = response.headers['content-type'] ?? '';
+  const coding = codingOf(response);
+  const isAnswer = response.status >= 200 && response.status <= 299 && /json|event-stream/i.test(type);
+  if (coding === undefined || !isAnswer) {
+    return response;
+  }
+  response.body.destroy();
+  throw new RemoteFailure('protocol', `compressed its answer (${coding}), although the request does not allow that`, {
+    status: response.status,
+    hint: 'Turn off compression in the server, or in the proxy in front of it, for requests with "Accept-Encoding: identity".',
+  });
+}
+
+/** How the body is compressed; undefined if it is not. */
+function codingOf({ headers }: HttpResponse): string | undefined {
+  const coding = (headers['content-encoding'] ?? '').trim().toLowerCase();
+  return coding === '' || coding === 'identity' ? undefined : escapeControls(coding.slice(0, 40));
+}
+
 async function readRefusal(response: HttpResponse): Promise<string> {
+  if (codingOf(response) !== undefined) {
+    // The status says enough.
+    response.body.destroy();
+    return '';
+  }
   const timer = setTimeout(() => response.body.destroy(), MAX_REFUSAL_MS);
   try {
     return (await readBody(response, MAX_REFUSAL_BYTES)).toString('utf8');

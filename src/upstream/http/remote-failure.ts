@@ -1,4 +1,5 @@
 /** Why a request to a remote server failed, in terms that can be explained to people. */
+import { messageOf } from '../../base/errors.ts';
 
 /**
  * `unreachable`: the network failed, or the server reports that it is down. `protocol`: the answer is not MCP. `login`: the
@@ -11,6 +12,8 @@ interface RemoteFailureOptions {
   /** Status of the HTTP response, if there was one. */
   readonly status?: number | undefined;
   readonly cause?: unknown;
+  /** The next step, if it is another one than for most failures of this kind. */
+  readonly hint?: string;
 }
 
 /** `message` is a predicate whose subject is the server: "answered HTTP 500". */
@@ -18,11 +21,13 @@ export class RemoteFailure extends Error {
   override readonly name = 'RemoteFailure';
   readonly kind: RemoteFailureKind;
   readonly status: number | undefined;
+  readonly hint: string | undefined;
 
   constructor(kind: RemoteFailureKind, message: string, options: RemoteFailureOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.kind = kind;
     this.status = options.status;
+    this.hint = options.hint;
   }
 }
 
@@ -43,6 +48,13 @@ export function unreachable(error: unknown): RemoteFailure {
   const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
   const text = first instanceof Error && first.message !== '' ? first.message : String(first);
   return new RemoteFailure('unreachable', `could not be reached: ${text}`, { cause: error });
+}
+
+/** The connection was lost after the answer had begun. */
+export function brokenOff(error: unknown): RemoteFailure {
+  return new RemoteFailure('unreachable', `broke off its answer before it was complete: ${messageOf(error)}`, {
+    cause: error,
+  });
 }
 
 /**

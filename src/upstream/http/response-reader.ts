@@ -4,7 +4,7 @@ import { MAX_ARRIVING_BYTES, MAX_RESULT_BYTES } from '../../base/limits.ts';
 import { LINE_TOO_LONG, type MessageId, type MessageIntake } from '../message-intake.ts';
 import { readEvents, StreamPosition } from './event-stream.ts';
 import { BodyTooLongError, type HttpResponse, readBody } from './http-client.ts';
-import { RemoteFailure, unreachable } from './remote-failure.ts';
+import { brokenOff, RemoteFailure } from './remote-failure.ts';
 import { EventTooLongError } from './sse-events.ts';
 
 /** How often a broken stream is resumed without a new event. Chosen. */
@@ -65,7 +65,7 @@ export class ResponseReader {
       case 'text/event-stream':
         return this.#readStream(response, id, signal);
       case 'application/json':
-        return this.#intake.handleBody(await this.#readBody(response));
+        return this.#intake.handleLine(await this.#readBody(response));
       default:
         throw new RemoteFailure('protocol', `answered with content of type '${type.slice(0, 100)}'`, response);
     }
@@ -89,7 +89,7 @@ export class ResponseReader {
       }
       const isHopeless = position.lastEventId === undefined || position.fruitless >= MAX_FRUITLESS_RESUMES;
       if (isHopeless || broken instanceof EventTooLongError || broken instanceof TooMuchAtOnceError) {
-        throw broken === undefined ? noResponse(response) : asFailure(broken);
+        throw broken === undefined ? endedEarly(response) : asFailure(broken);
       }
       await sleep(position.nextWaitMs(), undefined, { signal });
       response = await this.#resume(position.lastEventId ?? '', signal);
@@ -136,6 +136,13 @@ function noResponse(response: HttpResponse): RemoteFailure {
   return new RemoteFailure('protocol', 'answered without a JSON-RPC response to the request', response);
 }
 
+function endedEarly({ status }: HttpResponse): RemoteFailure {
+  return new RemoteFailure('protocol', 'ended its stream of events before it answered the request', {
+    status,
+    hint: 'Servers that restart, and proxies with a time limit, end streams like that. The call may have had an effect.',
+  });
+}
+
 function asFailure(error: unknown): Error {
   if (error instanceof EventTooLongError || error instanceof TooMuchAtOnceError) {
     return error;
@@ -143,5 +150,5 @@ function asFailure(error: unknown): Error {
   if (error instanceof SyntaxError) {
     return new RemoteFailure('protocol', 'answered with a body that is not valid JSON', { cause: error });
   }
-  return error instanceof RemoteFailure ? error : unreachable(error);
+  return error instanceof RemoteFailure ? error : brokenOff(error);
 }

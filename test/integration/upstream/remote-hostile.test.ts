@@ -1,5 +1,6 @@
 /** Misbehaving servers over HTTP: each affects only its own calls, in limited time and memory, with a clear error. */
 import type { ServerResponse } from 'node:http';
+import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { startHttp, startMini, textResult } from '../../support/http-servers.ts';
 import { callText, failureOf, startPool, until } from '../../support/upstream.ts';
@@ -140,23 +141,62 @@ it('fails the call whose answer ends without a response, and no other', async ()
     },
   });
   const pool = startPool({ mini: { url: server.url } });
-  expect(await failureOf(callText(pool, 'mini', 'act'))).toMatchObject({ code: 'SERVER_PROTOCOL' });
+  expect(await failureOf(callText(pool, 'mini', 'act'))).toMatchObject({
+    code: 'SERVER_PROTOCOL',
+    message: "server 'mini' ended its stream of events before it answered the request",
+    hint: expect.stringContaining('may have had an effect'),
+  });
   expect(await callText(pool, 'mini', 'act')).toBe('done');
   expect(server.requests.filter((line) => line === 'POST /mcp')).toHaveLength(5);
 });
 
-it('fails the call whose answer is cut off in the middle', async () => {
+it.each([
+  ['in the middle of JSON', { 'content-type': 'application/json', 'content-length': '1000' }, '{"jsonrpc"'],
+  ['in the middle of an event', EVENTS, 'data: {"jsonrpc"'],
+  ['between events', EVENTS, ': alive\n\n'],
+])('names an answer that is cut off %s', async (_where, head, piece) => {
   const server = await startMini({
     onCall({ response }) {
-      response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
-      response.write('{"jsonrpc"', () => response.destroy());
+      response.writeHead(200, head);
+      response.write(piece, () => response.destroy());
     },
   });
   const pool = startPool({ mini: { url: server.url } });
   expect(await failureOf(callText(pool, 'mini', 'act'))).toMatchObject({
     code: 'SERVER_UNREACHABLE',
+    message: "server 'mini' broke off its answer before it was complete: aborted",
     hint: expect.stringContaining('may have had an effect'),
   });
+});
+
+it.each([
+  ['JSON', 'application/json', ''],
+  ['events', 'text/event-stream', 'data: '],
+])('names an answer that is compressed: %s', async (_what, type, prefix) => {
+  const server = await startMini({
+    onCall({ response, message }) {
+      const answer = JSON.stringify({ jsonrpc: '2.0', id: message['id'], result: textResult('done') });
+      response.writeHead(200, { 'content-type': type, 'content-encoding': 'gzip' });
+      response.end(gzipSync(`${prefix}${answer}\n\n`));
+    },
+  });
+  const pool = startPool({ mini: { url: server.url } });
+  expect(await failureOf(callText(pool, 'mini', 'act'))).toMatchObject({
+    code: 'SERVER_PROTOCOL',
+    message: "server 'mini' compressed its answer (gzip), although the request does not allow that",
+    hint: expect.stringContaining('Turn off compression'),
+  });
+});
+
+it('quotes no refusal that is compressed', async () => {
+  const server = await startMini({
+    onCall({ response }) {
+      response.writeHead(500, { 'content-type': 'text/plain', 'content-encoding': 'gzip' }).end(gzipSync('down'));
+    },
+  });
+  const pool = startPool({ mini: { url: server.url } });
+  const { message } = await failureOf(callText(pool, 'mini', 'act'));
+  expect(message).toBe("server 'mini' answered HTTP 500");
 });
 
 it('does not wait for a server that never confirms the end of its session', async () => {

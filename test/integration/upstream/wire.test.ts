@@ -31,6 +31,20 @@ describe('noise', () => {
     expect(await callText(pool, 'chatty', 'echo', { text: 'next' })).toBe('next');
   });
 
+  it('takes the answer of a server of 2025-03-26 from a batch, which is bounded like a message', async () => {
+    const pool = startPool({ chatty: fixtureServer('chatty') });
+    expect(await callText(pool, 'chatty', 'batch')).toBe('in a batch');
+    expect(await callText(pool, 'chatty', 'large_batch')).toHaveLength(2 * MIB);
+    const error = await failureOf(pool.callTool({ server: 'chatty', tool: 'huge_batch', arguments: {} }));
+    expect(error).toMatchObject({ code: 'LIMIT_RESULT', message: expect.stringContaining('values') });
+    expect(await callText(pool, 'chatty', 'echo', { text: 'next' })).toBe('next');
+  });
+
+  it('takes no answer whose id only resembles that of the call', async () => {
+    const pool = startPool({ chatty: fixtureServer('chatty') });
+    expect(await callText(pool, 'chatty', 'near_id')).toBe('of this request');
+  });
+
   it('fails the call whose answer follows a flood without a newline, and keeps none of the flood', async () => {
     const pool = startPool({ chatty: fixtureServer('chatty') });
     await pool.describe('chatty');
@@ -101,6 +115,76 @@ describe('size', () => {
     expect(error.code).toBe('SERVER_PROTOCOL');
     expect(error.message).toContain('nested deeper than 200 levels');
     expect(await callText(pool, 'huge', 'echo', { text: 'alive' })).toBe('alive');
+  });
+});
+
+describe('an answer to the handshake that is not as MCP defines it', () => {
+  // The first was a dump of the schema checker; for the others, the start waited for its timeout.
+  it.each([
+    [
+      'shape',
+      'Invalid result for initialize: capabilities must be an object, serverInfo.name must be a string, serverInfo.version is missing',
+    ],
+    ['nothing', 'the response has neither a result object nor an error object'],
+    ['list', 'the response has neither a result object nor an error object'],
+    ['code', 'out of order'],
+  ])('is explained at once (%s)', async (kind, reason) => {
+    const pool = startPool({ misfit: fixtureServer('misfit', kind) }, { startTimeoutMs: 60_000 });
+    const error = await failureOf(pool.describe('misfit'));
+    expect(error).toMatchObject({ code: 'SERVER_START_FAILED' });
+    expect(error.message).toBe(`server 'misfit' started but cannot be used: ${reason}`);
+  });
+
+  it('is taken if there is only more in it', async () => {
+    const pool = startPool({ misfit: fixtureServer('misfit', 'null_error') });
+    expect((await pool.describe('misfit')).tools).toEqual([]);
+  });
+});
+
+describe('the data of an error', () => {
+  const refused = async (args: object, env = {}) => {
+    const pool = startPool({ odd: { ...fixtureServer('odd-results'), env } });
+    const { message, data } = await failureOf(pool.callTool({ server: 'odd', tool: 'refuse', arguments: { ...args } }));
+    return { message, data: data['rpc_data'] };
+  };
+
+  it('reaches code, and the message says what is in it', async () => {
+    const issues = [{ path: ['limit'], message: 'must be below 100', id: 7 }];
+    expect(await refused({ data: { issues } })).toEqual({
+      message: `server 'odd' refused 'refuse': Invalid params: ${JSON.stringify({ issues })}`,
+      data: { issues },
+    });
+    expect((await refused({ data: 'limit: \u001b[2Jbelow 100' })).message).toMatch(
+      /Invalid params: limit: \\x1b\[2Jbelow 100$/,
+    );
+  });
+
+  it('is not repeated', async () => {
+    expect(await refused({ data: 'no limit', message: 'Bad: no limit' })).toEqual({
+      message: "server 'odd' refused 'refuse': Bad: no limit",
+      data: 'no limit',
+    });
+    expect((await refused({})).message).toBe("server 'odd' refused 'refuse': Invalid params");
+  });
+
+  it.each([
+    ['long', 'x'.repeat(8_001)],
+    ['deep', JSON.parse(`${'['.repeat(60)}${']'.repeat(60)}`)],
+    ['of many values', Array.from({ length: 100_000 }, () => 1)],
+  ])('is left out if it is %s', async (_name, data) => {
+    const seen = await refused({ data });
+    expect(seen.message).toMatch(
+      /Invalid params \(with data of more than 8,000 characters or 50 levels, which were left out\)$/,
+    );
+    expect(seen.data).toBeUndefined();
+  });
+
+  it('holds no secret', async () => {
+    const secret = 'sk-canary-0123456789';
+    expect(await refused({ data: { url: `https://a/?key=${secret}` } }, { API_KEY: secret })).toEqual({
+      message: expect.not.stringContaining(secret),
+      data: { url: 'https://a/?key=***' },
+    });
   });
 });
 

@@ -21,9 +21,22 @@ describe('parametersOf', () => {
       properties: { a: {} },
       required: ['b'],
       allOf: [{ $ref: '#/$defs/page' }],
-      anyOf: [{ properties: { c: {} }, required: ['c'] }],
+      anyOf: [{ properties: { c: {} }, required: ['c'] }, {}],
     };
     expect(names(schema)).toEqual(['b>b!', 'page>page!', 'a>a', 'c>c']);
+  });
+
+  test('of variants have all their schemas, and are required if each of them requires them', () => {
+    const email = { properties: { kind: { const: 'email' }, to: {}, from: {} }, required: ['kind', 'to', 'from'] };
+    const sms = { properties: { kind: { const: 'sms' }, to: { default: 1 }, from: {} }, required: ['kind', 'to'] };
+    for (const schema of [{ oneOf: [email, sms] }, { anyOf: [{ $ref: '#/$defs/a' }, sms], $defs: { a: email } }]) {
+      expect(names(schema)).toEqual(['kind>kind!', 'to>to', 'from>from_']);
+      expect(parametersOf(schema).list[0]?.schema).toEqual({ anyOf: [{ const: 'email' }, { const: 'sms' }] });
+    }
+    const needed = { required: ['kind'], oneOf: [email, sms] };
+    expect(parametersOf(needed).list[0]?.schema).toEqual({ anyOf: [{ const: 'email' }, { const: 'sms' }] });
+    const certain = { properties: { kind: { type: 'string' } }, oneOf: [email, sms] };
+    expect(parametersOf(certain).list.find(({ name }) => name === 'kind')?.schema).toEqual({ type: 'string' });
   });
 
   test('is open if the schema says so or names no properties', () => {

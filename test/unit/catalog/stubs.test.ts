@@ -29,6 +29,13 @@ test('numbers different types whose names would be equal', () => {
   expect(serverStub(server, tools)).toMatch(/class ABC\(.*\n.*\nclass ABC2\(/);
 });
 
+test('shows the variants of arguments', () => {
+  const act = { ...tool('act', {}), inputSchema: { oneOf: [{ required: ['a'] }, { required: ['b'] }] } };
+  expect(serverStub(server, [{ tool: act }])).toMatch(
+    /\n# act, one of: a\n# or: b\nasync def act\(a=\.\.\., b=\.\.\.\): \.\.\.\n$/,
+  );
+});
+
 test('marks an observed result', () => {
   const observed = { type: 'array', items: { type: 'integer' } };
   expect(serverStub(server, [{ tool: tool('list', {}), observed }])).toContain(

@@ -222,6 +222,47 @@ describe('signature', () => {
   });
 });
 
+describe('a list of alternatives at the top of a schema', () => {
+  const email = { properties: { kind: { const: 'email' }, to: { type: 'string' } }, required: ['kind', 'to'] };
+  const sms = {
+    properties: { kind: { const: 'sms' }, to: { type: 'integer' }, number: { type: 'string' } },
+    required: ['number', 'kind'],
+  };
+
+  // Only the first variant was shown: `kind: Literal['email'] = ..., to: str = ...`.
+  test.each([
+    ['oneOf', { oneOf: [email, sms] }],
+    ['anyOf', { anyOf: [{ $ref: '#/$defs/a' }, sms], $defs: { a: email } }],
+  ])('shows all variants: %s', (_key, more) => {
+    const described = tool({ dry: { type: 'boolean' } }, more);
+    const signature =
+      "list_issues(kind: Literal['email', 'sms'], dry: bool = ..., to: str | int = ..., number: str = ...)";
+    expect(signatureLine(described)).toBe(signature);
+    expect(specText(toolSpec(described))).toMatch(
+      /\n\nTypes:\n {2}# list_issues, one of: kind: Literal\['email'\], to: str\n {2}# or: kind: Literal\['sms'\], number: str, to: int = \.\.\.$/,
+    );
+  });
+
+  test('may only say which parameters go together', () => {
+    const either = { anyOf: [{ required: ['a'] }, { required: ['b'] }, {}] };
+    expect(toolSpec(tool({ a: { type: 'string' }, b: {} }, either)).types).toEqual([
+      '# list_issues, one of: a: str',
+      '# or: b',
+      '# or: nothing more',
+    ]);
+    expect(toolSpec(tool({ a: {} }, { anyOf: [{}, { required: ['a'] }] })).types).toEqual([]);
+  });
+
+  test('is cut if there are many, or they are long', () => {
+    const branch = (_: unknown, index: number) => ({ properties: { [`p${index}`]: { const: 'x'.repeat(40) } } });
+    const wide = { properties: Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`long_${index}`, {}])) };
+    const { types } = toolSpec(tool({}, { oneOf: [wide, ...Array.from({ length: 90 }, branch)] }));
+    expect(types).toHaveLength(9);
+    expect(types[0]?.length).toBeLessThan(350);
+    expect(types[8]).toBe('# or: one of 83 more variants');
+  });
+});
+
 describe('signatureHint', () => {
   const hint = (properties: unknown) =>
     signatureHint(toolSpec(tool(properties, {}, { properties: { a: {}, b: {} } })), 'help(mcp_x.list_issues)');

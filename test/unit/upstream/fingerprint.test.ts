@@ -14,7 +14,7 @@ const TOOL = {
 
 async function listed(tool: unknown): Promise<string | undefined> {
   const line = JSON.stringify({ jsonrpc: '2.0', id: 1, result: { tools: [tool] } });
-  const { fingerprints } = await readToolList(async () => Buffer.from(line));
+  const { fingerprints } = await readToolList(async () => Buffer.from(line), '2025-11-25');
   return fingerprints.get('read');
 }
 

@@ -3,13 +3,17 @@ import type { JsonObject } from '../../../src/base/is-object.ts';
 import { RequestError } from '../../../src/upstream/requests.ts';
 import { askSurface, MissingCapabilityError, type SurfaceMethod } from '../../../src/upstream/surface.ts';
 
-const INFO = { capabilities: { resources: {}, tools: {} } };
+const INFO = { capabilities: { resources: {}, tools: {} }, protocolVersion: '2025-11-25' };
 
 /** Requests a list whose pages come from `answer`; returns the list and the requested pages. */
-async function listOf(answer: (params: JsonObject, page: number) => JsonObject, method: SurfaceMethod) {
+async function listOf(
+  answer: (params: JsonObject, page: number) => JsonObject,
+  method: SurfaceMethod,
+  protocolVersion = '2025-11-25',
+) {
   const asked: JsonObject[] = [];
   const call = { server: 'files', method, params: {} };
-  const list = await askSurface(call, INFO, async (_, params) => {
+  const list = await askSurface(call, { ...INFO, protocolVersion }, async (_, params) => {
     asked.push(params);
     return { result: answer(params, asked.length), bytes: 100 };
   });
@@ -49,6 +53,14 @@ describe('a list of a server', () => {
   ])('that %s is cut, with a notice', async (_, answer, count, notice) => {
     const { list } = await listOf(answer, 'resources/list');
     expect(list).toMatchObject({ items: { length: count }, notices: notice === undefined ? [] : [notice] });
+  });
+
+  test('goes on after an empty cursor since 2026-07-28, but not in circles', async () => {
+    const answer = (_: JsonObject, page: number) => ({ resources: [{ uri: `a:${page}` }], nextCursor: '' });
+    expect((await listOf(answer, 'resources/list')).asked).toEqual([{}]);
+    const { list, asked } = await listOf(answer, 'resources/list', '2026-07-28');
+    expect(asked).toEqual([{}, { cursor: '' }]);
+    expect(list).toMatchObject({ items: { length: 2 }, notices: ['the list was cut where its pages began to repeat'] });
   });
 
   test('of templates is empty if the server does not know the method', async () => {

@@ -4,13 +4,13 @@ import { RequestError } from '../../../src/upstream/requests.ts';
 import { readToolList } from '../../../src/upstream/tool-list.ts';
 
 /** Reads the list of a server with these pages, each naming the next one. */
-async function read(pages: readonly JsonObject[]) {
+async function read(pages: readonly JsonObject[], protocolVersion = '2025-11-25') {
   const asked: JsonObject[] = [];
   const list = await readToolList((params) => {
     asked.push(params);
     const page = pages[asked.length - 1] ?? {};
     return Promise.resolve(response({ nextCursor: String(asked.length), ...page }));
-  });
+  }, protocolVersion);
   return { ...list, asked };
 }
 
@@ -27,6 +27,20 @@ describe('readToolList', () => {
     expect(tools.map(({ name }) => name)).toEqual(['a', 'b']);
     expect(asked).toEqual([{}, { cursor: '1' }]);
     expect(notices).toEqual([]);
+  });
+
+  it('follows an empty cursor since 2026-07-28, but not in circles', async () => {
+    const pages = [
+      { tools: [tool('a')], nextCursor: '' },
+      { tools: [tool('b')], nextCursor: null },
+    ];
+    expect((await read(pages, '2025-11-25')).asked).toEqual([{}]);
+    const { tools, notices, asked } = await read(pages, '2026-07-28');
+    expect([tools.map(({ name }) => name), notices]).toEqual([['a', 'b'], []]);
+    expect(asked).toEqual([{}, { cursor: '' }]);
+    expect((await read([{ nextCursor: '' }, { nextCursor: '' }], '2026-07-28')).notices).toEqual([
+      'the list was cut where its pages began to repeat',
+    ]);
   });
 
   it('keeps unknown members, and fixes those that others rely on', async () => {
@@ -61,14 +75,15 @@ describe('readToolList', () => {
   it('keeps the pages it has if the next one does not come in time', async () => {
     const late = new RequestError('timeout', 'no answer');
     const first = response({ tools: [tool('a')], nextCursor: 'b' });
-    const list = await readToolList(({ cursor }) =>
-      cursor === undefined ? Promise.resolve(first) : Promise.reject(late),
+    const list = await readToolList(
+      ({ cursor }) => (cursor === undefined ? Promise.resolve(first) : Promise.reject(late)),
+      '2025-11-25',
     );
     expect(list).toMatchObject({
       tools: [tool('a')],
       notices: ['the list was cut where its next page did not come in time'],
     });
-    await expect(readToolList(() => Promise.reject(late))).rejects.toBe(late);
+    await expect(readToolList(() => Promise.reject(late), '2025-11-25')).rejects.toBe(late);
   });
 
   it('reads the beginning of a description of 10 MB, and leaves out a schema of 2 MB', async () => {
@@ -95,7 +110,7 @@ describe('readToolList', () => {
   });
 
   it('explains an unusable response', async () => {
-    const of = (line: string) => readToolList(() => Promise.resolve(Buffer.from(line)));
+    const of = (line: string) => readToolList(() => Promise.resolve(Buffer.from(line)), '2025-11-25');
     await expect(of('{"result":{"tools":[{"name":')).rejects.toThrow('the response is not valid JSON: ');
     await expect(of('{"id":1}')).rejects.toThrow('neither a result object nor an error object');
     await expect(of('{"error":{"code":-32000,"message":"no"},"id":1}')).rejects.toThrow('no');
@@ -107,7 +122,8 @@ describe('readToolList', () => {
   });
 
   it('returns an empty list for a server without tools, and rejects with other errors', async () => {
-    const fail = (code: number) => readToolList(() => Promise.reject(new RequestError('rpc', 'no', { code })));
+    const fail = (code: number) =>
+      readToolList(() => Promise.reject(new RequestError('rpc', 'no', { code })), '2025-11-25');
     expect(await fail(-32_601)).toMatchObject({ tools: [], notices: [] });
     await expect(fail(-32_603)).rejects.toBeInstanceOf(RequestError);
   });
