@@ -9,6 +9,7 @@ import { textFormat } from '../catalog/text-format.ts';
 import { makeVisible } from '../catalog/visible.ts';
 import { isCarriedNumber } from '../protocol/exact-json.ts';
 import { isFailure, ResultBytes } from '../protocol/result-bytes.ts';
+import { JSON_BOUNDS, readUntrusted } from '../protocol/untrusted-json.ts';
 
 interface Observed {
   readonly shape: ObservedShape;
@@ -146,9 +147,6 @@ function parsed(text: string): unknown {
   if (text.length > MAX_TEXT_CHARS) {
     return undefined;
   }
-  try {
-    return JSON.parse(makeVisible(text)) as unknown;
-  } catch {
-    return text;
-  }
+  const read = readUntrusted(makeVisible(text), JSON_BOUNDS.serverPart);
+  return read.ok ? read.value : text;
 }

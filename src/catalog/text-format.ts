@@ -2,6 +2,7 @@
  * What a tool's text looks like, for tools whose server does not describe it. The words are ours. Of the text itself, only
  * short tags in capitals, such as `[FILE]`, are repeated, because the text may hold secrets or instructions.
  */
+import { JSON_BOUNDS, readUntrusted } from '../protocol/untrusted-json.ts';
 
 /** Lines examined. Chosen: later ones hardly ever look different. */
 const MAX_LINES = 50;
@@ -38,15 +39,7 @@ function lineFormat(lines: readonly string[]): string | undefined {
 }
 
 function isJson(text: string): boolean {
-  if (!/^[ \t\r\n]*[[{]/.test(text)) {
-    return false;
-  }
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
+  return /^[ \t\r\n]*[[{]/.test(text) && readUntrusted(text, JSON_BOUNDS.serverPart).ok;
 }
 
 /** Whether the first fenced block is JSON. */

@@ -2,6 +2,7 @@
 import type { CellAnswer, OutputText, Person } from '../base/cell.ts';
 import { ERROR_CODES } from '../base/errors.ts';
 import { escapeInJson, escapeInLines } from '../base/log.ts';
+import { JSON_BOUNDS, readUntrusted } from '../protocol/untrusted-json.ts';
 import { renderCellError } from '../render/cell-error.ts';
 import { buildReport, outputAsShown } from '../render/payload.ts';
 import { describeGap } from '../render/truncate.ts';
@@ -149,11 +150,8 @@ function printReports(answers: readonly CellAnswer[], { source, tool }: ExecComm
 
 /** What the function returned, unless it is too long. */
 function resultOf({ value }: CellAnswer): { readonly result?: unknown } {
-  try {
-    return value === undefined ? {} : { result: JSON.parse(value) };
-  } catch {
-    return {};
-  }
+  const read = readUntrusted(value ?? '', JSON_BOUNDS.frame);
+  return read.ok ? { result: read.value } : {};
 }
 
 /** No one can answer on stdin if the code was read from it. */

@@ -6,6 +6,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { MAX_CODE_BYTES } from '../base/limits.ts';
 import { API_HOST } from '../local-api/schema.ts';
+import { JSON_BOUNDS, readUntrusted } from '../protocol/untrusted-json.ts';
 import { type ApiAnswer, type ApiParts, answerApi, EVENTS_PATH, refusal } from './api.ts';
 import type { EventReader, EventStreams } from './event-streams.ts';
 
@@ -109,11 +110,8 @@ async function readBody(request: IncomingMessage, maxBytes: number): Promise<Bod
   if (!/^application\/json\s*(?:;|$)/i.test(request.headers['content-type'] ?? '')) {
     return { refused: refusal(415, 'HTTP_REFUSED', 'The body is not JSON, according to its header.') };
   }
-  try {
-    return { json: JSON.parse(Buffer.concat(chunks).toString('utf8')) };
-  } catch {
-    return { refused: refusal(400, 'HTTP_REFUSED', 'The body is not JSON.') };
-  }
+  const read = readUntrusted(Buffer.concat(chunks), JSON_BOUNDS.request);
+  return read.ok ? { json: read.value } : { refused: refusal(400, 'HTTP_REFUSED', `The body is ${read.reason}.`) };
 }
 
 /** For pages that get an answer anyway: it is no document, and no script. */

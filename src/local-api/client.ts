@@ -4,6 +4,7 @@
  */
 import { type IncomingMessage, request } from 'node:http';
 import { BridgeError, messageOf } from '../base/errors.ts';
+import { JSON_BOUNDS, readUntrusted } from '../protocol/untrusted-json.ts';
 import { findEndpoints, type LiveEndpoint } from './endpoints.ts';
 import { API_HOST, type LiveEvent } from './schema.ts';
 
@@ -55,12 +56,20 @@ async function ask(socket: string, method: string, path: string, body: unknown):
     }
     chunks.push(chunk);
   }
-  const json: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'));
+  const json = valueIn(Buffer.concat(chunks));
   const { statusCode = 0 } = response;
   if (statusCode !== 200) {
     throw toError(json, statusCode);
   }
   return json;
+}
+
+function valueIn(text: Buffer | string): unknown {
+  const read = readUntrusted(text, JSON_BOUNDS.publication);
+  if (!read.ok) {
+    throw new Error(`the answer of the bridge is ${read.reason}`);
+  }
+  return read.value;
 }
 
 async function openEvents(socket: string, signal: AbortSignal): Promise<AsyncGenerator<LiveEvent>> {
@@ -85,7 +94,7 @@ async function* readEvents(response: IncomingMessage): AsyncGenerator<LiveEvent>
     for (const part of parts) {
       const data = part.split('\n').find((line) => line.startsWith('data: '));
       if (data !== undefined) {
-        yield JSON.parse(data.slice('data: '.length)) as LiveEvent;
+        yield valueIn(data.slice('data: '.length)) as LiveEvent;
       }
     }
   }

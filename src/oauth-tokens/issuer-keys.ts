@@ -6,6 +6,7 @@ import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } f
 import { messageOf } from '../base/errors.ts';
 import { isObject } from '../base/is-object.ts';
 import type { Logger } from '../base/log.ts';
+import { JSON_BOUNDS, readUntrusted } from '../protocol/untrusted-json.ts';
 
 /** How long a key that the issuer has removed may still be used. Chosen. */
 const MAX_AGE_MS = 300_000;
@@ -158,9 +159,9 @@ async function readJson(url: URL): Promise<Record<string, unknown>> {
     }
     pieces.push(piece);
   }
-  const value: unknown = JSON.parse(Buffer.concat(pieces).toString('utf8'));
-  if (!isObject(value)) {
-    throw new Error('the answer is not an object');
+  const read = readUntrusted(Buffer.concat(pieces), JSON_BOUNDS.publication);
+  if (!read.ok || !isObject(read.value)) {
+    throw new Error(`the answer is ${read.ok ? 'not an object' : read.reason}`);
   }
-  return value;
+  return read.value;
 }

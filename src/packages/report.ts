@@ -1,5 +1,6 @@
 /** What a builder reports: lines of JSON. It handles what an index sends, so every line is checked and bounded. */
 import { z } from 'zod';
+import { JSON_BOUNDS, readUntrusted } from '../protocol/untrusted-json.ts';
 import { isPackageName } from './requirement.ts';
 
 /** Chosen: the packages of the largest sets that people use, with room. */
@@ -97,9 +98,6 @@ export type ReportOf<Type extends Report['type']> = Extract<Report, { readonly t
 
 /** The report in a line; undefined if it is not one. */
 export function parseReport(line: string): Report | undefined {
-  try {
-    return ReportSchema.safeParse(JSON.parse(line)).data;
-  } catch {
-    return undefined;
-  }
+  const read = readUntrusted(line, JSON_BOUNDS.publication);
+  return read.ok ? ReportSchema.safeParse(read.value).data : undefined;
 }

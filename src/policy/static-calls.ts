@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { DEFAULT_SESSION } from '../base/cell.ts';
 import { BridgeError } from '../base/errors.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
+import { JSON_BOUNDS, readUntrusted } from '../protocol/untrusted-json.ts';
 import { summarizeCellError } from '../render/cell-error.ts';
 import type { CommandContext } from '../terminal/command.ts';
 
@@ -44,7 +45,8 @@ export async function findCalls(
         `The code cannot be checked: ${(error && summarizeCellError(error)) ?? status}`,
       );
     }
-    return StaticCallsSchema.parse(JSON.parse(stdout.head));
+    const read = readUntrusted(stdout.head, JSON_BOUNDS.frame);
+    return StaticCallsSchema.parse(read.ok ? read.value : undefined);
   } finally {
     await bridge.close();
   }

@@ -105,6 +105,7 @@ function isNew(hashes: Uint8Array, hash: number): boolean {
 const SEARCHED_AFTER = 32;
 /** The same behind an escape, as there will be more. Chosen. */
 const SEARCHED_AFTER_ESCAPE = 4096;
+const SEARCHED_AT_ONCE = 16 * 1024;
 
 /** The index of the quote that ends a string. */
 function endOfString(text: Buffer, start: number): number {
@@ -120,14 +121,16 @@ function endOfString(text: Buffer, start: number): number {
     } else if (at < searchAt) {
       at += 1;
     } else {
-      const quote = text.indexOf(QUOTE, at);
-      const found = quote === -1 ? text.length : quote;
-      const escape = text.subarray(at, found).indexOf(BACKSLASH);
-      if (escape === -1) {
-        return found;
+      // Not to the end of the text: a string without an end would be searched again behind each escape.
+      const part = text.subarray(at, at + SEARCHED_AT_ONCE);
+      const quote = part.indexOf(QUOTE);
+      const escape = part.subarray(0, quote === -1 ? part.length : quote).indexOf(BACKSLASH);
+      if (escape !== -1) {
+        at += escape;
+        searchAt = at + SEARCHED_AFTER_ESCAPE;
+      } else {
+        at += quote === -1 ? part.length : quote;
       }
-      at += escape;
-      searchAt = at + SEARCHED_AFTER_ESCAPE;
     }
   }
   return at;

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { BridgeError, messageOf } from '../base/errors.ts';
 import { MAX_SAVED_TOOL_BYTES, MAX_SAVED_TOOLS } from '../base/limits.ts';
 import { escapeInJson } from '../base/log.ts';
+import { JSON_BOUNDS, readUntrusted } from '../protocol/untrusted-json.ts';
 import { makeFolders } from '../state/file-system.ts';
 import { readBounded } from '../state/state-files.ts';
 import { checkName, checkSource, type SavedTool } from './function-source.ts';
@@ -85,7 +86,8 @@ async function readOne(path: string): Promise<SavedTool> {
 }
 
 function parseBundle(text: string): SavedTool[] {
-  const parsed = BundleSchema.safeParse(JSON.parse(text));
+  const read = readUntrusted(text, JSON_BOUNDS.request);
+  const parsed = BundleSchema.safeParse(read.ok ? read.value : undefined);
   if (!parsed.success) {
     throw new Error('it is not a text from `tools export`');
   }

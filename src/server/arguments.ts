@@ -12,6 +12,7 @@ import { MAX_CODE_BYTES } from '../base/limits.ts';
 import { type MaybePromise, useWhenThere } from '../base/maybe-promise.ts';
 import { howToAddServers } from '../base/no-server.ts';
 import { didYouMean } from '../base/suggest.ts';
+import { JSON_BOUNDS, readUntrusted } from '../protocol/untrusted-json.ts';
 import { cutEnd } from '../render/truncate.ts';
 import type { ServerNames } from './lazy-bridge.ts';
 
@@ -185,13 +186,8 @@ function readServers(text: string, known: readonly string[]): readonly unknown[]
 }
 
 function parseList(text: string): unknown[] | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return Array.isArray(value) ? value : undefined;
-  } catch {
-    // Not JSON: the caller refuses the text.
-    return undefined;
-  }
+  const read = readUntrusted(text, JSON_BOUNDS.clientMessage);
+  return read.ok && Array.isArray(read.value) ? read.value : undefined;
 }
 
 async function notConfigured(name: string, { names, fileProblems }: ServerNames): Promise<BridgeError> {

@@ -5,6 +5,7 @@ import type { Readable } from 'node:stream';
 import { KEPT_STDERR_BYTES } from '../base/limits.ts';
 import { type SupervisorReport, SupervisorReportSchema } from '../protocol/frames.ts';
 import { LineSplitter } from '../protocol/line-splitter.ts';
+import { JSON_BOUNDS, readUntrusted } from '../protocol/untrusted-json.ts';
 
 const REPORT_PREFIX = '{"report":';
 /** A sandbox reports that it has started, and that it has ended. Chosen. */
@@ -58,11 +59,9 @@ export function watchSupervisor(stderr: Readable): SupervisorWatch {
 }
 
 function parseReport(text: string): SupervisorReport | undefined {
-  try {
-    return SupervisorReportSchema.parse(JSON.parse(text));
-  } catch {
-    return undefined; // Not a report: kept as other output.
-  }
+  // What is no report is kept as other output.
+  const read = readUntrusted(text, JSON_BOUNDS.frame);
+  return read.ok ? SupervisorReportSchema.safeParse(read.value).data : undefined;
 }
 
 /** Why a worker ended, as one clause: `it ran out of memory (limit 512 MiB)`. */

@@ -5,6 +5,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { BridgeError, messageOf } from '../base/errors.ts';
 import { findBridges } from '../local-api/client.ts';
+import { JSON_BOUNDS, readUntrusted } from '../protocol/untrusted-json.ts';
 import { checkOrigin, checkToken, createToken, PAGE_POLICY, SAFE_HEADERS } from './access.ts';
 import { Bridges } from './bridges.ts';
 import { EventPages } from './event-stream.ts';
@@ -204,11 +205,11 @@ async function readBody(request: IncomingMessage): Promise<unknown> {
   if (!/^application\/json\s*(?:;|$)/i.test(request.headers['content-type'] ?? '')) {
     throw new UiRefusal(415, 'The body is not JSON, according to its header.');
   }
-  try {
-    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
-  } catch {
-    throw new UiRefusal(400, 'The body is not JSON.');
+  const read = readUntrusted(Buffer.concat(chunks), JSON_BOUNDS.request);
+  if (!read.ok) {
+    throw new UiRefusal(400, `The body is ${read.reason}.`);
   }
+  return read.value;
 }
 
 function send(response: ServerResponse, status: number, json: unknown): void {

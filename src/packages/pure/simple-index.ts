@@ -4,6 +4,8 @@
  */
 import { z } from 'zod';
 import { messageOf } from '../../base/errors.ts';
+import { isObject } from '../../base/is-object.ts';
+import { JSON_BOUNDS, readUntrusted } from '../../protocol/untrusted-json.ts';
 import { AddressRefusedError, ruleForAddressesFrom } from '../../upstream/http/addresses.ts';
 import { BodyTooLongError, HttpClient, type HttpResponse, readBody } from '../../upstream/http/http-client.ts';
 import { proxiesOf } from '../../upstream/http/proxies.ts';
@@ -296,12 +298,9 @@ function linksOf(text: string, page: URL): unknown[] {
 }
 
 function listOf(text: string): unknown[] | undefined {
-  try {
-    const page = JSON.parse(text) as { files?: unknown } | null;
-    return Array.isArray(page?.files) ? page.files : undefined;
-  } catch {
-    return undefined;
-  }
+  const read = readUntrusted(text, JSON_BOUNDS.publication);
+  const files = read.ok && isObject(read.value) ? read.value['files'] : undefined;
+  return Array.isArray(files) ? files : undefined;
 }
 
 function readFile(value: unknown, page: URL): ListedFile | undefined {

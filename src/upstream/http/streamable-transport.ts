@@ -7,6 +7,7 @@
 import type { JSONRPCMessage, Transport, TransportSendOptions } from '@modelcontextprotocol/client';
 import { isObject, type JsonObject } from '../../base/is-object.ts';
 import { stringifyExact } from '../../protocol/exact-json.ts';
+import { JSON_BOUNDS, readUntrusted } from '../../protocol/untrusted-json.ts';
 import type { AdmittedTools, ServerTransport } from '../connection.ts';
 import { isMessageId, type MessageHandlers, type MessageId, MessageIntake } from '../message-intake.ts';
 import type { ServerExit } from '../server-process.ts';
@@ -266,11 +267,8 @@ export class StreamableTransport implements ServerTransport {
 }
 
 function rpcErrorIn(text: string): JsonObject | undefined {
-  try {
-    const body: unknown = JSON.parse(text);
-    return isObject(body) && isObject(body['error']) && body['jsonrpc'] === '2.0' ? body['error'] : undefined;
-  } catch {
-    // Not JSON: it comes from a proxy or web server, and its text is quoted in the refusal.
-    return undefined;
-  }
+  // What is not JSON comes from a proxy or web server, and its text is quoted in the refusal.
+  const read = readUntrusted(text, JSON_BOUNDS.serverPart);
+  const body = read.ok ? read.value : undefined;
+  return isObject(body) && isObject(body['error']) && body['jsonrpc'] === '2.0' ? body['error'] : undefined;
 }
