@@ -324,10 +324,7 @@ function answerAfterNoise(line: Buffer): JsonObject[] | undefined {
 function parseMessages(line: Buffer): JsonObject[] | undefined {
   try {
     const value: unknown = parseExact(line.toString('utf8'), MAX_RESULT_LONG_NUMBERS);
-    const messages = [value]
-      .flat()
-      .filter(isObject)
-      .filter(({ jsonrpc }) => jsonrpc === '2.0');
+    const messages = (Array.isArray(value) ? value : [value]).filter(isMessage);
     return messages.length === 0 ? undefined : messages;
   } catch (error) {
     if (error instanceof RangeError) {
@@ -336,6 +333,10 @@ function parseMessages(line: Buffer): JsonObject[] | undefined {
     // Noise; the caller counts it.
     return undefined;
   }
+}
+
+function isMessage(value: unknown): value is JsonObject {
+  return isObject(value) && value['jsonrpc'] === '2.0';
 }
 
 function formatCount(count: number): string {
