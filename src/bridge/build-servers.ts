@@ -40,6 +40,7 @@ import { findingOfIssue, renderLine } from '../terminal/finding.ts';
 import { createLoginStore } from '../upstream/oauth/login-store.ts';
 import { createUpstreamPool, type UpstreamPool } from '../upstream/pool.ts';
 import { likelySecrets } from '../upstream/secrets.ts';
+import { awayFromToken } from './beside-token.ts';
 
 /** The configured servers with what only the bridge needs. */
 export interface BridgeServers extends ConfiguredServers {
@@ -64,7 +65,7 @@ export async function createConfiguredServers(
     masksSecrets: settings.masksSecrets,
     logins: kept.logins,
     inviteLogin: inviteLogin && ((definition, scope) => inviteLogin(definition, kept.logins, scope)),
-    prepare: secrets.prepare,
+    prepare: awayFromToken(settings, secrets.prepare),
     ...watch,
     onToolsChanged: (server) => known.noteChange(server),
   });

@@ -342,6 +342,14 @@ const DEFINITIONS = {
     allowed: 'NAMESPACE/NAME/UID',
     check: parsedBy(parseOwner),
   },
+  kubernetesLocalServers: {
+    variable: 'MCP_BRIDGE_KUBERNETES_LOCAL_SERVERS',
+    default: '0',
+    meaning:
+      "Whether a bridge in a Pod (`MCP_BRIDGE_KUBERNETES_OWNER`) starts local MCP servers. They could read the bridge's service-account token, which may enter every Pod of the namespace.",
+    allowed: '0 or 1',
+    check: onOrOff,
+  },
   stateDir: {
     variable: 'MCP_BRIDGE_STATE_DIR',
     default: '~/MCPs',

@@ -6,7 +6,7 @@ import { isDeeperThan } from '../protocol/json-depth.ts';
 /** Data with more reach neither code nor a message. Both chosen. */
 const MAX_CHARS = 8_000;
 const MAX_LEVELS = 50;
-/** So much stands in the message. */
+/** The message has this much of them. */
 const SHOWN_CHARS = 1_000;
 const LEFT_OUT = ` (with data of more than ${MAX_CHARS.toLocaleString('en-US')} characters or ${MAX_LEVELS} levels, which were left out)`;
 

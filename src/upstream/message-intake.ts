@@ -317,9 +317,10 @@ export function isMessageId(value: unknown): value is MessageId {
 
 /** The JSON-RPC 2.0 object, or those of a batch, if there is any. */
 function messagesIn(value: unknown): readonly JsonObject[] | undefined {
-  const messages = [value]
-    .flat()
-    .filter(isObject)
-    .filter(({ jsonrpc }) => jsonrpc === '2.0');
+  const messages = (Array.isArray(value) ? value : [value]).filter(isMessage);
   return messages.length === 0 ? undefined : messages;
+}
+
+function isMessage(value: unknown): value is JsonObject {
+  return isObject(value) && value['jsonrpc'] === '2.0';
 }

@@ -69,7 +69,7 @@ describe('what a client may send', () => {
     expect((await client.run(4, { code: '1' })).result.isError).toBe(false);
   });
 
-  // The SDK drops such requests, so their clients waited for ever.
+  // The SDK drops such requests, so their clients waited forever.
   test.each(['ping', 'tools/list', 'resources/list'])(
     '%s with params that are null, which counts as none',
     async (method) => {

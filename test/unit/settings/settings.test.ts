@@ -35,6 +35,7 @@ test('has these defaults', () => {
     prewarm: 1,
     checkpoint: 'auto',
     approvalTimeoutMs: 300_000,
+    kubernetesLocalServers: false,
     memoryBytes: GIB,
     pids: 128,
     containerUser: '65534:65534',
