@@ -15,7 +15,10 @@ export function whyBadName(name: string): string | undefined {
  * The files that a program has left and whose names are those of files in its folder. A sandbox chooses the names, and whoever
  * gets the files may write them to a disk.
  */
-export function withGoodNames(files: readonly ProgramFile[]): { readonly files: ProgramFile[]; readonly bad: string[] } {
+export function withGoodNames(files: readonly ProgramFile[]): {
+  readonly files: ProgramFile[];
+  readonly bad: string[];
+} {
   const isGood = ({ name }: ProgramFile): boolean =>
     Buffer.byteLength(name) <= MAX_RETURNED_NAME_BYTES && whyNotInside(name) === undefined;
   return { files: files.filter(isGood), bad: files.filter((file) => !isGood(file)).map(({ name }) => name) };

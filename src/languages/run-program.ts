@@ -228,7 +228,9 @@ function withNotes(text: string, omitted: readonly (readonly [reason: string, na
     }
     const start = noted === '' || noted.endsWith('\n') ? noted : `${noted}\n`;
     const more = names.length - MAX_NAMED_FILES;
-    const shown = names.slice(0, MAX_NAMED_FILES).map((name) => escapeControls(name.slice(0, MAX_NAME_CHARS).toWellFormed()));
+    const shown = names
+      .slice(0, MAX_NAMED_FILES)
+      .map((name) => escapeControls(name.slice(0, MAX_NAME_CHARS).toWellFormed()));
     return `${start}[not returned, because ${reason}: ${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}]\n`;
   }, text);
 }

@@ -3,6 +3,7 @@
  * under, the page it came from, and for the API the token. Nothing that is sent or answered is logged.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
 import { BridgeError, messageOf } from '../base/errors.ts';
 import { findBridges } from '../local-api/client.ts';
 import { checkOrigin, checkToken, createToken, PAGE_POLICY, SAFE_HEADERS } from './access.ts';
@@ -132,7 +133,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, work: 
     checkOrigin(request, work.port);
     const { pathname, searchParams } = targetOf(request);
     if (!pathname.startsWith('/api/')) {
-      await sendFile(request, response, pathname, work.pageFolder);
+      await sendPage(request, response, pathname, work.pageFolder);
       return;
     }
     checkToken(request, work.token);
@@ -142,7 +143,8 @@ async function answer(request: IncomingMessage, response: ServerResponse, work: 
       return;
     }
     const body = await readBody(request);
-    send(response, 200, await answerRequest({ method, path: pathname, query: searchParams, body }, work.routes));
+    const found = await answerRequest({ method, path: pathname, query: searchParams, body }, work.routes);
+    await (found instanceof Download ? sendFile(response, found) : send(response, 200, found));
   } catch (error) {
     if (!response.headersSent) {
       const { json, status } = refusedAnswer(error);
@@ -163,7 +165,7 @@ function targetOf({ url = '/' }: IncomingMessage): URL {
   }
 }
 
-async function sendFile(
+async function sendPage(
   { method = '' }: IncomingMessage,
   response: ServerResponse,
   path: string,
@@ -212,10 +214,6 @@ async function readBody(request: IncomingMessage): Promise<unknown> {
 }
 
 function send(response: ServerResponse, status: number, json: unknown): void {
-  if (json instanceof Download) {
-    sendDownload(response, json);
-    return;
-  }
   const text = JSON.stringify(json);
   response.writeHead(status, {
     ...SAFE_HEADERS,
@@ -226,14 +224,22 @@ function send(response: ServerResponse, status: number, json: unknown): void {
   response.end(text);
 }
 
-/** A file that code has made: a browser saves it, and would run nothing in it. */
-function sendDownload(response: ServerResponse, { data, mimeType, name }: Download): void {
+/**
+ * A file that code has made: a browser saves it, and would run nothing in it. It is read as it is sent: requests whose answers nobody
+ * reads must not fill the memory.
+ */
+async function sendFile(response: ServerResponse, { file }: Download): Promise<void> {
+  const { mimeType, name, sizeBytes } = file;
   response.writeHead(200, {
     ...SAFE_HEADERS,
     'Content-Security-Policy': "sandbox; default-src 'none'",
     'Content-Type': mimeType,
-    'Content-Length': data.length,
+    'Content-Length': sizeBytes,
     'Content-Disposition': `attachment; filename*=UTF-8''${encodeURIComponent(name)}`,
   });
-  response.end(data);
+  try {
+    await pipeline(file.pieces, response);
+  } finally {
+    await file.close();
+  }
 }

@@ -37,6 +37,8 @@ print(sorted(ran.files))
 print(ran.stderr)`;
     const { text } = await bridge.runPython(code, { timeout: 100 });
     expect(text).toContain("['-x', 'good.txt']");
-    expect(text).toContain(`the names are not those of files in the working directory: ${NAMES.slice(0, 3).join(', ')}`);
+    expect(text).toContain(
+      `the names are not those of files in the working directory: ${NAMES.slice(0, 3).join(', ')}`,
+    );
   });
 });

@@ -352,7 +352,7 @@ export class HttpFront {
       this.#retire(name, known);
       return this.#residentOf(principal, profile, isValid);
     }
-    const use = this.#uses.get(owner) ?? new ClientUse(this.#limits.maxRequestsPerSecond);
+    const use = this.#uses.get(owner) ?? new ClientUse(this.#limits);
     this.#uses.set(owner, use);
     const tenant = this.#options.createTenant(principal, { profile, use });
     const isDraining = (): boolean => this.#isDraining;
