@@ -4,6 +4,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
+import { type ConnectionLimits, Connections } from '../base/connections.ts';
 import { BridgeError, messageOf } from '../base/errors.ts';
 import { findBridges } from '../local-api/client.ts';
 import { checkOrigin, checkToken, createToken, PAGE_POLICY, SAFE_HEADERS } from './access.ts';
@@ -19,7 +20,7 @@ const ADDRESS = '127.0.0.1';
 /** Chosen: the code of a cell is the longest, and has at most 1 MiB. */
 const MAX_BODY_BYTES = 2 * 1024 * 1024;
 /** Chosen: far more than the pages of one person need, and too few to use up the files of the process. */
-const MAX_CONNECTIONS = 128;
+const CONNECTIONS: ConnectionLimits = { maxConnections: 128, maxStrangers: 64 };
 const REQUEST_TIMEOUT_MS = 10_000;
 /** How often Node looks for connections that are too slow. */
 const CHECK_MS = 2_000;
@@ -55,7 +56,7 @@ export async function serveUi({ context, pageFolder, parts, port }: ServeUiOptio
       void answer(request, response, work).catch(() => response.destroy());
     },
   );
-  server.maxConnections = MAX_CONNECTIONS;
+  work.connections = new Connections(server, CONNECTIONS);
   await listen(server, port);
   const bound = server.address();
   work.port = typeof bound === 'object' && bound !== null ? bound.port : port;
@@ -123,7 +124,12 @@ interface Work {
   readonly pageFolder: string;
   readonly routes: RouteParts;
   readonly events: EventPages;
+  /** Known once there is a server. */
+  connections?: Connections;
 }
+
+/** There is one token. */
+const OWNER = 'page';
 
 /** A path of which events are asked is answered by a stream. */
 const EVENTS_PATH = '/api/events';
@@ -137,6 +143,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, work: 
       return;
     }
     checkToken(request, work.token);
+    work.connections?.own(request.socket, OWNER);
     const { method = '' } = request;
     if (pathname === EVENTS_PATH && method === 'GET') {
       await work.events.serve(response);

@@ -58,7 +58,7 @@ for (const engine of await enginesForBridge()) {
       const env = { MCP_BRIDGE_HTTP_MAX_STREAMS: '100', MCP_BRIDGE_HTTP_MAX_RATE: '0' };
       bridge = await startHttpBridge({ engine, tokens: ['alice', 'bob'], env });
       storeFor(principalFolder(bridge.folder, 'alice'));
-      bob = await bridge.connect({ era: '2025-11-25', token: bridge.tokens[1] });
+      bob = await bridge.connect({ era: '2025-11-25', token: bridge.tokens[1] ?? '' });
       await bob.run('1');
       session = String((await post(INITIALIZE.body)).headers['mcp-session-id']);
       before = residentBytes(bridge.child.pid ?? 0);
