@@ -74,9 +74,13 @@ async function readLarge(store: ArtifactStore, session: string, name: string, ur
   const mimeType = mimeTypeOf(name);
   const artifact = await store.open(session, name);
   const { version } = artifact;
-  const isText = await inTurn(async () => IS_TEXT.test(mimeType) && (await isUtf8(artifact.pieces()))).finally(
-    artifact.close,
-  );
+  const isText = await inTurn(async () => {
+    try {
+      return IS_TEXT.test(mimeType) && (await isUtf8(artifact.pieces()));
+    } finally {
+      await artifact.close();
+    }
+  });
   const content = new LargeText(async () => {
     const opened = await store.open(session, name);
     if (opened.version !== version) {

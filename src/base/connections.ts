@@ -29,9 +29,13 @@ export class Connections {
   readonly #owned: Groups = new Map();
 
   /** @param onClosed called for each connection that gives way. */
-  constructor(server: Server, limits: ConnectionLimits, onClosed: () => void = () => undefined) {
+  constructor(limits: ConnectionLimits, onClosed: () => void = () => undefined) {
     this.#limits = limits;
     this.#onClosed = onClosed;
+  }
+
+  /** Follows the connections of a server. */
+  watch(server: Server): void {
     server.on('connection', (socket: Socket) => this.#add(socket));
     server.on('request', (request: IncomingMessage, response: ServerResponse) => this.#count(request.socket, response));
   }

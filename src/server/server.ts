@@ -98,11 +98,6 @@ export function createServerFactory(options: FrontOptions): McpServerFactory {
       capabilities: SERVER_CAPABILITIES,
       instructions: instructionsOf(tools),
     });
-    const noted = async (called: Promise<Result>, { id }: JSONRPCRequest, { http }: ServerContext): Promise<Result> => {
-      const result = await called;
-      options.noteAnswer?.(id, http?.req, result);
-      return result;
-    };
     const callTool = era === 'modern' ? runModern : serveLegacy(server, options);
     server.fallbackRequestHandler = (request, context) => {
       const handler = Object.hasOwn(handlers, request.method) ? handlers[request.method] : undefined;
@@ -114,7 +109,7 @@ export function createServerFactory(options: FrontOptions): McpServerFactory {
         options.onClient?.(name);
       }
       return request.method === 'tools/call'
-        ? noted(Promise.resolve(handler(request, context)), request, context)
+        ? noted(Promise.resolve(handler(request, context)), options.noteAnswer, request, context)
         : makeAnswer(request.id, context.http?.req, async () => handler(request, context)).catch(refuse);
     };
     return server;
@@ -167,6 +162,17 @@ function makeInTurn({ untilRoom }: FrontOptions): NonNullable<FrontOptions['make
       await untilRoom?.();
       return work();
     });
+}
+
+async function noted(
+  called: Promise<Result>,
+  note: FrontOptions['noteAnswer'],
+  { id }: JSONRPCRequest,
+  { http }: ServerContext,
+): Promise<Result> {
+  const result = await called;
+  note?.(id, http?.req, result);
+  return result;
 }
 
 /** JSON-RPC leaves -32000 to -32099 to servers. */

@@ -49,14 +49,21 @@ export async function serveUi({ context, pageFolder, parts, port }: ServeUiOptio
   const policy = createPolicyOpener(parts, context);
   const views = new AuditViews(stateDir);
   const routes: RouteParts = { bridges, views, parts, context, policy: policy.open };
-  const work: Work = { token, port: 0, pageFolder, routes, events: new EventPages(bridges) };
+  const work: Work = {
+    token,
+    port: 0,
+    pageFolder,
+    routes,
+    events: new EventPages(bridges),
+    connections: new Connections(CONNECTIONS),
+  };
   const server = createServer(
     { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS, connectionsCheckingInterval: CHECK_MS },
     (request, response) => {
       void answer(request, response, work).catch(() => response.destroy());
     },
   );
-  work.connections = new Connections(server, CONNECTIONS);
+  work.connections.watch(server);
   await listen(server, port);
   const bound = server.address();
   work.port = typeof bound === 'object' && bound !== null ? bound.port : port;
@@ -124,8 +131,7 @@ interface Work {
   readonly pageFolder: string;
   readonly routes: RouteParts;
   readonly events: EventPages;
-  /** Known once there is a server. */
-  connections?: Connections;
+  readonly connections: Connections;
 }
 
 /** There is one token. */
@@ -143,7 +149,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, work: 
       return;
     }
     checkToken(request, work.token);
-    work.connections?.own(request.socket, OWNER);
+    work.connections.own(request.socket, OWNER);
     const { method = '' } = request;
     if (pathname === EVENTS_PATH && method === 'GET') {
       await work.events.serve(response);

@@ -9,20 +9,21 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { principalFolder } from '../../src/state/principals.ts';
 import { amount, enginesForBridge } from '../support/attacks.ts';
 import { CLI, environmentOf } from '../support/bridge-client.ts';
-import { peakBytes, resetPeak, residentBytes } from '../support/faults/probe.ts';
+import { peakBytes, queuedMs, resetPeak, residentBytes } from '../support/faults/probe.ts';
 import { type HttpBridge, type HttpClient, startHttpBridge } from '../support/http-bridge.ts';
 import { INITIALIZE, modern } from '../support/http-front.ts';
 import { PATIENCE } from '../support/patience.ts';
+import { pause } from '../support/pause.ts';
 import { startUi } from '../support/ui-server.ts';
 
 const MIB = 1024 * 1024;
 const MAX_GROWTH_MIB = 300;
 const MAX_ANSWER_MS = 1_000 * PATIENCE;
+const WITHIN = { growth: true, cell: true, health: true };
 /** How long each attack goes on. */
 const ATTACK_MS = amount(4_000, 40_000);
 
@@ -44,8 +45,14 @@ function storeFor(folder: string): void {
 }
 
 const read = (uri: string) => ({ jsonrpc: '2.0', method: 'resources/read', params: { uri } });
+let lastId = 0;
+/** A client that uses an id twice at once mixes its answers up. */
+const nextId = (): number => {
+  lastId += 1;
+  return lastId;
+};
 const many = (count: number, message: object): object[] =>
-  Array.from({ length: count }, (_, id) => ({ ...message, id }));
+  Array.from({ length: count }, () => ({ ...message, id: nextId() }));
 
 for (const engine of await enginesForBridge()) {
   describe(`answers that nobody reads on ${engine.label}`, () => {
@@ -100,7 +107,15 @@ for (const engine of await enginesForBridge()) {
       );
     }
 
-    /** What the bridge does while `attack` goes on. */
+    /** Without the time in which other processes of the machine kept the bridge and this test waiting. */
+    async function timed(work: () => Promise<unknown>): Promise<number> {
+      const queued = (): number => queuedMs(bridge.child.pid ?? 0) + queuedMs(process.pid);
+      const [startMs, queuedBefore] = [performance.now(), queued()];
+      await work();
+      return performance.now() - startMs - (queued() - queuedBefore);
+    }
+
+    /** Whether the bridge stays within each limit while `attack` goes on. */
     async function measure(attack: () => Promise<unknown>) {
       const pid = bridge.child.pid ?? 0;
       resetPeak(pid);
@@ -108,23 +123,15 @@ for (const engine of await enginesForBridge()) {
       const end = performance.now() + ATTACK_MS;
       const slowest = { cell: 0, health: 0 };
       while (performance.now() < end) {
-        const startMs = performance.now();
-        await fetch(new URL('/healthz', bridge.url));
-        const cellMs = performance.now();
-        expect(await bob.run('1')).toContain('1');
-        slowest.health = Math.max(slowest.health, cellMs - startMs);
-        slowest.cell = Math.max(slowest.cell, performance.now() - cellMs);
-        await sleep(20);
+        slowest.health = Math.max(slowest.health, await timed(() => fetch(new URL('/healthz', bridge.url))));
+        slowest.cell = Math.max(slowest.cell, await timed(async () => expect(await bob.run('1')).toContain('1')));
+        await pause(20, 'others need a turn');
       }
       await attacked;
-      return { ...slowest, growthMib: (peakBytes(pid) - before) / MIB };
-    }
-
-    function check({ cell, growthMib, health }: Awaited<ReturnType<typeof measure>>): void {
+      const growthMib = (peakBytes(pid) - before) / MIB;
+      const { cell, health } = slowest;
       console.info(`grew by ${growthMib.toFixed(0)} MiB; cell ${cell.toFixed(0)} ms, healthz ${health.toFixed(0)} ms`);
-      expect(growthMib).toBeLessThan(MAX_GROWTH_MIB);
-      expect(cell).toBeLessThan(MAX_ANSWER_MS);
-      expect(health).toBeLessThan(MAX_ANSWER_MS);
+      return { growth: growthMib < MAX_GROWTH_MIB, cell: cell < MAX_ANSWER_MS, health: health < MAX_ANSWER_MS };
     }
 
     const ATTACKS: Readonly<Record<string, (send: typeof postUnread) => void>> = {
@@ -137,24 +144,28 @@ for (const engine of await enginesForBridge()) {
         const { body, headers } = modern('resources/read', { uri: URIS.text }, { 'Mcp-Name': URIS.text });
         many(60, body as object).forEach((one) => send(one, headers ?? {}));
       },
+      'a batch of cells that show pictures': (send) => {
+        const code = `class Picture:\n    def _repr_png_(self): return b"\\x89PNG\\r\\n\\x1a\\n" + bytes(4_000_000)\nPicture()`;
+        send(many(60, { jsonrpc: '2.0', method: 'tools/call', params: { name: 'run_python', arguments: { code } } }));
+      },
       'single lists': (send) => many(90, { jsonrpc: '2.0', method: 'resources/list' }).forEach((body) => send(body)),
     };
 
     it.each(Object.entries(ATTACKS))('%s', async (_title, attack) => {
-      check(await measure(async () => attack(postUnread)));
+      expect(await measure(async () => attack(postUnread))).toEqual(WITHIN);
     });
 
     it('reads that are read, of several at once', async () => {
       const sizes: number[] = [];
-      const readAll = async (uri: string, id: number): Promise<void> => {
-        const response = await post({ ...read(uri), id });
+      const readAll = async (uri: string): Promise<void> => {
+        const response = await post({ ...read(uri), id: nextId() });
         let bytes = 0;
         for await (const chunk of response) {
           bytes += (chunk as Buffer).length;
         }
         sizes.push(Math.floor(bytes / MIB));
       };
-      check(await measure(() => Promise.all([URIS.binary, URIS.text, URIS.binary].map(readAll))));
+      expect(await measure(() => Promise.all([URIS.binary, URIS.text, URIS.binary].map(readAll)))).toEqual(WITHIN);
       expect(sizes.toSorted((a, b) => a - b)).toEqual([42, 42, 192]);
     });
 
@@ -183,12 +194,10 @@ for (const engine of await enginesForBridge()) {
       child.stdout.pause();
       const pid = child.pid ?? 0;
       const rss = residentBytes(pid);
-      const uris = [URIS.text, ...Array<string>(amount(8, 60)).fill(URIS.binary)];
-      uris.forEach((uri, id) => send({ ...read(uri), id: id + 1 }));
-      many(amount(100, 10_000), { jsonrpc: '2.0', method: 'resources/list' }).forEach((message, id) =>
-        send({ ...message, id: id + 1_000 }),
-      );
-      await sleep(ATTACK_MS);
+      const uris = [URIS.text, ...Array<string>(amount(4, 60)).fill(URIS.binary)];
+      uris.forEach((uri) => send({ ...read(uri), id: nextId() }));
+      many(amount(100, 10_000), { jsonrpc: '2.0', method: 'resources/list' }).forEach(send);
+      await pause(ATTACK_MS, 'nobody reads meanwhile');
       // Now it is read after all: every line is one message.
       const lengths: number[] = [];
       let length = 0;
@@ -222,7 +231,7 @@ it('downloads from the page server that nobody reads', async () => {
       `GET /api/stored/artifacts/content?id=${encodeURIComponent(':mine/large.bin')} HTTP/1.1\r\nHost: 127.0.0.1:${ui.port}\r\nAuthorization: Bearer ${ui.token}\r\n\r\n`,
     );
   }
-  await sleep(ATTACK_MS);
+  await pause(ATTACK_MS, 'nobody reads meanwhile');
   const growthMib = (process.memoryUsage().rss - before) / MIB;
   console.info(`page: grew by ${growthMib.toFixed(0)} MiB`);
   expect(growthMib).toBeLessThan(MAX_GROWTH_MIB);

@@ -148,7 +148,8 @@ export class HttpFront {
       },
       (request, response) => void this.#take(request, response),
     );
-    this.#connections = new Connections(this.#server, this.#limits, () => this.#noteCrowd());
+    this.#connections = new Connections(this.#limits, () => this.#noteCrowd());
+    this.#connections.watch(this.#server);
     this.#server.on('connection', (socket: Socket) => this.#follow(socket));
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => this.#clientFailed(error, socket));
     // Nothing else than HTTP is spoken here.

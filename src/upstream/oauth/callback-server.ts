@@ -44,7 +44,7 @@ export async function startCallbackServer(state: string, port: number): Promise<
       reply(response, 200, text, () => resolveAnswered(parameters));
     }
   });
-  new Connections(server, CONNECTIONS);
+  new Connections(CONNECTIONS).watch(server);
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address() as AddressInfo;
