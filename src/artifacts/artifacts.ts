@@ -36,12 +36,23 @@ export interface ArtifactPiece {
   readonly isLast: boolean;
 }
 
+/** An artifact as it was when it was opened, even if it is replaced. */
+export interface OpenArtifact {
+  readonly sizeBytes: number;
+  /** The same as long as nothing replaces it. */
+  readonly version: string;
+  /** Its content from the start, in pieces of `PIECE_BYTES`; the last one may be shorter. Rejects if it became shorter. */
+  pieces(): AsyncGenerator<Buffer, void>;
+  close(): Promise<void>;
+}
+
 /** Every rejection is a `BridgeError` with `ARTIFACT_UNKNOWN`, `CALL_REFUSED`, `LIMIT_ARTIFACT` or `STATE_WRITE_FAILED`. */
 export interface Artifacts {
   /** Stores a piece. Resolves with the artifact after the last one; it then replaces an artifact of the same name. */
   write(piece: ArtifactPiece): Promise<Artifact | undefined>;
   /** At most `length` bytes starting at `offset`; fewer at the end of the file. */
   read(session: string, name: string, offset: number, length: number): Promise<{ data: Buffer; artifact: Artifact }>;
+  open(session: string, name: string): Promise<OpenArtifact>;
   /** All artifacts, by session and name. At most `MAX_LIST_AGE_MS` old, unless this process saved one since. */
   list(): Promise<readonly Artifact[]>;
   /** Removes an artifact. Resolves with whether there was one. */
@@ -56,6 +67,9 @@ export interface Artifacts {
 const MAX_LIST_AGE_MS = 250;
 /** A transfer whose last piece is older belongs to a bridge that is gone. A folder that is empty for as long is removed. Chosen. */
 const ABANDONED_MS = 600_000;
+
+/** Chosen: reading and encoding one takes a millisecond. In base64, a multiple of 3 needs no padding. */
+export const PIECE_BYTES = 3 * 64 * 1024;
 
 /** File systems give a file whole blocks; most have this size. */
 const BLOCK_BYTES = 4_096;
@@ -131,10 +145,16 @@ class ArtifactFolder implements Artifacts {
       const artifact = await describe(this.#root, session, name);
       return { data: await readPart(join(this.#root, session, name), offset, length), artifact };
     } catch (error) {
-      throw new BridgeError('ARTIFACT_UNKNOWN', `session '${session}' has saved no artifact '${name}'`, {
-        hint: 'runtime.list_artifacts() lists the artifacts of all sessions.',
-        cause: error,
-      });
+      throw unknownArtifact(session, name, error);
+    }
+  }
+
+  async open(session: string, name: string): Promise<OpenArtifact> {
+    checkNames(session, name);
+    try {
+      return await openArtifact(join(this.#root, session, name));
+    } catch (error) {
+      throw unknownArtifact(session, name, error);
     }
   }
 
@@ -369,6 +389,33 @@ async function readPart(path: string, offset: number, length: number): Promise<B
   } finally {
     await file.close();
   }
+}
+
+async function openArtifact(path: string): Promise<OpenArtifact> {
+  const file = await openRegularFile(path);
+  const { ino, mtimeMs, size } = await file.stat();
+  return {
+    sizeBytes: size,
+    version: [ino, mtimeMs, size].join('-'),
+    async *pieces() {
+      for (let offset = 0; offset < size; offset += PIECE_BYTES) {
+        const wanted = Math.min(PIECE_BYTES, size - offset);
+        const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(wanted), 0, wanted, offset);
+        if (bytesRead < wanted) {
+          throw new Error('the artifact became shorter while it was read');
+        }
+        yield buffer;
+      }
+    },
+    close: () => file.close(),
+  };
+}
+
+function unknownArtifact(session: string, name: string, cause: unknown): BridgeError {
+  return new BridgeError('ARTIFACT_UNKNOWN', `session '${session}' has saved no artifact '${name}'`, {
+    hint: 'runtime.list_artifacts() lists the artifacts of all sessions.',
+    cause,
+  });
 }
 
 /** Sorted; empty if there is no such directory. */

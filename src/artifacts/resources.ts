@@ -1,10 +1,11 @@
 /** Artifacts as MCP resources, `artifact:///<session>/<name>`: text if they are text, otherwise a blob. */
 import type { Attachment } from '../base/cell.ts';
-import { MAX_ARTIFACT_BYTES } from '../base/limits.ts';
+import { LargeText } from '../base/large-text.ts';
+import { limitConcurrency } from '../base/limit-concurrency.ts';
 import type { ResourceProvider } from '../server/resources.ts';
-import type { Artifact, Artifacts } from './artifacts.ts';
+import { type Artifact, type Artifacts, PIECE_BYTES } from './artifacts.ts';
 
-type ArtifactStore = Pick<Artifacts, 'list' | 'read'>;
+type ArtifactStore = Pick<Artifacts, 'list' | 'open' | 'read'>;
 
 const PREFIX = 'artifact:///';
 /** By extension; everything else is `application/octet-stream`. */
@@ -57,11 +58,65 @@ async function readArtifact(store: ArtifactStore, uri: string) {
   if (session === undefined || name === undefined) {
     return undefined;
   }
-  const { artifact } = await store.read(session, name, 0, 0);
-  const { data } = await store.read(session, name, 0, Math.min(artifact.sizeBytes, MAX_ARTIFACT_BYTES));
   const mimeType = mimeTypeOf(name);
+  const { artifact, data } = await store.read(session, name, 0, PIECE_BYTES);
+  if (artifact.sizeBytes > data.length) {
+    return readLarge(store, session, name, uri);
+  }
   const text = IS_TEXT.test(mimeType) ? decode(data) : undefined;
   return text === undefined ? { uri, mimeType, blob: data.toString('base64') } : { uri, mimeType, text };
+}
+
+/** Looking whether a large one is text reads all of it. */
+const inTurn = limitConcurrency(2);
+
+async function readLarge(store: ArtifactStore, session: string, name: string, uri: string) {
+  const mimeType = mimeTypeOf(name);
+  const artifact = await store.open(session, name);
+  const { version } = artifact;
+  const isText = await inTurn(async () => {
+    try {
+      return IS_TEXT.test(mimeType) && (await isUtf8(artifact.pieces()));
+    } finally {
+      await artifact.close();
+    }
+  });
+  const content = new LargeText(async () => {
+    const opened = await store.open(session, name);
+    if (opened.version !== version) {
+      await opened.close();
+      throw new Error(`The artifact '${name}' was replaced while it was read. Read it again.`);
+    }
+    const pieces = opened.pieces();
+    return { pieces: isText ? decoded(pieces) : encoded(pieces), close: opened.close };
+  });
+  return isText ? { uri, mimeType, text: content } : { uri, mimeType, blob: content };
+}
+
+async function* encoded(pieces: AsyncIterable<Buffer>): AsyncGenerator<string, void> {
+  for await (const piece of pieces) {
+    yield piece.toString('base64');
+  }
+}
+
+/** Throws for what is not UTF-8. */
+async function* decoded(pieces: AsyncIterable<Buffer>): AsyncGenerator<string, void> {
+  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+  for await (const piece of pieces) {
+    yield decoder.decode(piece, { stream: true });
+  }
+  yield decoder.decode();
+}
+
+async function isUtf8(pieces: AsyncIterable<Buffer>): Promise<boolean> {
+  try {
+    for await (const _text of decoded(pieces)) {
+      // Only whether it can be decoded matters.
+    }
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** The link in an answer to an artifact that its cell saved. */

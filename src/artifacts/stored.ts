@@ -24,7 +24,7 @@ export function storedArtifacts(folder: string): StoredThings {
   };
 }
 
-/** The content of an artifact; undefined if there is none. */
+/** The content of an artifact, to be closed; undefined if there is none. */
 export async function readStoredArtifact(folder: string, id: string) {
   const artifacts = createArtifacts(folder);
   const [session, name] = partsOf(id);
@@ -32,8 +32,7 @@ export async function readStoredArtifact(folder: string, id: string) {
   if (found === undefined) {
     return undefined;
   }
-  const { data } = await artifacts.read(session, name, 0, found.sizeBytes);
-  return { name, mimeType: mimeTypeOf(name), data };
+  return { name, mimeType: mimeTypeOf(name), ...(await artifacts.open(session, name)) };
 }
 
 function partsOf(id: string): readonly [session: string, name: string] {

@@ -24,7 +24,7 @@ export interface FrontParts {
   /** Undefined for the usual ones. */
   readonly tools?: readonly FrontTool[] | undefined;
   /** See `CellRequest`. */
-  readonly untilRoom?: (() => Promise<void> | undefined) | undefined;
+  readonly untilRoom?: FrontOptions['untilRoom'];
   /** Folder of what sessions leave; by default the state directory. */
   readonly folder?: string | undefined;
   /** By default one for this front alone. */

@@ -9,16 +9,22 @@ import {
   type TextResourceContents,
 } from '@modelcontextprotocol/server';
 import { messageOf } from '../base/errors.ts';
+import type { LargeText } from '../base/large-text.ts';
 import { CAPABILITY_RESOURCE_NAME, capabilityResource } from './capabilities.ts';
 import { CAPABILITY_RESOURCE_URI } from './introduction.ts';
 import type { LazyBridge } from './lazy-bridge.ts';
+
+/** As in MCP, but what is long may be read while the answer is written. */
+export type ResourceContents =
+  | (Omit<TextResourceContents, 'text'> & { readonly text: string | LargeText })
+  | (Omit<BlobResourceContents, 'blob'> & { readonly blob: string | LargeText });
 
 /** Resources that a feature adds. */
 export interface ResourceProvider {
   /** Entries of `resources/list`. */
   list(): Promise<readonly Resource[]>;
   /** Undefined if the URI belongs to another provider. Rejects with the reason if there is no such resource. */
-  read(uri: string): Promise<TextResourceContents | BlobResourceContents | undefined>;
+  read(uri: string): Promise<ResourceContents | undefined>;
 }
 
 /** The resources of several features as one provider. */

@@ -20,7 +20,7 @@ export interface RunPythonOptions {
   readonly maxTimeoutSeconds: number;
   readonly logger: Logger;
   /** See `CellRequest`. */
-  readonly untilRoom?: (() => Promise<void> | undefined) | undefined;
+  readonly untilRoom?: ((request?: Request) => Promise<void> | undefined) | undefined;
   readonly observer?: CellObserver | undefined;
 }
 

@@ -11,6 +11,7 @@ import {
   PROTOCOL_VERSION_META_KEY,
   ProtocolError,
   ProtocolErrorCode,
+  type RequestId,
   type Result,
   Server,
   type ServerContext,
@@ -18,7 +19,9 @@ import {
 } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { callOnce } from '../base/call-once.ts';
+import { BridgeError, renderError } from '../base/errors.ts';
 import { isObject } from '../base/is-object.ts';
+import { limitConcurrency } from '../base/limit-concurrency.ts';
 import { explainSchemaIssues } from '../base/schema-issues.ts';
 import type { ObserveCall, ReceivedCall } from './call-observer.ts';
 import { type ClientFacts, readClient } from './client-facts.ts';
@@ -40,9 +43,20 @@ import { SuspendedCalls } from './suspended-calls.ts';
 export interface FrontOptions extends RunPythonOptions, ResourceOptions, Omit<Introduction, 'tools'> {
   /** By default only `run_python`. */
   readonly tools?: readonly FrontTool[] | undefined;
+  /**
+   * Makes an answer of the bridge itself once the client has read enough of earlier ones. `request` is that of HTTP. By default,
+   * one after the other, as `untilRoom` says.
+   */
+  readonly makeAnswer?:
+    | ((id: RequestId, request: Request | undefined, work: MakeAnswer) => Promise<Result>)
+    | undefined;
+  /** Counts the answer of a call. */
+  readonly noteAnswer?: ((id: RequestId, request: Request | undefined, result: Result) => void) | undefined;
   /** Watches each call of a tool. */
   readonly observeCall?: ObserveCall | undefined;
 }
+
+type MakeAnswer = () => Promise<Result>;
 
 /** Serves one client over `transport`, in the era of its first request. `close` ends the connection and aborts its requests. */
 export function serveClient(transport: Transport, options: FrontOptions): { close(): Promise<void> } {
@@ -55,6 +69,7 @@ export function createServerFactory(options: FrontOptions): McpServerFactory {
   const tools = options.tools ?? [createRunPython(options)];
   const announceList = callOnce((client: ClientFacts) => options.onToolsListed?.(client));
   const runModern = serveModern(options);
+  const makeAnswer = options.makeAnswer ?? makeInTurn(options);
 
   return ({ era }) => {
     const freshness = era === 'modern' ? LASTING : {};
@@ -95,7 +110,9 @@ export function createServerFactory(options: FrontOptions): McpServerFactory {
       if (name !== undefined) {
         options.onClient?.(name);
       }
-      return Promise.resolve(handler(request, context));
+      return request.method === 'tools/call'
+        ? noted(Promise.resolve(handler(request, context)), options.noteAnswer, request, context)
+        : makeAnswer(request.id, context.http?.req, async () => handler(request, context)).catch(refuse);
     };
     return server;
   };
@@ -161,6 +178,43 @@ function inView(tool: FrontTool): FrontTool {
       };
 }
 
+/** The next one begins only when the client has read most of what was sent. */
+function makeInTurn({ untilRoom }: FrontOptions): NonNullable<FrontOptions['makeAnswer']> {
+  const inTurn = limitConcurrency(1);
+  return (_id, _request, work) =>
+    inTurn(async () => {
+      await untilRoom?.();
+      return work();
+    });
+}
+
+async function noted(
+  called: Promise<Result>,
+  note: FrontOptions['noteAnswer'],
+  { id }: JSONRPCRequest,
+  { http }: ServerContext,
+): Promise<Result> {
+  const result = await called;
+  note?.(id, http?.req, result);
+  return result;
+}
+
+/** JSON-RPC leaves -32000 to -32099 to servers. */
+const REFUSED = -32_000;
+
+function refuse(error: unknown): never {
+  if (error instanceof BridgeError) {
+    throw new ProtocolError(REFUSED, renderError(error), { code: error.code });
+  }
+  throw error;
+}
+
+/** The options with what the other requests of the same message have. */
+function ofRequest(options: FrontOptions, { http }: ServerContext): FrontOptions {
+  const { untilRoom } = options;
+  return http === undefined || untilRoom === undefined ? options : { ...options, untilRoom: () => untilRoom(http.req) };
+}
+
 type CallTool = (tool: FrontTool, given: unknown, context: ServerContext) => Promise<Result>;
 
 /** Until 2025-11-25, the server asks the client while its request waits. */
@@ -180,7 +234,7 @@ function serveLegacy(server: Server, options: FrontOptions): CallTool {
       return {
         ...(call.kind === 'own'
           ? await call.answer(request)
-          : await call.render(await answerCell(options, { ...call.cell, ...request }))),
+          : await call.render(await answerCell(ofRequest(options, context), { ...call.cell, ...request }))),
       };
     } finally {
       progress?.stop();

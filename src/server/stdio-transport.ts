@@ -5,8 +5,10 @@
  */
 import type { Readable, Writable } from 'node:stream';
 import type { JSONRPCMessage } from '@modelcontextprotocol/server';
+import { messageOf } from '../base/errors.ts';
 import { collectAfterPiece } from '../base/garbage.ts';
 import { isObject, type JsonObject } from '../base/is-object.ts';
+import { type LargeText, largeTextsIn, withPieces } from '../base/large-text.ts';
 import { MAX_CLIENT_LINE_BYTES, MAX_JSON_DEPTH, MAX_UNREAD_BYTES } from '../base/limits.ts';
 import { isDeeperThan } from '../protocol/json-depth.ts';
 import { type DroppedLine, idOfLine, LineReader } from '../protocol/line-reader.ts';
@@ -14,6 +16,7 @@ import { JSON_BOUNDS, readUntrusted } from '../protocol/untrusted-json.ts';
 import { INVALID_REQUEST, isAnswerable, MAX_BATCH, whyInvalid, withoutNulls } from './client-message.ts';
 import type { PausableTransport } from './front-connection.ts';
 
+const INTERNAL_ERROR = -32603;
 const PREVIEW_BYTES = 200;
 
 /**
@@ -35,6 +38,9 @@ export class StdioServerTransport implements PausableTransport {
   });
   #isClosed = false;
   #drained: Promise<void> | undefined;
+  /** The last of the messages that wait while a large text is written. */
+  #last: Promise<void> | undefined;
+  #waitingBytes = 0;
 
   constructor(input: Readable, output: Writable, onClosed: () => void = () => undefined) {
     this.#input = input;
@@ -74,8 +80,66 @@ export class StdioServerTransport implements PausableTransport {
     if (this.#isClosed) {
       throw new Error('The connection to the client is closed.');
     }
-    if (!this.#output.write(`${JSON.stringify(message)}\n`)) {
+    const [text] = 'result' in message && isObject(message.result) ? largeTextsIn(message.result['contents']) : [];
+    const line = `${JSON.stringify(message)}\n`;
+    if (text === undefined) {
+      await this.#writeLines(line);
+    } else {
+      await this.#inTurn(line.length, () => this.#writeLarge(line, text, message));
+    }
+  }
+
+  async #writeLines(lines: string): Promise<void> {
+    if (this.#last !== undefined) {
+      await this.#inTurn(lines.length, () => this.#write(lines));
+    } else if (!this.#output.write(lines)) {
       await this.#untilDrained();
+    }
+  }
+
+  /** Nothing may come into the line of a large text. */
+  async #inTurn(bytes: number, write: () => Promise<void>): Promise<void> {
+    this.#waitingBytes += bytes;
+    const written = (this.#last ?? Promise.resolve()).then(write);
+    const last = written.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#last = last;
+    try {
+      await written;
+    } finally {
+      this.#waitingBytes -= bytes;
+      this.#last = this.#last === last ? undefined : this.#last;
+    }
+  }
+
+  async #write(text: string): Promise<void> {
+    if (!this.#isClosed && !this.#output.write(text)) {
+      await this.#untilDrained();
+    }
+  }
+
+  /** One that is no longer there becomes an error. One that cannot be read to its end ends the connection: its line has begun. */
+  async #writeLarge(line: string, text: LargeText, message: JSONRPCMessage): Promise<void> {
+    const opened = await text.open().catch((error: unknown) => messageOf(error));
+    if (typeof opened === 'string') {
+      const id = 'id' in message ? message.id : null;
+      await this.#write(
+        `${JSON.stringify({ jsonrpc: '2.0', id, error: { code: INTERNAL_ERROR, message: opened } })}\n`,
+      );
+      return;
+    }
+    try {
+      for await (const piece of withPieces(line, text, opened)) {
+        await this.#write(piece);
+        if (this.#isClosed) {
+          return;
+        }
+      }
+    } catch (error) {
+      this.#report(messageOf(error));
+      this.#shut();
     }
   }
 
@@ -154,7 +218,7 @@ export class StdioServerTransport implements PausableTransport {
     this.#report(error.message);
     const answers = messages.filter(isAnswerable).map(({ id }) => `${JSON.stringify({ jsonrpc: '2.0', id, error })}\n`);
     if (answers.length > 0 && !this.#isClosed) {
-      this.#output.write(answers.join(''));
+      this.#writeLines(answers.join('')).catch((failed: unknown) => this.#report(messageOf(failed)));
     }
   }
 
@@ -163,7 +227,9 @@ export class StdioServerTransport implements PausableTransport {
   }
 
   get #isFull(): boolean {
-    return !this.#isClosed && this.#output.writable && this.#output.writableLength > MAX_UNREAD_BYTES;
+    return (
+      !this.#isClosed && this.#output.writable && this.#output.writableLength + this.#waitingBytes > MAX_UNREAD_BYTES
+    );
   }
 
   async #untilNotFull(): Promise<void> {

@@ -50,6 +50,15 @@ export interface KeptParts {
   }[];
 }
 
+/** A file that is read while it is sent. */
+export interface OpenFile {
+  readonly name: string;
+  readonly mimeType: string;
+  readonly sizeBytes: number;
+  pieces(): AsyncIterable<Buffer>;
+  close(): Promise<void>;
+}
+
 export interface UiParts {
   openPolicy(context: UiContext, servers: ConfiguredServers): PolicyEditor;
   /** Undefined if the folder has no recording of the cell. */
@@ -60,8 +69,5 @@ export interface UiParts {
   keepFunction(code: string, name: string, context: UiContext): Promise<void>;
   stored(kind: UiStoredKind, context: UiContext): StoredThings;
   /** Undefined if there is none. */
-  readArtifact(
-    id: string,
-    context: UiContext,
-  ): Promise<{ readonly name: string; readonly mimeType: string; readonly data: Buffer } | undefined>;
+  readArtifact(id: string, context: UiContext): Promise<OpenFile | undefined>;
 }

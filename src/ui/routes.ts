@@ -4,7 +4,7 @@ import type { Bridges } from './bridges.ts';
 import { cellOf, findCell } from './cells.ts';
 import type { AuditViews } from './log.ts';
 import { allowAlways, answerQuestion, overviewOf } from './overview.ts';
-import type { PolicyEditor, UiContext, UiParts } from './parts.ts';
+import type { OpenFile, PolicyEditor, UiContext, UiParts } from './parts.ts';
 import { UiRefusal } from './refusal.ts';
 import { STORED_KINDS, type UiStored, type UiStoredKind } from './schema.ts';
 import { acceptShownTools, beginLogin, chosenTools, listShownServers, withServers } from './servers.ts';
@@ -29,14 +29,10 @@ export interface RouteParts {
 
 /** Bytes instead of JSON. */
 export class Download {
-  readonly name: string;
-  readonly mimeType: string;
-  readonly data: Buffer;
+  readonly file: OpenFile;
 
-  constructor({ data, mimeType, name }: { readonly name: string; readonly mimeType: string; readonly data: Buffer }) {
-    this.name = name;
-    this.mimeType = mimeType;
-    this.data = data;
+  constructor(file: OpenFile) {
+    this.file = file;
   }
 }
 

@@ -3,6 +3,8 @@
  * under, the page it came from, and for the API the token. Nothing that is sent or answered is logged.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
+import { type ConnectionLimits, Connections } from '../base/connections.ts';
 import { BridgeError, messageOf } from '../base/errors.ts';
 import { findBridges } from '../local-api/client.ts';
 import { JSON_BOUNDS, readUntrusted } from '../protocol/untrusted-json.ts';
@@ -19,7 +21,7 @@ const ADDRESS = '127.0.0.1';
 /** Chosen: the code of a cell is the longest, and has at most 1 MiB. */
 const MAX_BODY_BYTES = 2 * 1024 * 1024;
 /** Chosen: far more than the pages of one person need, and too few to use up the files of the process. */
-const MAX_CONNECTIONS = 128;
+const CONNECTIONS: ConnectionLimits = { maxConnections: 128, maxStrangers: 64 };
 const REQUEST_TIMEOUT_MS = 10_000;
 /** How often Node looks for connections that are too slow. */
 const CHECK_MS = 2_000;
@@ -48,14 +50,21 @@ export async function serveUi({ context, pageFolder, parts, port }: ServeUiOptio
   const policy = createPolicyOpener(parts, context);
   const views = new AuditViews(stateDir);
   const routes: RouteParts = { bridges, views, parts, context, policy: policy.open };
-  const work: Work = { token, port: 0, pageFolder, routes, events: new EventPages(bridges) };
+  const work: Work = {
+    token,
+    port: 0,
+    pageFolder,
+    routes,
+    events: new EventPages(bridges),
+    connections: new Connections(CONNECTIONS),
+  };
   const server = createServer(
     { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS, connectionsCheckingInterval: CHECK_MS },
     (request, response) => {
       void answer(request, response, work).catch(() => response.destroy());
     },
   );
-  server.maxConnections = MAX_CONNECTIONS;
+  work.connections.watch(server);
   await listen(server, port);
   const bound = server.address();
   work.port = typeof bound === 'object' && bound !== null ? bound.port : port;
@@ -123,7 +132,11 @@ interface Work {
   readonly pageFolder: string;
   readonly routes: RouteParts;
   readonly events: EventPages;
+  readonly connections: Connections;
 }
+
+/** There is one token. */
+const OWNER = 'page';
 
 /** A path of which events are asked is answered by a stream. */
 const EVENTS_PATH = '/api/events';
@@ -133,17 +146,19 @@ async function answer(request: IncomingMessage, response: ServerResponse, work: 
     checkOrigin(request, work.port);
     const { pathname, searchParams } = targetOf(request);
     if (!pathname.startsWith('/api/')) {
-      await sendFile(request, response, pathname, work.pageFolder);
+      await sendPage(request, response, pathname, work.pageFolder);
       return;
     }
     checkToken(request, work.token);
+    work.connections.own(request.socket, OWNER);
     const { method = '' } = request;
     if (pathname === EVENTS_PATH && method === 'GET') {
       await work.events.serve(response);
       return;
     }
     const body = await readBody(request);
-    send(response, 200, await answerRequest({ method, path: pathname, query: searchParams, body }, work.routes));
+    const found = await answerRequest({ method, path: pathname, query: searchParams, body }, work.routes);
+    await (found instanceof Download ? sendFile(response, found) : send(response, 200, found));
   } catch (error) {
     if (!response.headersSent) {
       const { json, status } = refusedAnswer(error);
@@ -164,7 +179,7 @@ function targetOf({ url = '/' }: IncomingMessage): URL {
   }
 }
 
-async function sendFile(
+async function sendPage(
   { method = '' }: IncomingMessage,
   response: ServerResponse,
   path: string,
@@ -213,10 +228,6 @@ async function readBody(request: IncomingMessage): Promise<unknown> {
 }
 
 function send(response: ServerResponse, status: number, json: unknown): void {
-  if (json instanceof Download) {
-    sendDownload(response, json);
-    return;
-  }
   const text = JSON.stringify(json);
   response.writeHead(status, {
     ...SAFE_HEADERS,
@@ -227,14 +238,22 @@ function send(response: ServerResponse, status: number, json: unknown): void {
   response.end(text);
 }
 
-/** A file that code has made: a browser saves it, and would run nothing in it. */
-function sendDownload(response: ServerResponse, { data, mimeType, name }: Download): void {
+/**
+ * A file that code has made: a browser saves it, and would run nothing in it. It is read as it is sent: requests whose answers nobody
+ * reads must not fill the memory.
+ */
+async function sendFile(response: ServerResponse, { file }: Download): Promise<void> {
+  const { mimeType, name, sizeBytes } = file;
   response.writeHead(200, {
     ...SAFE_HEADERS,
     'Content-Security-Policy': "sandbox; default-src 'none'",
     'Content-Type': mimeType,
-    'Content-Length': data.length,
+    'Content-Length': sizeBytes,
     'Content-Disposition': `attachment; filename*=UTF-8''${encodeURIComponent(name)}`,
   });
-  response.end(data);
+  try {
+    await pipeline(file.pieces, response);
+  } finally {
+    await file.close();
+  }
 }

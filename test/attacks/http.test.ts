@@ -471,11 +471,40 @@ describe('many at once', () => {
 
   it('connections are limited', async () => {
     const { front } = await startRecording({ limits: { maxConnections: 5 } });
-    const first = await Promise.all(Array.from({ length: 5 }, () => front.open()));
-    expect(await (await front.open()).closed).toBe('');
-    first[0]?.socket.destroy();
-    const isServed = async () => (await front.send({ method: 'GET', path: '/healthz' }).catch(() => undefined))?.status;
-    await expect.poll(isServed).toBe(200);
+    const [first] = await Promise.all(Array.from({ length: 5 }, () => front.open()));
+    expect((await front.send({ method: 'GET', path: '/healthz' })).status).toBe(200);
+    // The one that was idle longest has given way.
+    expect(await first?.closed).toBe('');
+    expect(refusals(front, 'connections')).toBe(1);
+  });
+
+  // 1,100 idle connections from this machine, without a token, locked everyone out.
+  it("connections without a token keep no one out, and end no one else's", async () => {
+    const held = createDeferred<Partial<CellAnswer>>();
+    const { front, ran } = await startRecording({
+      runCell: async ({ code }) => (code === 'wait()' ? held.promise : {}),
+    });
+    const token = await front.add('alice');
+    const waiting = front.send({ ...runPython('wait()'), token });
+    await expect.poll(() => ran).toEqual(['alice: wait()']);
+    const kept = await front.open();
+    kept.socket.write(`GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n\r\n`);
+    await once(kept.socket, 'data');
+    const unread =
+      'POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n';
+    for (let round = 0; round < amount(11, 100); round += 1) {
+      const idle = await Promise.all(Array.from({ length: 100 }, () => front.open()));
+      idle.forEach(({ socket }, index) => void (index % 2 === 0 && socket.write(index % 4 === 0 ? unread : 'POST /')));
+      const startMs = performance.now();
+      expect((await front.send({ ...runPython('mine()'), token })).status).toBe(200);
+      expect((await front.send({ method: 'GET', path: '/healthz' })).status).toBe(200);
+      expect(performance.now() - startMs).toBeLessThan(1_000 * PATIENCE);
+    }
+    expect(refusals(front, 'connections')).toBeGreaterThan(800);
+    expect(front.log.filter((line) => line.includes('that have sent no token'))).toHaveLength(1);
+    expect([kept.socket.destroyed, kept.socket.readableEnded]).toEqual([false, false]);
+    held.resolve({});
+    expect((await waiting).status).toBe(200);
   });
 
   it('of one connection that do not wait for answers are answered up to the limit, and the connection ends', async () => {

@@ -124,6 +124,16 @@ describe('requests that are not as they should be', () => {
 });
 
 describe('floods', () => {
+  // Other accounts of the machine could keep the user out.
+  it('of idle connections keep no one out who has the token', async () => {
+    const ui = await startUi();
+    for (let round = 0; round < 3; round += 1) {
+      const idle = await Promise.all(Array.from({ length: 100 }, () => openSocket(ui.port)));
+      idle.forEach((socket, index) => void (index % 2 === 0 && socket.write('GET / HTTP/1.1\r\n')));
+      expect(await works(ui)).toBe(true);
+    }
+  });
+
   it('of connections leave a server that works again when they end', async () => {
     const ui = await startUi();
     const sockets = await Promise.all(Array.from({ length: 2_000 }, () => openSocket(ui.port)));

@@ -84,7 +84,7 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   },
   HTTP_BUSY: {
     cause:
-      'Over HTTP, a client sends more requests per second, or has more open, than its token may, or the server is shutting down.',
+      'Over HTTP, a client sends more requests per second, or has more open, than its token may, a batch has more answers than may be unread, or the server is shutting down.',
     remedy:
       'Wait as long as the header `Retry-After` says and send the request again. The operator can raise the limits: `mcp-server-code-execution-mode help http` lists them.',
     hasHint: true,

@@ -4,8 +4,8 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createMcpHandler, isLegacyRequest, type McpHttpHandler } from '@modelcontextprotocol/server';
-import { createDeferred, type Deferred } from '../../base/deferred.ts';
 import { isObject } from '../../base/is-object.ts';
+import type { Exchange } from '../answer-room.ts';
 import type { FrontTool } from '../front-tool.ts';
 import { createServerFactory, type FrontOptions } from '../server.ts';
 import { readJson } from './body.ts';
@@ -41,6 +41,14 @@ export interface EndpointOptions {
   readonly isDraining: () => boolean;
 }
 
+/** One HTTP request. */
+interface OpenRequest {
+  isWork: boolean;
+  /** How many requests of MCP it has; a batch has several. */
+  count: number;
+  readonly exchange: Exchange;
+}
+
 export class Endpoint {
   readonly #options: EndpointOptions;
   readonly #sessions: McpSessions;
@@ -49,15 +57,27 @@ export class Endpoint {
   /** Streams from the start: a cell may be silent for longer than proxies wait, and only a stream has comments in between. */
   readonly #streaming: McpHttpHandler;
   /** Those that are open, with whether they are a stream that waits for what may never come. */
-  readonly #open = new Map<ServerResponse, { isWork: boolean }>();
-  #room: Deferred<void> | undefined;
+  readonly #open = new Map<ServerResponse, OpenRequest>();
+  /** By the request as the SDK has it. */
+  readonly #exchanges = new WeakMap<object, Exchange>();
   #lastUsed = performance.now();
   #isClosed = false;
 
   constructor(options: EndpointOptions) {
     this.#options = options;
     const { front, limits } = options;
-    const factory = createServerFactory({ ...front, untilRoom: () => this.#untilRoom() });
+    const { answers } = options.use;
+    const isOver = (): boolean => this.#isClosed;
+    const exchangeOf = (request: object | undefined) => request && this.#exchanges.get(request);
+    const factory = createServerFactory({
+      ...front,
+      untilRoom: (request) => answers.untilRoom(exchangeOf(request), isOver),
+      makeAnswer(id, request, work) {
+        const exchange = exchangeOf(request);
+        return exchange === undefined ? work() : answers.make(exchange, id, isOver, work);
+      },
+      noteAnswer: (id, request, result) => answers.note(exchangeOf(request), id, result),
+    });
     const handlerOptions = {
       legacy: 'reject',
       maxSubscriptions: MAX_SUBSCRIPTIONS,
@@ -100,15 +120,16 @@ export class Endpoint {
       const message = `${limits.maxOpenRequests} requests and streams of this token are open, which is the limit.`;
       return busy('busy', { message, hint: waitOrRaise('MCP_BRIDGE_HTTP_MAX_STREAMS'), retrySeconds: 1 });
     }
-    const state = { isWork: request.method === 'POST' };
+    const exchange = use.answers.open(() => response.writableLength);
+    const state: OpenRequest = { isWork: request.method === 'POST', count: 1, exchange };
     this.#open.set(response, state);
     use.openRequests += 1;
-    response.on('drain', this.#makeRoom);
+    response.on('drain', use.answers.wake);
     const gone = new AbortController();
     const onClose = (): void => {
-      use.openRequests -= this.#open.delete(response) ? 1 : 0;
+      use.openRequests -= this.#open.delete(response) ? state.count : 0;
       this.#lastUsed = performance.now();
-      this.#makeRoom();
+      use.answers.close(exchange);
       gone.abort();
     };
     response.once('close', onClose);
@@ -128,17 +149,18 @@ export class Endpoint {
     this.#sessions.close();
     await Promise.all([this.#brief.close(), this.#streaming.close()]);
     [...this.#open.keys()].forEach((response) => response.destroy());
-    this.#makeRoom();
+    this.#options.use.answers.wake();
   }
 
   async #answer(
     incoming: IncomingMessage,
     response: ServerResponse,
-    { state, signal }: { readonly state: { isWork: boolean }; readonly signal: AbortSignal },
+    { state, signal }: { readonly state: OpenRequest; readonly signal: AbortSignal },
   ): Promise<HttpRefusal | undefined> {
     const { front, limits, isDraining } = this.#options;
     const { method = 'GET' } = incoming;
-    const write = (answer: Response): Promise<void> => writeResponse(response, answer, limits);
+    const { largeTexts } = state.exchange;
+    const write = (answer: Response): Promise<void> => writeResponse(response, answer, limits, largeTexts);
     if (method !== 'POST') {
       return method === 'GET' || method === 'DELETE'
         ? this.#sessions.serve(toRequest(incoming), undefined, write)
@@ -149,11 +171,15 @@ export class Endpoint {
       return body.refused;
     }
     const { json } = body;
+    const tooMany = this.#countBatch(json, state);
+    if (tooMany !== undefined) {
+      return tooMany;
+    }
     if (isDraining() && beginsWork(json)) {
       return busy('draining', { message: 'The server is shutting down.', hint: 'Try again soon.', retrySeconds: 5 });
     }
     // Not cancelled if the client is gone: until 2025-11-25, that does not mean that it gives up.
-    const request = toRequest(incoming);
+    const request = this.#sent(toRequest(incoming), state);
     if (await isLegacyRequest(request, json)) {
       return this.#sessions.serve(request, json, write);
     }
@@ -166,26 +192,28 @@ export class Endpoint {
     const isStream =
       message['method'] === 'tools/call' && (incoming.headers.accept ?? '').includes('text/event-stream');
     const handler = isStream ? this.#streaming : this.#brief;
-    await write(await withStatus(await handler.fetch(toRequest(incoming, signal), { parsedBody: json })));
+    const sent = this.#sent(toRequest(incoming, signal), state);
+    await write(await withStatus(await handler.fetch(sent, { parsedBody: json })));
     return undefined;
   }
 
-  /** Cells wait while the clients of the principal have much to read: their answers are kept in memory. */
-  async #untilRoom(): Promise<void> {
-    while (!this.#isClosed && this.#unreadBytes() > this.#options.limits.maxUnreadBytes) {
-      this.#room ??= createDeferred<void>();
-      await this.#room.promise;
+  #sent(request: Request, { exchange }: OpenRequest): Request {
+    this.#exchanges.set(request, exchange);
+    return request;
+  }
+
+  /** Each request of a batch is one, for the limits of the principal. Returns why it is refused. */
+  #countBatch(json: unknown, state: OpenRequest): HttpRefusal | undefined {
+    const { limits, use } = this.#options;
+    const more = Array.isArray(json) ? json.length - 1 : 0;
+    if (more > 0 && use.openRequests + more > limits.maxOpenRequests) {
+      const message = `With this batch, more than ${limits.maxOpenRequests} requests and streams of this token are open, which is the limit.`;
+      return busy('busy', { message, hint: 'Send fewer requests at once.', retrySeconds: 1 });
     }
+    state.count += Math.max(0, more);
+    use.openRequests += Math.max(0, more);
+    return undefined;
   }
-
-  #unreadBytes(): number {
-    return [...this.#open.keys()].reduce((sum, { writableLength }) => sum + writableLength, 0);
-  }
-
-  readonly #makeRoom = (): void => {
-    this.#room?.resolve();
-    this.#room = undefined;
-  };
 }
 
 /** The request as the SDK takes it, without its body, which is already read. */

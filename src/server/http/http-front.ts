@@ -5,17 +5,18 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Connections } from '../../base/connections.ts';
 import { BridgeError, messageOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { ClientUse } from './client-use.ts';
 import { Endpoint, type EndpointOptions } from './endpoint.ts';
 import { allowedHosts, checkHead } from './head-checks.ts';
 import { HTTP_LIMITS, type HttpLimits } from './limits.ts';
-import { hostInUrl, isLoopback, type ListenAddress } from './listen-address.ts';
+import { hostInUrl, type ListenAddress } from './listen-address.ts';
 import { type Gauge, METRICS_CONTENT_TYPE, type Metrics } from './metrics.ts';
 import type { Identify, Principal, Unidentified } from './principal.ts';
 import { challengeOf, metadataOf, type ProtectedResource, resourceAt } from './protected-resource.ts';
-import { type HttpRefusal, sendRefusal } from './refusal.ts';
+import { type HttpRefusal, type RefusalReason, sendRefusal } from './refusal.ts';
 
 /** Where MCP is served. */
 const MCP_PATH = '/mcp';
@@ -123,7 +124,7 @@ export class HttpFront {
   readonly #uses = new Map<string, ClientUse>();
   /** Of principals whose token was removed. Whoever comes under the same name waits until the sessions are saved. */
   readonly #leaving = new Map<string, Promise<void>>();
-  readonly #connections = new Map<string, number>();
+  readonly #connections: Connections;
   readonly #loggedAt = new Map<string, number>();
   /** Responses of each connection that are not closed. */
   readonly #responses = new WeakMap<Socket, Set<ServerResponse>>();
@@ -136,7 +137,7 @@ export class HttpFront {
     this.#options = options;
     this.#limits = { ...HTTP_LIMITS, ...options.limits };
     this.#hosts = allowedHosts(options.address, options.hosts);
-    const { headersTimeoutMs, keepAliveTimeoutMs, maxConnections, recheckMs, requestTimeoutMs } = this.#limits;
+    const { headersTimeoutMs, keepAliveTimeoutMs, recheckMs, requestTimeoutMs } = this.#limits;
     this.#server = createServer(
       {
         headersTimeout: headersTimeoutMs,
@@ -147,8 +148,9 @@ export class HttpFront {
       },
       (request, response) => void this.#take(request, response),
     );
-    this.#server.maxConnections = maxConnections;
-    this.#server.on('connection', (socket: Socket) => this.#count(socket));
+    this.#connections = new Connections(this.#limits, () => this.#noteCrowd());
+    this.#connections.watch(this.#server);
+    this.#server.on('connection', (socket: Socket) => this.#follow(socket));
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => this.#clientFailed(error, socket));
     // Nothing else than HTTP is spoken here.
     this.#server.on('upgrade', (_request, socket) => socket.destroy());
@@ -289,6 +291,7 @@ export class HttpFront {
     if ('refused' in identity) {
       return this.#unidentified(identity.refused, path, request);
     }
+    this.#connections.own(request.socket, identity.principal.name ?? '');
     if (path === MCP_PATH || path?.startsWith(PROFILE_PATH) === true) {
       const { principal, isValid } = identity;
       const asked = path === MCP_PATH ? principal.profile : path.slice(PROFILE_PATH.length);
@@ -352,7 +355,7 @@ export class HttpFront {
       this.#retire(name, known);
       return this.#residentOf(principal, profile, isValid);
     }
-    const use = this.#uses.get(owner) ?? new ClientUse(this.#limits.maxRequestsPerSecond);
+    const use = this.#uses.get(owner) ?? new ClientUse(this.#limits);
     this.#uses.set(owner, use);
     const tenant = this.#options.createTenant(principal, { profile, use });
     const isDraining = (): boolean => this.#isDraining;
@@ -402,9 +405,8 @@ export class HttpFront {
     const residents = [...this.#residents.values()];
     const sum = (count: (endpoint: Endpoint) => number): number =>
       residents.reduce((all, { endpoint }) => all + count(endpoint), 0);
-    const connections = [...this.#connections.values()].reduce((all, count) => all + count, 0);
     return [
-      gauge('http_connections', 'Open connections.', connections),
+      gauge('http_connections', 'Open connections.', this.#connections.size),
       gauge(
         'http_open_requests',
         'Requests and streams that are open.',
@@ -434,34 +436,36 @@ export class HttpFront {
   #log({ message, reason, status }: HttpRefusal, request: IncomingMessage): void {
     // The types do not say that a request that was destroyed has none.
     const socket: Socket | null = request.socket;
-    const now = performance.now();
-    const isDue = now - (this.#loggedAt.get(reason) ?? Number.NEGATIVE_INFINITY) > LOG_INTERVAL_MS;
     const text = `HTTP: refused a request from ${socket?.remoteAddress ?? 'a closed connection'} with ${status}: ${message}`;
-    if (isDue) {
-      this.#loggedAt.set(reason, now);
-    }
+    const isDue = this.#isDue(reason);
     this.#options.logger[isDue && reason !== 'failed' ? 'warning' : 'debug'](text);
   }
 
-  #count(socket: Socket): void {
-    const address = socket.remoteAddress ?? '';
-    const count = (this.#connections.get(address) ?? 0) + 1;
-    this.#connections.set(address, count);
+  #isDue(reason: RefusalReason): boolean {
+    const now = performance.now();
+    const isDue = now - (this.#loggedAt.get(reason) ?? Number.NEGATIVE_INFINITY) > LOG_INTERVAL_MS;
+    if (isDue) {
+      this.#loggedAt.set(reason, now);
+    }
+    return isDue;
+  }
+
+  #noteCrowd(): void {
+    this.#options.metrics.count('http_refusals_total', { reason: 'connections' });
+    if (this.#isDue('connections')) {
+      const { maxConnections, maxStrangers } = this.#limits;
+      this.#options.logger.warning(
+        `HTTP: there are ${maxStrangers} connections that have sent no token, or ${maxConnections} in all, which is the limit. The oldest ones without a request are closed.`,
+      );
+    }
+  }
+
+  #follow(socket: Socket): void {
     const responses = new Set<ServerResponse>();
     this.#responses.set(socket, responses);
     socket.once('close', () => {
       setImmediate(() => responses.forEach(closeUnsent));
-      const left = (this.#connections.get(address) ?? 1) - 1;
-      if (left > 0) {
-        this.#connections.set(address, left);
-      } else {
-        this.#connections.delete(address);
-      }
     });
-    // Everyone comes from loopback if there is a proxy.
-    if (count > this.#limits.maxConnectionsPerAddress && !isLoopback(address.replace(/^::ffff:/, ''))) {
-      socket.destroy();
-    }
   }
 
   /** What is not HTTP, or too slow, or has too large a head. */

@@ -3,10 +3,9 @@
 const MIB = 1024 * 1024;
 
 export interface HttpLimits {
-  /** Connections of the whole process. */
+  /** Connections of the whole process, and of those that have sent no token. One that waits for no answer gives way to a new one. */
   readonly maxConnections: number;
-  /** Connections from one address other than loopback, from which a proxy brings everyone. */
-  readonly maxConnectionsPerAddress: number;
+  readonly maxStrangers: number;
   /** Time for the headers of a request, and for all of it. */
   readonly headersTimeoutMs: number;
   readonly requestTimeoutMs: number;
@@ -36,7 +35,7 @@ export interface HttpLimits {
 /** All chosen. */
 export const HTTP_LIMITS: HttpLimits = {
   maxConnections: 1_024,
-  maxConnectionsPerAddress: 256,
+  maxStrangers: 256,
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 30_000,
   keepAliveTimeoutMs: 65_000,

@@ -14,6 +14,7 @@ export type RefusalReason =
   | 'busy'
   | 'rate'
   | 'pipelined'
+  | 'connections'
   | 'draining'
   | 'session'
   | 'mismatch'

@@ -3,6 +3,9 @@
  * while the connection is full, and a client that reads too slowly is cut off.
  */
 import type { ServerResponse } from 'node:http';
+import { messageOf } from '../../base/errors.ts';
+import { withPieces } from '../../base/large-text.ts';
+import type { Exchange } from '../answer-room.ts';
 import type { HttpLimits } from './limits.ts';
 
 /** Resolves when all of it was written, or the client is gone. Never rejects. */
@@ -10,6 +13,7 @@ export async function writeResponse(
   response: ServerResponse,
   { status, headers, body }: Response,
   limits: Pick<HttpLimits, 'stallMs' | 'minReadBytes'>,
+  largeTexts: Exchange['largeTexts'],
 ): Promise<void> {
   if (response.destroyed) {
     await body?.cancel().catch(() => undefined);
@@ -32,8 +36,13 @@ export async function writeResponse(
       if (done || response.destroyed) {
         break;
       }
-      if (!response.write(value)) {
-        await untilRead(response, limits);
+      for await (const piece of largeTexts.size === 0 ? [value] : completed(value, largeTexts)) {
+        if (!response.write(piece)) {
+          await untilRead(response, limits);
+        }
+        if (response.destroyed) {
+          break;
+        }
       }
     }
     if (!response.destroyed) {
@@ -41,11 +50,36 @@ export async function writeResponse(
       await untilRead(response, limits);
     }
   } catch {
-    // The SDK has given the request up.
+    // The SDK has given the request up, or a large text cannot be read to its end.
     response.destroy();
   } finally {
     response.off('close', onClose);
   }
+}
+
+const INTERNAL_ERROR = -32_603;
+
+/** What the SDK has made of a message, with the large text that belongs into it. One that is no longer there becomes an error. */
+async function* completed(
+  chunk: Uint8Array,
+  largeTexts: Exchange['largeTexts'],
+): AsyncGenerator<string | Uint8Array, void> {
+  const message = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+  const token = [...largeTexts.keys()].find((each) => message.includes(each)) ?? '';
+  const found = largeTexts.get(token);
+  if (found === undefined) {
+    yield chunk;
+    return;
+  }
+  largeTexts.delete(token);
+  const json = message.toString();
+  const opened = await found.text.open().catch((error: unknown) => messageOf(error));
+  if (typeof opened === 'string') {
+    const error = { jsonrpc: '2.0', id: found.id, error: { code: INTERNAL_ERROR, message: opened } };
+    yield `${json.slice(0, json.indexOf('{'))}${JSON.stringify(error)}${json.slice(json.lastIndexOf('}') + 1)}`;
+    return;
+  }
+  yield* withPieces(json, found.text, opened);
 }
 
 /** Waits until the client has read what was written, or is gone. */

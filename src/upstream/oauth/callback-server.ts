@@ -3,8 +3,11 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { type ConnectionLimits, Connections } from '../../base/connections.ts';
 
 const PATH = '/callback';
+/** A browser needs two. Chosen. */
+const CONNECTIONS: ConnectionLimits = { maxConnections: 16, maxStrangers: 16 };
 const HEADERS = {
   'content-type': 'text/plain; charset=utf-8',
   'cache-control': 'no-store',
@@ -41,6 +44,7 @@ export async function startCallbackServer(state: string, port: number): Promise<
       reply(response, 200, text, () => resolveAnswered(parameters));
     }
   });
+  new Connections(CONNECTIONS).watch(server);
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address() as AddressInfo;

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { PassThrough, Writable } from 'node:stream';
 import type { JSONRPCMessage } from '@modelcontextprotocol/server';
 import { describe, expect, test } from 'vitest';
+import { LargeText } from '../../../src/base/large-text.ts';
 import { StdioServerTransport } from '../../../src/server/stdio-transport.ts';
 
 async function started(output: Writable = new PassThrough()) {
@@ -156,5 +157,47 @@ describe('the end', () => {
     // Without a listener this would be an uncaught exception, which fails the run.
     await nextTurn();
     expect(output.errored?.message).toBe('late EPIPE');
+  });
+});
+
+describe('a long text that is read while it is written', () => {
+  const messageWith = (id: number, text: unknown) =>
+    ({ jsonrpc: '2.0', id, result: { contents: [{ uri: 'x', text }] } }) as unknown as JSONRPCMessage;
+  const opened = (...pieces: string[]) =>
+    new LargeText(async () => ({
+      pieces: (async function* read() {
+        for (const piece of pieces) {
+          await nextTurn();
+          yield piece;
+        }
+      })(),
+      close: async () => undefined,
+    }));
+
+  test('is in its message, which others wait for', async () => {
+    const { output, transport } = await started();
+    await Promise.all([
+      transport.send(messageWith(1, opened('a"', 'b'))),
+      transport.send(messageWith(2, 'short')),
+      transport.send(messageWith(3, opened('c'))),
+      transport.send(messageWith(4, 'short')),
+    ]);
+    const lines = String((output as PassThrough).read())
+      .trimEnd()
+      .split('\n');
+    expect(lines.map((line) => JSON.parse(line))).toEqual([
+      messageWith(1, 'a"b'),
+      messageWith(2, 'short'),
+      messageWith(3, 'c'),
+      messageWith(4, 'short'),
+    ]);
+  });
+
+  test('becomes an error if it is no longer there', async () => {
+    const { output, transport } = await started();
+    await transport.send(messageWith(1, new LargeText(() => Promise.reject(new Error('it is gone')))));
+    expect(String((output as PassThrough).read())).toBe(
+      '{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"it is gone"}}\n',
+    );
   });
 });
