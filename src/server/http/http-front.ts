@@ -100,6 +100,10 @@ const WHY: Record<Unidentified, Pick<HttpRefusal, 'message' | 'hint'>> = {
   missing: { message: 'A token is required.', hint: 'Send it in the header Authorization, as "Bearer TOKEN".' },
   unknown: { message: 'The token is not valid.', hint: 'Ask the operator of this server for a new one.' },
   expired: { message: 'The token has expired.', hint: 'Ask the operator of this server for a new one.' },
+  subject: {
+    message: 'The claim sub of the token must be a text of 1 to 255 characters without control characters.',
+    hint: 'Ask the operator of the authorization server to correct it.',
+  },
   scope: {
     message: 'The token does not allow the use of this server.',
     hint: 'Log in again, and allow all that is asked for.',
@@ -109,6 +113,8 @@ const WHY: Record<Unidentified, Pick<HttpRefusal, 'message' | 'hint'>> = {
     hint: 'Try again later. The log of this server says why.',
   },
 };
+/** Logging in again would not help, or is what the hint says. */
+const KEEPS_HINT: ReadonlySet<Unidentified> = new Set<Unidentified>(['scope', 'subject']);
 /** Where a client gets its tokens from the issuer itself. */
 const HOW_TO_LOG_IN = 'Log in at the authorization server that the header WWW-Authenticate leads to.';
 
@@ -313,7 +319,7 @@ export class HttpFront {
       status: reason === 'scope' ? 403 : 401,
       reason: 'token',
       ...why,
-      ...(protectedResource !== undefined && reason !== 'scope' && { hint: HOW_TO_LOG_IN }),
+      ...(protectedResource !== undefined && !KEEPS_HINT.has(reason) && { hint: HOW_TO_LOG_IN }),
       headers: { 'WWW-Authenticate': challenge },
     };
   }
