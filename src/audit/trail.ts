@@ -151,6 +151,7 @@ export class AuditTrail implements SessionRecorder {
       directory: auditDirectory(settings.stateDir),
       keep: { maxAgeDays: settings.auditMaxAgeDays, maxTotalBytes: settings.auditMaxBytes },
       maxFileBytes: Math.ceil(settings.auditMaxBytes / AUDIT_FILES),
+      principal,
       bridge: this.#bridge,
       logger,
     });

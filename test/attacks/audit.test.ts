@@ -1,9 +1,10 @@
 /** Code that tries to do something without leaving a record, or to push out the record of others. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { PAST_THE_PROXIES } from '../faults/cases/hostile-python.ts';
 import { amount, enginesForBridge, type NotesBridge, startNotes } from '../support/attacks.ts';
+import { startHttpBridge } from '../support/http-bridge.ts';
 
 /** Fewer than a cell may make in all. */
 const FLOOD = amount(4_000, 90_000);
@@ -87,6 +88,31 @@ print("done")`,
       const started = records('quiet').filter(({ type }) => type === 'cell_started');
       expect(started).toMatchObject([{ code: 'evidence = 1' }]);
     });
+  });
+}
+
+for (const engine of await enginesForBridge()) {
+  // Clients choose names of sessions, and each name had a share of its own.
+  it(`one token does not remove the records of another, under however many names, on ${engine.label}`, async () => {
+    const bridge = await startHttpBridge({
+      engine,
+      tokens: ['alice', 'bob'],
+      env: { MCP_BRIDGE_AUDIT_MAX_SIZE: '1m' },
+    });
+    onTestFinished(() => bridge.remove());
+    const [alice, bob] = await Promise.all(
+      bridge.tokens.map((token) => bridge.connect({ era: '2026-07-28', token })),
+    );
+    await alice?.run('evidence = 1', { session: 'quiet' });
+    for (let number = 0; number < amount(6, 40); number += 1) {
+      await bob?.run(`# ${'x'.repeat(400_000)}\n1`, { session: `name-${number}` });
+    }
+    const folder = join(bridge.folder, 'audit');
+    const size = () => readdirSync(folder).reduce((sum, name) => sum + textOf(join(folder, name)).length, 0);
+    await expect.poll(size, { timeout: 5_000 }).toBeLessThan(2 * 1024 * 1024);
+    const found = await bridge.command('audit', 'search', 'evidence = 1');
+    expect(found).toContain('evidence = 1');
+    await Promise.all([alice?.close(), bob?.close()]);
   });
 }
 
