@@ -127,11 +127,11 @@ export class AuditWriter {
 
   /**
    * Queues a record; `textBytes` is the size of long strings that it keeps in memory. Returns at once and never throws. False
-   * if it is lost.
+   * if it is lost. `hasRoom` is for one that is written at once and whose caller has a reservation for another.
    */
-  add(make: MakeRecord, textBytes = 0, session = ''): boolean {
+  add(make: MakeRecord, textBytes = 0, session = '', hasRoom = false): boolean {
     const bytes = RECORD_BYTES + textBytes;
-    if (this.#isClosed || !this.#hasRoom(session, bytes)) {
+    if (this.#isClosed || !(hasRoom || this.#hasRoom(session, bytes))) {
       this.#noteLost(session);
       return false;
     }

@@ -1,5 +1,5 @@
 /** Builds the configured servers from the core and the features: files, connections, secrets, pins, policies, and the gates of their calls. */
-import { type AuditTrail, createAuditGate, createUnmadeNote } from '../audit/index.ts';
+import { type AuditTrail, createAuditGate, createBeginGate, createUnmadeNote } from '../audit/index.ts';
 import type { ConfigIssue } from '../base/config-issue.ts';
 import type { Logger } from '../base/log.ts';
 import type { ServerOwner } from '../base/server-definition.ts';
@@ -196,6 +196,7 @@ export function createGatedCalls(
     pins,
     resume?.gate,
     dryRun.gate,
+    trail?.isRequired === true ? createBeginGate(trail) : undefined,
   ].filter((gate) => gate !== undefined);
   const watches = [live?.callWatch, views?.callWatch, onCall && countingWatch(onCall), uses].filter(isWatch);
   const sentWatches = [live?.statisticsWatch].filter(isWatch);
