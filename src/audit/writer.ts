@@ -34,6 +34,8 @@ const MAX_QUEUED_BYTES = 4 * 1024 * 1024;
 const MAX_QUEUED_BYTES_OF_ALL = 16 * MAX_QUEUED_BYTES;
 /** The part of the total size that one session may add per day to the files of its principal. Chosen: 4 MiB of 256 MiB. */
 const SHARE_OF_DAY = 1 / 64;
+/** Sessions with much to record have files of their own. Chosen. */
+const MAX_OPEN_FILES = 32;
 /** Files of single sessions and principals are smaller, because fewer of them fit. */
 const FILES_OF_ONE = 4;
 /** Sessions whose records are counted; what was counted longest ago is forgotten. Chosen: clients choose the names. */
@@ -395,9 +397,9 @@ export class AuditWriter {
     const { directory, keep } = this.#options;
     const maxFileBytes = this.#maxFileBytes(series);
     const day = dayOf(this.#now());
-    // Also those of other series that ended with their day.
+    // Also those of other series that ended with their day, and the oldest if there are many: it is opened again when it is needed.
     for (const [name, { handle, file }] of this.#open) {
-      if (name === series || file.day !== day) {
+      if (name === series || file.day !== day || this.#open.size >= MAX_OPEN_FILES) {
         this.#open.delete(name);
         await handle.close();
       }

@@ -53,7 +53,7 @@ export interface BridgeServers extends ConfiguredServers {
 export async function createConfiguredServers(
   settings: Settings,
   logger: Logger,
-  { hidesDenied = false, concerns = () => true, owner, only, inviteLogin, countedFor, ...watch }: ConfiguredServersOptions = {},
+  { hidesDenied = false, concerns = () => true, owner, only, inviteLogin, ...watch }: ConfiguredServersOptions = {},
 ): Promise<BridgeServers> {
   const profile = createCurrentProfile(settings, only);
   const discover = discoverIn(profile, await discoveryFor(settings, owner));
@@ -73,8 +73,7 @@ export async function createConfiguredServers(
   let current: DiscoveredServers = { servers: new Map(), issues: [] };
   let callable: ReadonlyMap<string, CallableServer> = new Map();
   let references: readonly ServerReference[] = [];
-  const { stateDir } = settings;
-  const policies = createCurrentPolicies({ stateDir, definitions: () => current.servers, logger, countedFor });
+  const policies = createCurrentPolicies({ ...settings, ...watch, definitions: () => current.servers, logger });
   const visible = hidesDenied ? createVisibleTools(policies) : allVisible;
   const listed = inProfile(pins, profile, () => references);
   const known: ServerDirectory = createServerDirectory(listed, () => callable, logger, visible);

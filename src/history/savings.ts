@@ -150,7 +150,13 @@ export class SavingsBuilder {
   #addCall(call: RecordOf<'call'>): void {
     const cell = this.#open.get(call.cell);
     // With a required record, one without its end counts on neither side.
-    if (call.outcome === 'started' || call.dry_run === true || call.resumed === true || isRefused(call) || cell?.isOfOperator === true) {
+    if (
+      call.outcome === 'started' ||
+      call.dry_run === true ||
+      call.resumed === true ||
+      isRefused(call) ||
+      cell?.isOfOperator === true
+    ) {
       return;
     }
     if (call.arguments_bytes === undefined) {

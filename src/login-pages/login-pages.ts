@@ -69,7 +69,8 @@ export class LoginPages {
   invite(definition: RemoteDefinition, store: LoginStore, scope: string | undefined): string {
     this.#forgetOld();
     const key = JSON.stringify([definition.name, definition.url]);
-    const link = this.#linksOf.get(definition.owner?.name ?? '')?.get(key) ?? this.#add(key, { definition, store, scope });
+    const link =
+      this.#linksOf.get(definition.owner?.name ?? '')?.get(key) ?? this.#add(key, { definition, store, scope });
     link.scope = scope;
     return `${this.#options.origin()}${PATH}${link.id}`;
   }
@@ -147,7 +148,9 @@ export class LoginPages {
   async #begin(response: ServerResponse, link: Link): Promise<void> {
     link.attempts += 1;
     // A link that was used too often is followed by another.
-    const open = [...this.#attempts.values()].filter(({ link: of }) => of.owner === link.owner && of.key === link.key).length;
+    const open = [...this.#attempts.values()].filter(
+      ({ link: of }) => of.owner === link.owner && of.key === link.key,
+    ).length;
     if (link.attempts > MAX_ATTEMPTS || open >= MAX_ATTEMPTS) {
       this.#drop(link, false);
       sendPage(response, 429, {

@@ -53,7 +53,16 @@ export function serverRow(saving: ActivityReport['savings']['servers'][number]):
 
 /** Sentences that stand before the tables. */
 export function summaryOf(report: ActivityReport): string[] {
-  const { bad_lines: bad, calls_without_end: unended, cells, first, last, lost_records: lost, savings, totals } = report;
+  const {
+    bad_lines: bad,
+    calls_without_end: unended,
+    cells,
+    first,
+    last,
+    lost_records: lost,
+    savings,
+    totals,
+  } = report;
   const states = Object.entries(cells).map(([status, count]) => `${shownCount(count)} ${status}`);
   return [
     `${shownTime(first ?? '')} to ${shownTime(last ?? '')} UTC: ${counted(report.bridges, 'bridge')}, ${counted(report.principals, 'user')}, ${counted(report.sessions, 'sandbox start')}`,

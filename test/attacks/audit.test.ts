@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { PAST_THE_PROXIES } from '../faults/cases/hostile-python.ts';
 import { amount, enginesForBridge, type NotesBridge, startNotes } from '../support/attacks.ts';
-import { descendantsOf, isAlive } from '../support/processes.ts';
 import { startHttpBridge } from '../support/http-bridge.ts';
+import { descendantsOf, isAlive } from '../support/processes.ts';
 
 /** Fewer than a cell may make in all. */
 const FLOOD = amount(4_000, 90_000);
@@ -122,9 +122,7 @@ while True:
       env: { MCP_BRIDGE_AUDIT_MAX_SIZE: '1m' },
     });
     onTestFinished(() => bridge.remove());
-    const [alice, bob] = await Promise.all(
-      bridge.tokens.map((token) => bridge.connect({ era: '2026-07-28', token })),
-    );
+    const [alice, bob] = await Promise.all(bridge.tokens.map((token) => bridge.connect({ era: '2026-07-28', token })));
     await alice?.run('evidence = 1', { session: 'quiet' });
     for (let number = 0; number < amount(6, 40); number += 1) {
       await bob?.run(`# ${'x'.repeat(400_000)}\n1`, { session: `name-${number}` });

@@ -78,7 +78,9 @@ describe('refused with 401', () => {
     ['without an expiry', { exp: undefined } as never],
     ['not valid yet', { nbf: now() + 3600 }],
     ['no subject', { sub: undefined } as never],
-  ])('%s', async (name, claims) => void (await refused(name, claims)));
+  ])('%s', async (name, claims) => {
+    expect(await refused(name, claims)).toContain('The token');
+  });
 
   // A list of one text was accepted, and named the same principal as the text.
   it.each<[string, JWTPayload]>([

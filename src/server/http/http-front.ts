@@ -393,15 +393,27 @@ export class HttpFront {
     }
   }
 
-  #retire(name: string, { tenant, endpoint }: Resident): void {
+  #retire(name: string, { owner, tenant, endpoint }: Resident): void {
     if (this.#leaving.has(name)) {
       return;
     }
     this.#residents.delete(name);
     const gone = Promise.all([endpoint.close(), tenant.close()])
       .catch((error: unknown) => this.#options.logger.error(`HTTP: ${messageOf(error)}`))
-      .then(() => void this.#leaving.delete(name));
+      .then(() => {
+        this.#leaving.delete(name);
+        this.#forgetUse(owner);
+      });
     this.#leaving.set(name, gone);
+  }
+
+  /** Once nothing is left of a principal. */
+  #forgetUse(owner: string): void {
+    const hasProfile = [...this.#residents.values()].some((resident) => resident.owner === owner);
+    const { cells = 0, openRequests = 0 } = this.#uses.get(owner) ?? {};
+    if (!hasProfile && cells === 0 && openRequests === 0) {
+      this.#uses.delete(owner);
+    }
   }
 
   async #gauges(): Promise<readonly Gauge[]> {

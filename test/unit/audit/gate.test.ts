@@ -14,6 +14,7 @@ import { AuditRecordSchema } from '../../../src/history/records.ts';
 import { createPolicyGate } from '../../../src/policy/gate.ts';
 import { Policies } from '../../../src/policy/rules/policies.ts';
 import { readPolicy } from '../../../src/policy/rules/schema.ts';
+import { pause } from '../../support/pause.ts';
 
 const fails = (code: ErrorCode) => () => Promise.reject(new BridgeError(code, 'no'));
 const answers = async () => 'result';
@@ -42,7 +43,15 @@ async function recordOf(setup: Setup) {
 }
 
 async function lastRecordOf(setup: Setup) {
-  const { policy, approve = once, send = answers, later = policy, times = 1, audit = '1', lines: count = times } = setup;
+  const {
+    policy,
+    approve = once,
+    send = answers,
+    later = policy,
+    times = 1,
+    audit = '1',
+    lines: count = times,
+  } = setup;
   const stateDir = mkdtempSync(join(tmpdir(), 'audit-gate-'));
   const settings = { stateDir, audit, auditMaxBytes: 1e6, auditMaxAgeDays: 1 } as const;
   const trail = new AuditTrail('0'.repeat(36), settings, { mask: (text) => text, logger: silentLogger });
@@ -122,7 +131,10 @@ test.each<[string, Setup, object]>([
 test('the wait for a person is not time of the tool', async () => {
   const { duration_ms: durationMs, approval_ms: approvalMs } = await lastRecordOf({
     policy: ASK,
-    approve: () => new Promise((resolve) => setTimeout(resolve, 200, 'once')),
+    approve: async () => {
+      await pause(200, 'the time itself is measured');
+      return 'once';
+    },
   });
   expect(approvalMs).toBeGreaterThan(190);
   expect(durationMs).toBeLessThan(100);

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Logger } from '../../../src/base/log.ts';
-import { countCall } from '../../../src/policy/rules/limits.ts';
 import { createCurrentPolicies, type PolicyOwner } from '../../../src/policy/current-policies.ts';
+import { countCall } from '../../../src/policy/rules/limits.ts';
 
 const SERVER = { name: 'files', alias: 'files' };
 const CALL = { server: SERVER, tool: { name: 'write', alias: 'write', inputSchema: {} }, arguments: {} };

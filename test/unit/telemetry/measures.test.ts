@@ -50,6 +50,11 @@ it('codes of servers that the protocol does not define are one label', () => {
   const lines = metrics.render([]).split('\n');
   const label = (type: string) => `mcp_bridge_refused_total{mcp_bridge_kind="call",error_type="${type}"}`;
   expect(lines.filter((line) => line.startsWith('mcp_bridge_refused_total{')).toSorted()).toEqual(
-    [`${label('-32602')} 1`, `${label('POLICY_DENIED')} 1`, `${label('other')} 10002`, `${label('tool_error')} 1`].toSorted(),
+    [
+      `${label('-32602')} 1`,
+      `${label('POLICY_DENIED')} 1`,
+      `${label('other')} 10002`,
+      `${label('tool_error')} 1`,
+    ].toSorted(),
   );
 });
