@@ -34,7 +34,7 @@ export function createAuditGate(
 
     function record(outcome: CallOutcome, hasRoom: boolean): CallOutcome {
       const { errorCode, isRefused, resultBytes, textBytes } = endOf(outcome);
-      const { isDryRun, isResumed } = outcome;
+      const { isDryRun, isResumed, waitedMs } = outcome;
       if (!isRefused) {
         trail.definitionsUsed(context.session, server.name, () => toolsOf(server));
       }
@@ -58,11 +58,23 @@ export function createAuditGate(
         resultBytes,
         textBytes,
         startedAt,
-        durationMs: performance.now() - start,
+        // Waiting for a person is no time of the tool.
+        durationMs: performance.now() - start - (waitedMs ?? 0),
+        waitedMs,
       };
       trail.callEnded(ended, hasRoom);
       return outcome;
     }
+  };
+}
+
+/** The innermost gate, for required records: the call is sent when the log says that it will be. Refused calls and dry runs get no such record. */
+export function createBeginGate(trail: Pick<AuditTrail, 'callStarts'>): CallGate {
+  return async (call, next) => {
+    const { context, server, tool } = call;
+    const shape = shapeOfArguments(call.arguments, parametersOf(tool.inputSchema).names);
+    const begun = { ...whoCalls(context), server: server.name, tool: tool.name, shape };
+    return (await trail.callStarts(begun).then(() => undefined, failed)) ?? next(call);
   };
 }
 

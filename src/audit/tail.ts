@@ -20,9 +20,10 @@ const WORDS: Readonly<Record<string, string>> = { running: 'started', validation
 
 /** One line, with its line feed. */
 export function renderTailLine(record: AuditRecord, hasColors: boolean): string {
-  const durationMs = 'duration_ms' in record ? record.duration_ms : undefined;
+  const status = statusOf(record);
+  const durationMs = 'duration_ms' in record && status !== 'started' ? record.duration_ms : undefined;
   const { at } = record;
-  return renderRow({ at, status: statusOf(record), durationMs, cell: cellOf(record), text: textOf(record) }, hasColors);
+  return renderRow({ at, status, durationMs, cell: cellOf(record), text: textOf(record) }, hasColors);
 }
 
 /** What a search found, in the same columns: a cell is one line. */

@@ -110,9 +110,12 @@ function renderCall(call: RecordOf<'call'>): string {
         ? 'not sent: answered by an earlier run'
         : call.outcome === 'ok'
           ? 'ok'
-          : (call.error_code ?? 'error'),
+          : call.outcome === 'started'
+            ? 'sent, no end recorded'
+            : (call.error_code ?? 'error'),
     ...judgedBy(call),
-    milliseconds(call.duration_ms),
+    ...(call.approval_ms === undefined ? [] : [`asked for ${milliseconds(call.approval_ms)}`]),
+    ...(call.outcome === 'started' ? [] : [milliseconds(call.duration_ms)]),
     ...(call.result_bytes === undefined ? [] : [counted(call.result_bytes, 'byte')]),
   ];
   return parts.join('  ');
@@ -140,7 +143,7 @@ function renderAnswer({ answer, approval }: RecordOf<'call'>): string {
 
 /** Totals, then a row per tool. */
 export function renderStatistics(statistics: AuditStatistics, nothing: string): string {
-  const { from, to, bridges, sessions, cells, tools, lost_records: lost } = statistics;
+  const { from, to, bridges, calls_without_end: unended, sessions, cells, tools, lost_records: lost } = statistics;
   if (from === null || to === null) {
     return `${nothing}\n`;
   }
@@ -151,6 +154,7 @@ export function renderStatistics(statistics: AuditStatistics, nothing: string): 
   return [
     line(`${timeOf(from)} to ${timeOf(to)}: ${counted(bridges, 'bridge')}, ${sandboxes}`),
     line(`cells: ${states.join(', ') || 'none'}; ${times}; ${counted(statistics.output_bytes, 'byte')} of output`),
+    ...(unended === 0 ? [] : [line(`${counted(unended, 'call')} without a recorded end`)]),
     ...(lost === 0 ? [] : [line(`${counted(lost, 'record')} ${lost === 1 ? 'is' : 'are'} missing`)]),
     tools.length === 0 ? line('no tool calls') : renderTable([header, ...tools.map(toRow)], ''),
   ].join('');

@@ -47,8 +47,14 @@ export interface EndedCall extends RecordedCell {
   readonly textBytes?: number | undefined;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
+  /** Without `waitedMs`. */
   readonly durationMs: number;
+  /** How long it waited for a person; undefined if none was asked. */
+  readonly waitedMs?: number | undefined;
 }
+
+/** A tool call that is about to be sent. */
+export type BegunCall = Pick<EndedCall, keyof RecordedCell | 'call' | 'job' | 'server' | 'tool' | 'shape'>;
 
 /** A program that has ended, or did not run. */
 export interface EndedProgram {
@@ -151,6 +157,7 @@ export class AuditTrail implements SessionRecorder {
       directory: auditDirectory(settings.stateDir),
       keep: { maxAgeDays: settings.auditMaxAgeDays, maxTotalBytes: settings.auditMaxBytes },
       maxFileBytes: Math.ceil(settings.auditMaxBytes / AUDIT_FILES),
+      principal,
       bridge: this.#bridge,
       logger,
     });
@@ -188,7 +195,7 @@ export class AuditTrail implements SessionRecorder {
       request.code.length,
       run.session,
     );
-    return this.#isRequired ? this.#waitUntilRecorded(run, isQueued) : undefined;
+    return this.isRequired ? this.#waitUntilRecorded(run, isQueued) : undefined;
   }
 
   cellEnded(run: RecordedCell, outcome: CellOutcome, durationMs: number): void {
@@ -250,7 +257,7 @@ export class AuditTrail implements SessionRecorder {
    * `AUDIT_UNAVAILABLE` if it cannot be written; the program must then not run.
    */
   programStarts(program: Pick<EndedProgram, 'snippet' | 'language' | 'code'>): Promise<void> | undefined {
-    if (!this.#isRequired) {
+    if (!this.isRequired) {
       return undefined;
     }
     this.programEnded(undefined, { ...program, status: 'started', startedAt: Date.now(), durationMs: 0 });
@@ -356,15 +363,13 @@ export class AuditTrail implements SessionRecorder {
    * `AUDIT_UNAVAILABLE` if there is none in time; the call must then not be made.
    */
   keepRoom(session: string): Promise<void> | undefined {
-    return this.#isRequired ? this.#keepRoom(session) : undefined;
+    return this.isRequired ? this.#keepRoom(session) : undefined;
   }
 
   async #keepRoom(session: string): Promise<void> {
     if (!(await this.#writer.reserve(session, AUDIT_WAIT_MS))) {
       const reason = this.#writer.failure ?? 'earlier records are still waiting to be written';
-      throw new BridgeError('AUDIT_UNAVAILABLE', `the call was not made, because it cannot be recorded: ${reason}`, {
-        hint: this.#howToWrite,
-      });
+      throw this.#callUnrecorded(reason);
     }
   }
 
@@ -378,6 +383,25 @@ export class AuditTrail implements SessionRecorder {
       0,
       session,
     );
+  }
+
+  /**
+   * A call for which `keepRoom` kept room is about to be sent. Resolves when that is in the file. Rejects with `AUDIT_UNAVAILABLE` if it
+   * cannot be written; the call must then not be sent.
+   */
+  async callStarts(call: BegunCall): Promise<void> {
+    const begun = { ...call, isRefused: false, startedAt: Date.now(), durationMs: 0 };
+    const isQueued = this.#writer.add(() => this.#callRecord(begun, 'started'), 0, call.session, true);
+    const reason = isQueued ? await this.#whyNotWritten() : 'the audit log is closed';
+    if (reason !== undefined) {
+      throw this.#callUnrecorded(reason);
+    }
+  }
+
+  #callUnrecorded(reason: string): BridgeError {
+    return new BridgeError('AUDIT_UNAVAILABLE', `the call was not made, because it cannot be recorded: ${reason}`, {
+      hint: this.#howToWrite,
+    });
   }
 
   /** @param hasRoom whether `keepRoom` kept room for it. */
@@ -405,8 +429,8 @@ export class AuditTrail implements SessionRecorder {
     }
   }
 
-  #callRecord(call: EndedCall): RecordOf<'call'> {
-    const { argumentsBytes, job, shape, errorCode, resultBytes, textBytes } = call;
+  #callRecord(call: EndedCall, begun?: 'started'): RecordOf<'call'> {
+    const { waitedMs, argumentsBytes, job, shape, errorCode, resultBytes, textBytes } = call;
     const cell = this.#cellId(call);
     return {
       type: 'call',
@@ -423,9 +447,10 @@ export class AuditTrail implements SessionRecorder {
       ...decisionOf(call),
       ...(call.isDryRun === true && { dry_run: true }),
       ...(call.isResumed === true && { resumed: true }),
-      outcome: errorCode === undefined ? 'ok' : 'error',
+      outcome: begun ?? (errorCode === undefined ? 'ok' : 'error'),
       ...(errorCode !== undefined && { error_code: errorCode }),
       duration_ms: rounded(call.durationMs),
+      ...(waitedMs !== undefined && { approval_ms: rounded(waitedMs) }),
       ...(argumentsBytes !== undefined && { arguments_bytes: argumentsBytes }),
       ...(resultBytes !== undefined && { result_bytes: resultBytes }),
       ...(textBytes !== undefined && { text_bytes: textBytes }),
@@ -437,7 +462,7 @@ export class AuditTrail implements SessionRecorder {
    * required, because the answer then waits for them.
    */
   takeNotices(session: string): MaybePromise<string[]> {
-    return this.#isRequired
+    return this.isRequired
       ? this.#whyNotWritten().then((unwritten) => this.#noticesOf(session, unwritten))
       : this.#noticesOf(session, undefined);
   }
@@ -465,7 +490,8 @@ export class AuditTrail implements SessionRecorder {
     return this.#writer.close();
   }
 
-  get #isRequired(): boolean {
+  /** Whether nothing may happen without a record. */
+  get isRequired(): boolean {
     return this.#settings.audit === 'required';
   }
 

@@ -1,12 +1,13 @@
 /**
  * Writes the audit log without making callers wait. Records are queued as functions and written in order, in batches of
  * whole lines, each with one write to the end of the file. Records that cannot be written stay in a bounded queue, in which
- * each session has its share; beyond that they are dropped and counted, and a `lost` record marks the gap. On disk, too, a
- * session that has used its share of a day goes on in files of its own.
+ * each session has its share; beyond that they are dropped and counted, and a `lost` record marks the gap. On disk, a principal has files
+ * of its own, and a session that has used its share of a day goes on in files of its own.
  */
 
 import { fstatSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
+import { CappedMap } from '../base/capped-map.ts';
 import { messageOf } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { createPause } from '../base/slices.ts';
@@ -31,10 +32,14 @@ const RETRY_DELAY_MS = 5_000;
 const MAX_QUEUED_BYTES = 4 * 1024 * 1024;
 /** The same for all sessions: as many shares as sessions can run at once. */
 const MAX_QUEUED_BYTES_OF_ALL = 16 * MAX_QUEUED_BYTES;
-/** The part of the total size that one session may add per day to the files of all sessions. Chosen: 4 MiB of 256 MiB. */
+/** The part of the total size that one session may add per day to the files of its principal. Chosen: 4 MiB of 256 MiB. */
 const SHARE_OF_DAY = 1 / 64;
-/** Files of single sessions are smaller, because fewer of them fit. */
-const FILES_OF_SESSION = 4;
+/** Sessions with much to record have files of their own. Chosen. */
+const MAX_OPEN_FILES = 32;
+/** Files of single sessions and principals are smaller, because fewer of them fit. */
+const FILES_OF_ONE = 4;
+/** Sessions whose records are counted; what was counted longest ago is forgotten. Chosen: clients choose the names. */
+const MAX_SESSIONS = 10_000;
 /** Estimated size of a record without long strings: its values and its line. */
 const RECORD_BYTES = 1_000;
 /** A batch that has reached this size gets no further line. Chosen: about 1,000 calls. */
@@ -48,6 +53,8 @@ export interface AuditWriterOptions {
   readonly keep: Retention;
   /** A file that has reached this size gets no more lines. */
   readonly maxFileBytes: number;
+  /** Whose sessions these are; undefined for the user of this machine. */
+  readonly principal?: string | undefined;
   /** The bridge's id, which is part of every line. */
   readonly bridge: string;
   readonly logger: Logger;
@@ -76,6 +83,8 @@ interface OpenFile {
 export class AuditWriter {
   readonly #options: AuditWriterOptions;
   readonly #now: () => number;
+  /** The files of all sessions of the principal. */
+  readonly #ownSeries: string;
   #queue: Queued[] = [];
   #lastNumber = 0;
   #queuedBytes = 0;
@@ -88,9 +97,9 @@ export class AuditWriter {
   #series = '';
   /** Lost records by session: those that no record in the log mentions, and those that no answer mentions. */
   readonly #unrecorded = new Map<string, number>();
-  readonly #unreported = new Map<string, number>();
+  readonly #unreported = new CappedMap<string, number>(MAX_SESSIONS);
   /** Bytes of lines by session, for `#day`. */
-  readonly #writtenBy = new Map<string, number>();
+  readonly #writtenBy = new CappedMap<string, number>(MAX_SESSIONS);
   #day = '';
   readonly #open = new Map<string, OpenFile>();
   #failure: string | undefined;
@@ -103,6 +112,7 @@ export class AuditWriter {
   constructor(options: AuditWriterOptions) {
     this.#options = options;
     this.#now = options.now ?? Date.now;
+    this.#ownSeries = seriesOf(options.principal);
   }
 
   /** Why nothing can be written at present; undefined if the last write succeeded. */
@@ -119,11 +129,11 @@ export class AuditWriter {
 
   /**
    * Queues a record; `textBytes` is the size of long strings that it keeps in memory. Returns at once and never throws. False
-   * if it is lost.
+   * if it is lost. `hasRoom` is for one that is written at once and whose caller has a reservation for another.
    */
-  add(make: MakeRecord, textBytes = 0, session = ''): boolean {
+  add(make: MakeRecord, textBytes = 0, session = '', hasRoom = false): boolean {
     const bytes = RECORD_BYTES + textBytes;
-    if (this.#isClosed || !this.#hasRoom(session, bytes)) {
+    if (this.#isClosed || !(hasRoom || this.#hasRoom(session, bytes))) {
       this.#noteLost(session);
       return false;
     }
@@ -237,9 +247,10 @@ export class AuditWriter {
   }
 
   #noteLost(session: string): void {
-    for (const counts of [this.#unrecorded, this.#unreported]) {
-      counts.set(session, (counts.get(session) ?? 0) + 1);
-    }
+    // What is beyond the cap is counted, but its session is not named.
+    const named = this.#unrecorded.has(session) || this.#unrecorded.size < MAX_SESSIONS ? session : '';
+    this.#unrecorded.set(named, (this.#unrecorded.get(named) ?? 0) + 1);
+    this.#unreported.set(session, (this.#unreported.get(session) ?? 0) + 1);
   }
 
   /** Queues `lost` records between the records before and after the gap, one for each session. */
@@ -337,10 +348,11 @@ export class AuditWriter {
     }
   }
 
-  /** Empty unless the session has used its share of the day. */
+  /** That of the principal unless the session has used its share of the day. */
   #seriesFor(session: string): string {
-    const share = this.#options.keep.maxTotalBytes * SHARE_OF_DAY;
-    return session !== '' && (this.#writtenBy.get(session) ?? 0) > share ? seriesOf(session) : '';
+    const { keep, principal } = this.#options;
+    const hasMuch = session !== '' && (this.#writtenBy.get(session) ?? 0) > keep.maxTotalBytes * SHARE_OF_DAY;
+    return hasMuch ? seriesOf(principal, session) : this.#ownSeries;
   }
 
   #lineOf({ make, session }: Queued): string {
@@ -378,16 +390,16 @@ export class AuditWriter {
   }
 
   #maxFileBytes(series: string): number {
-    return this.#options.maxFileBytes / (series === '' ? 1 : FILES_OF_SESSION);
+    return this.#options.maxFileBytes / (series === '' ? 1 : FILES_OF_ONE);
   }
 
   async #openAnother(series: string): Promise<OpenFile> {
     const { directory, keep } = this.#options;
     const maxFileBytes = this.#maxFileBytes(series);
     const day = dayOf(this.#now());
-    // Also those of other series that ended with their day.
+    // Also those of other series that ended with their day, and the oldest if there are many: it is opened again when it is needed.
     for (const [name, { handle, file }] of this.#open) {
-      if (name === series || file.day !== day) {
+      if (name === series || file.day !== day || this.#open.size >= MAX_OPEN_FILES) {
         this.#open.delete(name);
         await handle.close();
       }

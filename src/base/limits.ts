@@ -167,6 +167,8 @@ export const KEPT_STDERR_BYTES = 4 * KIB;
 export const MAX_SAVED_TOOL_BYTES = 64 * KIB;
 /** Saved tools that are sent to a new session. */
 export const MAX_SAVED_TOOLS = 200;
+/** Of them, those that the code of one session has saved last, so that it leaves room for others. Chosen. */
+export const MAX_SAVED_TOOLS_OF_SESSION = 150;
 /** The largest `languages.json`. Chosen: room for the longest entry of every language. */
 export const MAX_LANGUAGES_FILE_BYTES = 1 * MIB;
 /** Languages in `languages.json`. Chosen: far more than anyone uses. */

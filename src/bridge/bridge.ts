@@ -412,7 +412,7 @@ async function createServers(
   run: string,
   settings: Settings,
   logger: Logger,
-  { client, loginPages, principal, replay, telemetry }: PartsOptions,
+  { client, countedFor, loginPages, principal, replay, telemetry }: PartsOptions,
 ) {
   if (replay !== undefined) {
     const servers: ServersToCall = createReplayedServers(replay, settings.stateDir, logger);
@@ -423,6 +423,7 @@ async function createServers(
     hidesDenied: true,
     owner: principal?.name,
     only: principal?.servers,
+    countedFor,
     ...(telemetry && watchServers(telemetry)),
     inviteLogin: loginPages && ((...given) => loginPages.invite(...given)),
   });

@@ -1,5 +1,5 @@
 /** Builds the configured servers from the core and the features: files, connections, secrets, pins, policies, and the gates of their calls. */
-import { type AuditTrail, createAuditGate, createUnmadeNote } from '../audit/index.ts';
+import { type AuditTrail, createAuditGate, createBeginGate, createUnmadeNote } from '../audit/index.ts';
 import type { ConfigIssue } from '../base/config-issue.ts';
 import type { Logger } from '../base/log.ts';
 import type { ServerOwner } from '../base/server-definition.ts';
@@ -74,7 +74,7 @@ export async function createConfiguredServers(
   let current: DiscoveredServers = { servers: new Map(), issues: [] };
   let callable: ReadonlyMap<string, CallableServer> = new Map();
   let references: readonly ServerReference[] = [];
-  const policies = createCurrentPolicies({ stateDir: settings.stateDir, definitions: () => current.servers, logger });
+  const policies = createCurrentPolicies({ ...settings, ...watch, definitions: () => current.servers, logger });
   const visible = hidesDenied ? createVisibleTools(policies) : allVisible;
   const listed = inProfile(pins, profile, () => references);
   const known: ServerDirectory = createServerDirectory(listed, () => callable, logger, visible);
@@ -196,6 +196,7 @@ export function createGatedCalls(
     pins,
     resume?.gate,
     dryRun.gate,
+    trail?.isRequired === true ? createBeginGate(trail) : undefined,
   ].filter((gate) => gate !== undefined);
   const watches = [live?.callWatch, views?.callWatch, onCall && countingWatch(onCall), uses].filter(isWatch);
   const sentWatches = [live?.statisticsWatch].filter(isWatch);

@@ -54,6 +54,7 @@ export class HttpTenant implements Tenant {
           listedTools: () => this.front.tools.map(({ definition }) => definition),
           room,
           principal: own,
+          countedFor: use,
           loginPages: shared.loginPages,
           profile,
           measure: shared.measure,

@@ -55,6 +55,8 @@ export type Approval = 'once' | 'cell' | 'session';
 export interface CallFacts {
   readonly decision?: Decision | undefined;
   readonly approval?: Approval | undefined;
+  /** Milliseconds that the call waited for a person to decide; undefined if none had to. */
+  readonly waitedMs?: number | undefined;
   /** Whether a stand-in took the place of the server's answer. */
   readonly isDryRun?: boolean | undefined;
   /** Whether it is the answer of an interrupted run that goes on, so that nothing was sent. */

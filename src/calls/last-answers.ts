@@ -1,5 +1,6 @@
 /** `runtime.last_answer()`: the last answer of each session, because an answer is lost if the connection breaks before it arrives. */
 import { z } from 'zod';
+import { CappedMap } from '../base/capped-map.ts';
 import type { CellAnswer } from '../base/cell.ts';
 import { type OutputMode, renderAnswer } from '../render/render.ts';
 import { checked, type Method } from './method.ts';
@@ -14,8 +15,7 @@ interface RenderSettings {
 
 export class LastAnswers {
   readonly #settings: RenderSettings;
-  /** By session, the latest at the end. */
-  readonly #bySession = new Map<string, CellAnswer>();
+  readonly #bySession = new CappedMap<string, CellAnswer>(MAX_KEPT);
 
   constructor({ maxOutputChars, outputMode }: RenderSettings) {
     this.#settings = { maxOutputChars, outputMode };
@@ -26,12 +26,7 @@ export class LastAnswers {
     if (answer.cell === undefined) {
       return;
     }
-    this.#bySession.delete(answer.session);
     this.#bySession.set(answer.session, answer);
-    const [oldest] = this.#bySession.keys();
-    if (this.#bySession.size > MAX_KEPT && oldest !== undefined) {
-      this.#bySession.delete(oldest);
-    }
   }
 
   get methods(): [string, Method][] {

@@ -2,6 +2,7 @@
  * Remembers the shape of results for documents and stubs, if the server does not describe it. Kept in memory for each
  * definition of a server, with limits on tools and on results read.
  */
+import { CappedMap } from '../base/capped-map.ts';
 import { isObject } from '../base/is-object.ts';
 import { listOf, type Schema } from '../catalog/json-schema.ts';
 import { ObservedShape } from '../catalog/observed-shape.ts';
@@ -45,7 +46,7 @@ const MAX_FORMATS = 3;
 const QUERY = /^\s*(?:select|with|show|describe|explain|pragma|values)\s/i;
 
 export function createObservedResults(): ObservedResults {
-  const known = new Map<string, Observed>();
+  const known = new CappedMap<string, Observed>(MAX_TOOLS);
   const keyOf = (definition: string, tool: ObservedTool): string => `${definition}\0${tool.name}`;
 
   return {
@@ -68,13 +69,7 @@ export function createObservedResults(): ObservedResults {
         entry.formats.add(textFormat(value));
       }
       entry.results += 1;
-      // Moved to the end, so that the first entry is the least recently used.
-      known.delete(key);
       known.set(key, entry);
-      const [oldest] = known.keys();
-      if (known.size > MAX_TOOLS && oldest !== undefined) {
-        known.delete(oldest);
-      }
     },
     schema(definition, tool) {
       const entry = known.get(keyOf(definition, tool));

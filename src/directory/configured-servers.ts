@@ -50,6 +50,8 @@ export interface ConfiguredServersOptions extends Pick<UpstreamPoolOptions, 'fai
   readonly owner?: string | undefined;
   /** Names or patterns of the only servers that exist for it; all by default. */
   readonly only?: readonly string[] | undefined;
+  /** Limits count together for all that have the same object; alone by default. */
+  readonly countedFor?: object | undefined;
   /** Logs nothing; no by default. */
   readonly isSilent?: boolean;
 }

@@ -1,4 +1,5 @@
 /** The gates of a dry run: one marks calls, the other answers marked ones instead of their server. */
+import { CappedMap } from '../base/capped-map.ts';
 import type { CellAnswer } from '../base/cell.ts';
 import { escapeControls } from '../base/log.ts';
 import { counted } from '../base/units.ts';
@@ -13,13 +14,16 @@ const MAX_VALUE_CHARS = 60;
 /** Arguments of one call that are shown. */
 const MAX_ARGUMENTS = 10;
 
+/** Sessions with calls that no answer has reported yet; clients choose their names. Chosen. */
+const MAX_SESSIONS = 1_000;
+
 /** Marks every call. The outermost gate: later ones ask no person about a call that is not sent. */
 export const markDryRun: CallGate = (call, next) => next({ ...call, isDryRun: true });
 
 export class DryRun {
   readonly #mask: (text: string) => string;
   /** By session: what the next answer reports. */
-  readonly #calls = new Map<string, { count: number; readonly listed: string[] }>();
+  readonly #calls = new CappedMap<string, { count: number; readonly listed: string[] }>(MAX_SESSIONS);
 
   /** `mask` hides known secrets. */
   constructor(mask: (text: string) => string) {

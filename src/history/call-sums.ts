@@ -32,7 +32,28 @@ export class Durations {
   }
 }
 
-/** Calls that were made or refused; dry runs were neither. */
+/** Calls that have begun, as their records say, but have no end: they run, or their bridge was killed. */
+export class UnendedCalls {
+  /** By id, which the calls of one program share. */
+  readonly #open = new Map<string, number>();
+
+  /** Whether the call has ended. */
+  note({ id, outcome }: Pick<RecordOf<'call'>, 'id' | 'outcome'>): boolean {
+    const open = (this.#open.get(id) ?? 0) + (outcome === 'started' ? 1 : -1);
+    if (open > 0) {
+      this.#open.set(id, open);
+    } else {
+      this.#open.delete(id);
+    }
+    return outcome !== 'started';
+  }
+
+  get count(): number {
+    return [...this.#open.values()].reduce((sum, open) => sum + open, 0);
+  }
+}
+
+/** Calls that were made or refused and have ended; dry runs were neither. */
 export class CallSums {
   calls = 0;
   /** Those that failed, without the refused ones. */
@@ -40,12 +61,12 @@ export class CallSums {
   /** Those that a rule, a person or a limit refused. */
   refused = 0;
   resultBytes = 0;
-  /** With the wait for approval; without calls that were only counted. */
+  /** Without calls that were only counted. */
   readonly times = new Durations();
 
   add(call: RecordOf<'call'>): void {
     const status = statusOf(call);
-    if (status === 'dry_run') {
+    if (status === 'dry_run' || status === 'started') {
       return;
     }
     this.calls += 1;

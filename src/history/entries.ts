@@ -26,6 +26,8 @@ export type AuditEntry = CellEntry | LoneEntry;
 interface OpenCell {
   readonly started: RecordOf<'cell_started'>;
   readonly calls: RecordOf<'call'>[];
+  /** Places of calls that have no end yet, by id, which the calls of one program share. */
+  readonly begun: Map<string, number[]>;
   callsLeftOut: number;
 }
 
@@ -48,7 +50,7 @@ export async function* joinRecords(
 function take(open: Map<string, OpenCell>, record: AuditRecord): AuditEntry | undefined {
   switch (record.type) {
     case 'cell_started':
-      open.set(record.id, { started: record, calls: [], callsLeftOut: 0 });
+      open.set(record.id, { started: record, calls: [], begun: new Map(), callsLeftOut: 0 });
       return undefined;
     case 'cell_ended': {
       const cell = open.get(record.id);
@@ -66,7 +68,17 @@ function addCall(cell: OpenCell | undefined, call: RecordOf<'call'>): AuditEntry
   if (cell === undefined) {
     return { kind: 'record', record: call };
   }
-  if (cell.calls.length < MAX_CALLS) {
+  const begun = call.outcome === 'started' ? undefined : cell.begun.get(call.id);
+  const place = begun?.shift();
+  if (begun?.length === 0) {
+    cell.begun.delete(call.id);
+  }
+  if (place !== undefined) {
+    cell.calls[place] = call;
+  } else if (cell.calls.length < MAX_CALLS) {
+    if (call.outcome === 'started') {
+      cell.begun.set(call.id, [...(cell.begun.get(call.id) ?? []), cell.calls.length]);
+    }
     cell.calls.push(call);
   } else {
     cell.callsLeftOut += 1;

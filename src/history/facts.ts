@@ -89,7 +89,7 @@ function statusOfCall(call: RecordOf<'call'>): string {
   if (call.dry_run === true) {
     return 'dry_run';
   }
-  return isRefused(call) ? 'refused' : call.outcome === 'ok' ? 'ok' : 'error';
+  return isRefused(call) ? 'refused' : call.outcome;
 }
 
 /** Whether a rule or a person refused the call. */

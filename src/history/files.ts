@@ -1,8 +1,8 @@
 /**
  * The files of the audit log: one per UTC day, `2026-11-21.jsonl`, followed by `2026-11-21.1.jsonl` and so on when one is full.
- * A session that writes very much gets files of its own, `2026-11-21.session-0c1d2e3f.jsonl`, so that removing old files never
- * removes what others did. Files are never renamed, so several bridges can write to the same file and agree on the next one
- * without communicating.
+ * Each principal of HTTP has files of its own, `2026-11-21.principal-0c1d2e3f4a5b6c7d.jsonl`, and so has a session that writes very
+ * much, `2026-11-21.session-0c1d2e3f.jsonl`, so that removing old files never removes what others did. Files are never renamed, so
+ * several bridges can write to the same file and agree on the next one without communicating.
  */
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
@@ -10,8 +10,8 @@ import { chmod, type FileHandle, lstat, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ensureDirectory, OWNER_ONLY_FILE, openRegularFile, refuseSecondLink } from '../state/state-files.ts';
 
-const NAME = /^(\d{4}-\d{2}-\d{2})(?:\.(session-[0-9a-f]{8}))?(?:\.(\d{1,6}))?\.jsonl$/;
-/** The part of the total size that files of single sessions may take. */
+const NAME = /^(\d{4}-\d{2}-\d{2})(?:\.(principal-[0-9a-f]{16}))?(?:\.(session-[0-9a-f]{8}))?(?:\.(\d{1,6}))?\.jsonl$/;
+/** The part of a principal's size that files of single sessions may take. */
 const SHARE_OF_SESSIONS = 1 / 4;
 const OWNER_ONLY_DIRECTORY = 0o700;
 const OTHERS = 0o077;
@@ -25,15 +25,25 @@ export interface AuditFile {
   readonly path: string;
   /** UTC day, `2026-11-21`. */
   readonly day: string;
-  /** Empty for the files of all sessions, or what the files of one session have in common. */
+  /** What the files of one principal, or of one session of it, have in common; empty for the user of the machine. */
   readonly series: string;
+  /** The part of the series that stands for the principal. */
+  readonly owner: string;
   /** 0 for the first file of the day and series. */
   readonly number: number;
 }
 
-/** The series of a session that gets files of its own. */
-export function seriesOf(session: string): string {
-  return `session-${createHash('sha256').update(session).digest('hex').slice(0, 8)}`;
+/**
+ * The series of a principal, undefined for the user of the machine, or of a session of it that gets files of its own. Principals are
+ * told apart by 64 bits: two with one name would share what each may keep.
+ */
+export function seriesOf(principal: string | undefined, session?: string): string {
+  const owner = principal === undefined ? [] : [`principal-${hashOf(principal).slice(0, 16)}`];
+  return [...owner, ...(session === undefined ? [] : [`session-${hashOf(session).slice(0, 8)}`])].join('.');
+}
+
+function hashOf(name: string): string {
+  return createHash('sha256').update(name).digest('hex');
 }
 
 /** UTC day of a time in milliseconds since 1970. */
@@ -53,8 +63,9 @@ export async function listAuditFiles(directory: string): Promise<AuditFile[]> {
             {
               path: join(directory, name),
               day: match[1] ?? '',
-              series: match[2] ?? '',
-              number: Number(match[3] ?? 0),
+              series: [match[2], match[3]].filter((part) => part !== undefined).join('.'),
+              owner: match[2] ?? '',
+              number: Number(match[4] ?? 0),
             },
           ];
     })
@@ -96,7 +107,8 @@ export async function fileWithRoom(
   const isFull = last !== undefined && (await lstat(last.path)).size >= maxFileBytes;
   const number = (last?.number ?? 0) + (isFull ? 1 : 0);
   const parts = [day, ...(series === '' ? [] : [series]), ...(number === 0 ? [] : [number]), 'jsonl'];
-  return { path: join(directory, parts.join('.')), day, series, number };
+  const [owner = ''] = /^principal-[^.]+/.exec(series) ?? [];
+  return { path: join(directory, parts.join('.')), day, series, owner, number };
 }
 
 /**
@@ -124,8 +136,9 @@ export interface Retention {
 }
 
 /**
- * Removes files that are too old, then the oldest until the total size is within the limit; never `current`. Files of single
- * sessions have a part of the space for themselves, and the session with the most loses its oldest first.
+ * Removes files that are too old, then the oldest until the total size is within the limit; never `current`. The principal with the
+ * most loses its oldest first, so none can remove what another has within an equal part. Files of single sessions have a quarter of what
+ * their principal may keep, and the session with the most loses its oldest first.
  */
 export async function removeOldFiles(
   directory: string,
@@ -137,20 +150,37 @@ export async function removeOldFiles(
   const files = await Promise.all(
     (await listAuditFiles(directory)).map(async (file) => ({ ...file, bytes: await sizeOf(file.path) })),
   );
-  // Another bridge may have removed a file first.
-  const remove = (some: readonly SizedFile[]) => Promise.all(some.map(({ path }) => rm(path, { force: true })));
   const old = files.filter(({ day, path }) => day < oldest && path !== current);
-  const left = files.filter((file) => !old.includes(file));
-  const ofSessions = left.filter(({ series }) => series !== '');
-  const ofAll = left.filter(({ series }) => series === '');
-  const sessionBytes = keep.maxTotalBytes * SHARE_OF_SESSIONS;
+  const owners = new Map<string, SizedFile[]>();
+  for (const file of files.filter((one) => !old.includes(one))) {
+    owners.set(file.owner, [...(owners.get(file.owner) ?? []), file]);
+  }
+  const maxBytes = partOf([...owners.values()].map(total), keep.maxTotalBytes);
+  const excess = [...owners.values()].flatMap((some) => excessOfOwner(some, maxBytes, current));
+  // Another bridge may have removed a file first.
+  await Promise.all([...old, ...excess].map(({ path }) => rm(path, { force: true })));
+}
+
+/** How much each may have at most, so that all together have `maxBytes`: what some do not need is shared by the others. */
+function partOf(sizes: readonly number[], maxBytes: number): number {
+  let left = maxBytes;
+  for (const [index, size] of sizes.toSorted((one, other) => one - other).entries()) {
+    const part = left / (sizes.length - index);
+    if (size > part) {
+      return part;
+    }
+    left -= size;
+  }
+  return maxBytes;
+}
+
+function excessOfOwner(files: readonly SizedFile[], maxBytes: number, current: string): SizedFile[] {
+  const ofSessions = files.filter(({ owner, series }) => series !== owner);
+  const ofAll = files.filter(({ owner, series }) => series === owner);
+  const sessionBytes = maxBytes * SHARE_OF_SESSIONS;
   const excess = excessOf(ofSessions, sessionBytes, current);
   const keptBytes = total(ofSessions) - total(excess);
-  await remove([
-    ...old,
-    ...excess,
-    ...excessOf(ofAll, keep.maxTotalBytes - Math.min(keptBytes, sessionBytes), current),
-  ]);
+  return [...excess, ...excessOf(ofAll, maxBytes - Math.min(keptBytes, sessionBytes), current)];
 }
 
 interface SizedFile extends AuditFile {

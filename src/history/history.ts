@@ -72,6 +72,8 @@ export class History {
   #entries: Entry[] = [];
   #cells = new Map<string, Entry>();
   #groups = new Map<string, Group>();
+  /** Calls without an end, by id, which the calls of one program share. */
+  #begun = new Map<string, Entry[]>();
   #interned = new Map<string, string>();
   #texts = new Map<string, string>();
   #textChars = 0;
@@ -204,6 +206,7 @@ export class History {
     this.#entries = [];
     this.#cells = new Map();
     this.#groups = new Map();
+    this.#begun = new Map();
     this.#interned = new Map();
     this.#texts = new Map();
     this.#unreadable = new Map();
@@ -224,11 +227,35 @@ export class History {
       this.#takeCell(facts, place, added);
       return;
     }
+    if (type === 'call' && this.#endCall(facts, facts.record, place)) {
+      return;
+    }
     const entry = this.#entryOf(facts, place, type === 'call' ? 'call' : 'event');
     added.push(entry);
     if (type === 'call') {
       entry.group.calls.push(entry);
+      if (entry.status === 'started') {
+        this.#begun.set(facts.record.id, [...(this.#begun.get(facts.record.id) ?? []), entry]);
+      }
     }
+  }
+
+  /** The record of its end takes the place of the one of its begin. Returns whether there is one. */
+  #endCall(facts: RecordFacts, { id, outcome }: RecordOf<'call'>, place: Line): boolean {
+    const begun = outcome === 'started' ? undefined : this.#begun.get(id);
+    const entry = begun?.shift();
+    if (begun === undefined || entry === undefined) {
+      return false;
+    }
+    if (begun.length === 0) {
+      this.#begun.delete(id);
+    }
+    this.#isSorted &&= entry.timeMs === facts.timeMs;
+    entry.line = place;
+    entry.timeMs = facts.timeMs;
+    entry.status = statusOf(facts.record);
+    entry.text = this.#keep(facts.text);
+    return true;
   }
 
   #takeCell(facts: RecordFacts, place: Line, added: Entry[]): void {

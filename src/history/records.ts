@@ -113,7 +113,9 @@ export const CallSchema = z
       ),
     decision: z
       .enum(['allowed', 'denied', 'asked'])
-      .describe('`denied` by a rule or limit, or `asked` if approval was required.'),
+      .describe(
+        '`denied` by a rule or limit, or `asked` if approval was required. With the outcome `started`, `allowed` by whatever decided.',
+      ),
     rule: z.string().optional().describe('The rule that decided, and where it is.'),
     answer: z
       .string()
@@ -133,9 +135,21 @@ export const CallSchema = z
       .literal(true)
       .optional()
       .describe('The call was not sent: an interrupted run that goes on had got this answer before.'),
-    outcome: z.enum(['ok', 'error']).describe('Whether the tool succeeded.'),
+    outcome: z
+      .enum(['started', 'ok', 'error'])
+      .describe(
+        'Whether the tool succeeded. With `MCP_BRIDGE_AUDIT=required`, there is a record with `started` before the call is sent, and another with the same id when it has ended. Without the other, it is not known how it ended.',
+      ),
     error_code: errorCode.optional(),
-    duration_ms: z.number().nonnegative().describe('Time until the outcome, including the wait for approval.'),
+    duration_ms: z
+      .number()
+      .nonnegative()
+      .describe('Time until the outcome, without the wait for approval; 0 if it has only started.'),
+    approval_ms: z
+      .number()
+      .nonnegative()
+      .optional()
+      .describe('Time that the call waited for an approval, if one was required.'),
     arguments_bytes: count.optional().describe('Size of all arguments as JSON.'),
     result_bytes: count.optional().describe('Size of the result as JSON.'),
     text_bytes: count
@@ -144,7 +158,7 @@ export const CallSchema = z
         'Bytes of text in the result that a client would show to a model: its text blocks, or its structured content if it has none. Left out if that is unknown.',
       ),
   })
-  .describe('A tool call has ended. `at` is when it began.');
+  .describe('A tool call has ended, or is about to be sent. `at` is when it began.');
 
 export const QuestionAnsweredSchema = z
   .strictObject({

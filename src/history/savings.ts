@@ -149,7 +149,14 @@ export class SavingsBuilder {
 
   #addCall(call: RecordOf<'call'>): void {
     const cell = this.#open.get(call.cell);
-    if (call.dry_run === true || call.resumed === true || isRefused(call) || cell?.isOfOperator === true) {
+    // With a required record, one without its end counts on neither side.
+    if (
+      call.outcome === 'started' ||
+      call.dry_run === true ||
+      call.resumed === true ||
+      isRefused(call) ||
+      cell?.isOfOperator === true
+    ) {
       return;
     }
     if (call.arguments_bytes === undefined) {

@@ -1,5 +1,5 @@
 /** Statistics of the audit log in bounded memory: one entry per tool. */
-import { CallSums, Durations } from './call-sums.ts';
+import { CallSums, Durations, UnendedCalls } from './call-sums.ts';
 import type { AuditRecord } from './records.ts';
 
 /** The calls to one tool. */
@@ -27,6 +27,8 @@ export interface AuditStatistics {
   readonly output_bytes: number;
   /** Most calls first. */
   readonly tools: readonly ToolStatistics[];
+  /** Calls that were sent, with a required record, and whose end is not in the log. They are in no other number. */
+  readonly calls_without_end: number;
   readonly lost_records: number;
 }
 
@@ -46,6 +48,7 @@ export class StatisticsBuilder {
   #sessions = 0;
   #outputBytes = 0;
   #lost = 0;
+  readonly #unended = new UnendedCalls();
 
   add(record: AuditRecord): void {
     this.#bridges.add(record.bridge);
@@ -65,6 +68,7 @@ export class StatisticsBuilder {
         this.#countCell('refused');
         break;
       case 'call':
+        this.#unended.note(record);
         this.#sumsOf(record.server, record.tool).add(record);
         break;
       case 'calls_refused':
@@ -92,6 +96,7 @@ export class StatisticsBuilder {
         .filter(({ sums }) => sums.calls > 0)
         .toSorted((a, b) => b.sums.calls - a.sums.calls)
         .map(toStatistics),
+      calls_without_end: this.#unended.count,
       lost_records: this.#lost,
     };
   }

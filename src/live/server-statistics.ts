@@ -1,5 +1,6 @@
 /** Counts the calls that are sent to each server, and how long the last of them took. */
 
+import { CappedMap } from '../base/capped-map.ts';
 import type { WatchCall } from '../calls/contract.ts';
 import { isFailure } from '../protocol/result-bytes.ts';
 
@@ -23,7 +24,7 @@ export interface ServerCounts {
 }
 
 export class ServerStatistics {
-  readonly #servers = new Map<string, Counts>();
+  readonly #servers = new CappedMap<string, Counts>(MAX_SERVERS);
 
   /** Of calls that are sent, so that it sees no wait for a person. */
   readonly watch: WatchCall = ({ server }) => {
@@ -47,10 +48,6 @@ export class ServerStatistics {
     const known = this.#servers.get(server);
     if (known !== undefined) {
       return known;
-    }
-    const [oldest] = this.#servers.keys();
-    if (this.#servers.size >= MAX_SERVERS && oldest !== undefined) {
-      this.#servers.delete(oldest);
     }
     const counts: Counts = { calls: 0, failed: 0, durations: [] };
     this.#servers.set(server, counts);

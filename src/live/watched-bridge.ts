@@ -2,6 +2,7 @@
  * What one bridge does now: its sessions, running cells, calls, questions and servers. It learns from the recorder of sessions and from
  * two watches of calls, and turns what happens into events. Over HTTP, a process has one for each principal.
  */
+import { CappedMap } from '../base/capped-map.ts';
 import type { CellAnswer, CellRequest, EngineReport, Person, Reply } from '../base/cell.ts';
 import { BridgeError, toBridgeError } from '../base/errors.ts';
 import type { CallOutcome, ToolCall, WatchCall } from '../calls/contract.ts';
@@ -60,6 +61,8 @@ const HIBERNATED = 'the operator let it hibernate';
 
 /** What the next answers of a session say about cells of the operator. Chosen. */
 const MAX_NOTICES = 20;
+/** Sessions that have any. Chosen. */
+const MAX_SESSIONS = 1_000;
 
 /** Nobody at a client can answer what a cell of the operator asks; the API can. */
 const OPERATOR: Person = {
@@ -92,7 +95,7 @@ export class WatchedBridge {
   /** Called with the id of the cell when it has begun. */
   readonly #begun = new WeakMap<CellRequest, (id: string) => void>();
   /** For the next answer to a client, by session. */
-  readonly #notices = new Map<string, readonly string[]>();
+  readonly #notices = new CappedMap<string, readonly string[]>(MAX_SESSIONS);
   #run: RunCell | undefined;
   /** As they were when events last said so. */
   #serverStates = new Map<string, LiveServer['state']>();

@@ -16,17 +16,21 @@ const CALLBACK = 'callback';
 const COOKIE = 'mcp_bridge_login';
 /** How long a link works. Chosen. */
 const LINK_MS = 900_000;
-/** How often the button of one link may be pressed. Each time asks the authorization server. Chosen. */
+/** How often the button of one link may be pressed, and how many logins one user may have open at a server. Each asks the authorization server. Chosen. */
 const MAX_ATTEMPTS = 10;
-/** Each user has one link for each server. Chosen. */
+/** Each user has one link for each configured server, and loses the oldest beyond this. Chosen. */
+const MAX_LINKS_OF_ONE = 100;
+/** Beyond this, the oldest of all users is dropped. Chosen. */
 const MAX_LINKS = 10_000;
 
 interface Link {
   readonly id: string;
+  readonly owner: string;
   readonly key: string;
   readonly definition: RemoteDefinition;
   readonly store: LoginStore;
-  readonly scope: string | undefined;
+  /** What the server asked for last. A server chooses it, so it is no part of the key. */
+  scope: string | undefined;
   readonly expiresAtMs: number;
   readonly ended: Promise<boolean>;
   readonly end: (hasLogin: boolean) => void;
@@ -52,7 +56,8 @@ export class LoginPages {
   readonly #options: LoginPagesOptions;
   /** The oldest first, so those that are no longer valid come before all others. */
   readonly #links = new Map<string, Link>();
-  readonly #linksByKey = new Map<string, Link>();
+  /** By owner, and by the server. */
+  readonly #linksOf = new Map<string, Map<string, Link>>();
   /** By `state`. */
   readonly #attempts = new Map<string, Attempt>();
 
@@ -63,8 +68,10 @@ export class LoginPages {
   /** The address at which the owner of the definition can log in. The same until it is used or old. */
   invite(definition: RemoteDefinition, store: LoginStore, scope: string | undefined): string {
     this.#forgetOld();
-    const key = JSON.stringify([definition.owner?.name, definition.name, definition.url, scope]);
-    const link = this.#linksByKey.get(key) ?? this.#add(key, { definition, store, scope });
+    const key = JSON.stringify([definition.name, definition.url]);
+    const link =
+      this.#linksOf.get(definition.owner?.name ?? '')?.get(key) ?? this.#add(key, { definition, store, scope });
+    link.scope = scope;
     return `${this.#options.origin()}${PATH}${link.id}`;
   }
 
@@ -99,8 +106,10 @@ export class LoginPages {
   }
 
   #add(key: string, given: Pick<Link, 'definition' | 'store' | 'scope'>): Link {
-    const [oldest] = this.#links.values();
-    if (this.#links.size >= MAX_LINKS && oldest !== undefined) {
+    const owner = given.definition.owner?.name ?? '';
+    const own = this.#linksOf.get(owner) ?? new Map<string, Link>();
+    const [oldest] = own.size >= MAX_LINKS_OF_ONE ? own.values() : this.#links.values();
+    if (oldest !== undefined && (own.size >= MAX_LINKS_OF_ONE || this.#links.size >= MAX_LINKS)) {
       this.#drop(oldest, false);
     }
     let end: Link['end'] = () => undefined;
@@ -108,16 +117,20 @@ export class LoginPages {
       end = resolve;
     });
     const id = randomBytes(32).toString('base64url');
-    const link = { ...given, id, key, ended, end, attempts: 0, expiresAtMs: Date.now() + LINK_MS };
+    const link = { ...given, owner, id, key, ended, end, attempts: 0, expiresAtMs: Date.now() + LINK_MS };
     this.#links.set(id, link);
-    this.#linksByKey.set(key, link);
+    this.#linksOf.set(owner, own.set(key, link));
     setTimeout(() => this.#forgetOld(), LINK_MS + 1).unref();
     return link;
   }
 
   #drop(link: Link, hasLogin: boolean): void {
+    const own = this.#linksOf.get(link.owner);
     if (this.#links.delete(link.id)) {
-      this.#linksByKey.delete(link.key);
+      own?.delete(link.key);
+    }
+    if (own?.size === 0) {
+      this.#linksOf.delete(link.owner);
     }
     link.end(hasLogin);
   }
@@ -134,7 +147,11 @@ export class LoginPages {
   /** Sends the browser to the authorization server. */
   async #begin(response: ServerResponse, link: Link): Promise<void> {
     link.attempts += 1;
-    if (link.attempts > MAX_ATTEMPTS) {
+    // A link that was used too often is followed by another.
+    const open = [...this.#attempts.values()].filter(
+      ({ link: of }) => of.owner === link.owner && of.key === link.key,
+    ).length;
+    if (link.attempts > MAX_ATTEMPTS || open >= MAX_ATTEMPTS) {
       this.#drop(link, false);
       sendPage(response, 429, {
         title: 'This link was used too often',

@@ -74,7 +74,7 @@ export function createTokenCheck(options: TokenCheckOptions): (token: string) =>
     }
     const name = principalOf(issuer, payload.sub);
     if (name === undefined) {
-      return { refused: 'unknown' };
+      return { refused: 'subject' };
     }
     if (!scopes.every((scope) => scopesOf(payload).includes(scope))) {
       return { refused: 'scope' };
@@ -94,11 +94,12 @@ function whyRefused(error: unknown): 'unavailable' | 'expired' | 'unknown' {
 
 /**
  * The same person at two issuers is two principals. No operator can give such a name to a token, and it cannot stand for another subject:
- * an issuer has no fragment (RFC 8414, section 2). Undefined for what cannot be shown in a log.
+ * an issuer has no fragment (RFC 8414, section 2). Undefined for what cannot be shown in a log, and for what is no text: the library that
+ * checks the token does not look, and `["alice"]` would become `alice`.
  */
-function principalOf(issuer: string, subject: string | undefined): string | undefined {
+function principalOf(issuer: string, subject: unknown): string | undefined {
   const isPlain =
-    subject !== undefined &&
+    typeof subject === 'string' &&
     subject !== '' &&
     subject.length <= MAX_SUBJECT_CHARS &&
     !/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u.test(subject);

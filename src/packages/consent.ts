@@ -3,6 +3,7 @@
  * that neither allows reaches no index before the person has seen it. What was chosen is judged again before it is fetched,
  * because rules name versions too, and because packages need others.
  */
+import { CappedMap } from '../base/capped-map.ts';
 import { BridgeError, toBridgeError } from '../base/errors.ts';
 import { COMMAND } from '../base/package.ts';
 import { didYouMean } from '../base/suggest.ts';
@@ -14,6 +15,8 @@ import { normalizeName, type Requirement } from './requirement.ts';
 
 /** Of a suggestion: short names have many neighbours. Chosen. */
 const NEAR_SCORE = 0.7;
+/** Sessions whose questions are counted; clients choose their names. Chosen. */
+const MAX_SESSIONS = 10_000;
 /** Questions about packages in one session, whatever was answered. Chosen: code cannot tire the person until they agree. */
 export const MAX_QUESTIONS_PER_SESSION = 20;
 /** Who allowed an installation: the list of common packages, the setting `any`, a rule of the policy, or the user. */
@@ -50,7 +53,7 @@ export class Consent {
   /** Refusals of a cell, which asks about the same only once. */
   readonly #refused = new WeakMap<Asker, Map<string, BridgeError>>();
   /** By name, so that `runtime.reset()` does not start a new count. */
-  readonly #questions = new Map<string, number>();
+  readonly #questions = new CappedMap<string, number>(MAX_SESSIONS);
 
   constructor(options: ConsentOptions) {
     this.#options = options;

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { CancelSource, unlessAborted } from '../base/cancel.ts';
+import { CappedMap } from '../base/capped-map.ts';
 import { BridgeError } from '../base/errors.ts';
 import { checked, type Method } from '../calls/method.ts';
 import { settleEngine } from '../engines/detect.ts';
@@ -100,6 +101,8 @@ interface BuildReason {
 const MAX_REQUIREMENTS = 64;
 /** A failed request is not repeated sooner. Chosen: an index that is down is not asked again by every cell. */
 const FAILURE_KEPT_MS = 60_000;
+/** Code chooses what it asks for. Chosen. */
+const MAX_FAILURES = 200;
 /** Of a wheel in one answer. Chosen: far below the longest line, and a few milliseconds to decode. */
 const MAX_PIECE_BYTES = 512 * 1024;
 
@@ -190,7 +193,7 @@ class Packages {
   readonly #turns = new BuildTurns<PackageLock>();
   /** Of the builds that wait or run, by key. */
   readonly #progress = new Map<string, SharedProgress>();
-  readonly #failures = new Map<string, { readonly error: unknown; readonly at: number }>();
+  readonly #failures = new CappedMap<string, { readonly error: unknown; readonly at: number }>(MAX_FAILURES);
   /** When the last build succeeded. */
   #fetchedAt = 0;
 

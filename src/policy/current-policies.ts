@@ -3,6 +3,7 @@
 import type { Logger } from '../base/log.ts';
 import type { PlacedPolicy } from '../servers/server-file.ts';
 import { createPolicyFile, type PolicyFile } from './policy-file.ts';
+import { createSharedCounts, type SharedCounts } from './rules/limits.ts';
 import { Policies } from './rules/policies.ts';
 import { type ReadPolicy, readPolicy } from './rules/schema.ts';
 
@@ -20,16 +21,23 @@ export interface CurrentPoliciesOptions {
   /** The configured servers by name; the same map until they change. */
   readonly definitions: () => ReadonlyMap<string, PolicyOwner>;
   readonly logger: Logger;
+  /** Policies with the same object count calls together: those of a principal in all its profiles. */
+  readonly countedFor?: object | undefined;
   /** For tests; `performance.now` by default. */
   readonly nowMs?: () => number;
 }
+
+const sharedCounts = new WeakMap<object, SharedCounts>();
 
 export function createCurrentPolicies({
   stateDir,
   definitions,
   logger,
+  countedFor = {},
   nowMs,
 }: CurrentPoliciesOptions): CurrentPolicies {
+  const shared = sharedCounts.get(countedFor) ?? createSharedCounts();
+  sharedCounts.set(countedFor, shared);
   const readFile = createPolicyFile(stateDir, nowMs);
   let known: { readonly file: PolicyFile | undefined; readonly owners: ReadonlyMap<string, PolicyOwner> } | undefined;
   let current: Policies | undefined;
@@ -60,7 +68,8 @@ export function createCurrentPolicies({
       const entries = readEntries(owners);
       logProblems([...(ofFile === undefined ? [] : [ofFile]), ...entries.values()]);
       const isAny = ofFile !== undefined || entries.size > 0;
-      current = isAny ? new Policies(ofFile, entries, current?.counts()) : undefined;
+      const kept = current?.counts() ?? new Map();
+      current = isAny ? new Policies(ofFile, entries, { kept, shared }) : undefined;
     }
     return current;
   };

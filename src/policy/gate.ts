@@ -31,7 +31,7 @@ export function createPolicyGate(current: CurrentPolicies, approvals: Approvals)
 
 async function judge(judged: JudgedCall, next: PassOn): Promise<CallOutcome> {
   const outcome = await judged.make(next).catch(failed);
-  return { ...outcome, decision: judged.decision, approval: judged.approval };
+  return { ...outcome, decision: judged.decision, approval: judged.approval, waitedMs: judged.waitedMs };
 }
 
 interface Judges {
@@ -43,6 +43,7 @@ interface Judges {
 class JudgedCall {
   decision: Decision;
   approval: Approval | undefined;
+  waitedMs: number | undefined;
   #call: ToolCall;
   readonly #judges: Judges;
   /** The policies that made `decision`. */
@@ -95,7 +96,12 @@ class JudgedCall {
     // The bridge itself names the arguments of methods.
     const parameters = isMethod === true ? Object.keys(given) : parametersOf(inputSchema).list.map((one) => one.name);
     const toApprove = { server: server.name, tool: name, alias, arguments: given, parameters, reason, line };
-    this.approval = await this.#judges.approvals.approve(toApprove, context);
+    const askedAt = performance.now();
+    try {
+      this.approval = await this.#judges.approvals.approve(toApprove, context);
+    } finally {
+      this.waitedMs = (this.waitedMs ?? 0) + performance.now() - askedAt;
+    }
   }
 
   /** The deadline starts when the call is sent: time spent waiting for a person or in a queue does not count. */

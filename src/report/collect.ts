@@ -1,5 +1,5 @@
 /** Sums up records, in bounded memory: code and servers choose names, so each list of names has a limit. */
-import { CallSums, Durations } from '../history/call-sums.ts';
+import { CallSums, Durations, UnendedCalls } from '../history/call-sums.ts';
 import { statusOf } from '../history/facts.ts';
 import type { AuditRecord, RecordOf } from '../history/records.ts';
 import { type Savings, SavingsBuilder } from '../history/savings.ts';
@@ -86,6 +86,8 @@ export interface ActivityReport {
   readonly slowest: readonly SlowCell[];
   readonly approvals: readonly ApprovalReport[];
   readonly savings: Savings;
+  /** Calls that were sent, with a required record, and whose end is not in the log. They are in no other number. */
+  readonly calls_without_end: number;
   readonly lost_records: number;
   /** Lines of the log that could not be read. */
   readonly bad_lines: number;
@@ -154,6 +156,7 @@ export class ReportBuilder {
   #last: string | undefined;
   #sessions = 0;
   #lost = 0;
+  readonly #unended = new UnendedCalls();
 
   add(record: AuditRecord): void {
     this.#first = this.#first === undefined || record.at < this.#first ? record.at : this.#first;
@@ -222,6 +225,7 @@ export class ReportBuilder {
       slowest: this.#slowest,
       approvals: this.#approvals.all().toSorted((a, b) => b.times - a.times),
       savings: this.#savings.result(),
+      calls_without_end: this.#unended.count,
       lost_records: this.#lost,
       bad_lines: badLines,
     };
@@ -273,6 +277,9 @@ export class ReportBuilder {
   }
 
   #addCall(call: RecordOf<'call'>): void {
+    if (!this.#unended.note(call)) {
+      return;
+    }
     const open = this.#open.get(call.cell);
     if (open !== undefined) {
       open.calls += 1;

@@ -53,13 +53,23 @@ export function serverRow(saving: ActivityReport['savings']['servers'][number]):
 
 /** Sentences that stand before the tables. */
 export function summaryOf(report: ActivityReport): string[] {
-  const { bad_lines: bad, cells, first, last, lost_records: lost, savings, totals } = report;
+  const {
+    bad_lines: bad,
+    calls_without_end: unended,
+    cells,
+    first,
+    last,
+    lost_records: lost,
+    savings,
+    totals,
+  } = report;
   const states = Object.entries(cells).map(([status, count]) => `${shownCount(count)} ${status}`);
   return [
     `${shownTime(first ?? '')} to ${shownTime(last ?? '')} UTC: ${counted(report.bridges, 'bridge')}, ${counted(report.principals, 'user')}, ${counted(report.sessions, 'sandbox start')}`,
     `Cells: ${states.join(', ') || 'none'}; median ${shownDuration(report.cell_p50_ms)}, p95 ${shownDuration(report.cell_p95_ms)}`,
     `Calls: ${shownCount(totals.calls)}, ${shownCount(totals.failed)} failed, ${shownCount(totals.refused)} refused`,
     savingOf(savings),
+    ...(unended === 0 ? [] : [`${counted(unended, 'call')} without a recorded end`]),
     ...(lost === 0 ? [] : [`${counted(lost, 'record')} ${lost === 1 ? 'is' : 'are'} missing from the log`]),
     ...(bad === 0 ? [] : [`${counted(bad, 'line')} of the log could not be read`]),
   ];

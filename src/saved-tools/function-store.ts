@@ -10,7 +10,7 @@ import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { BridgeError, messageOf } from '../base/errors.ts';
-import { MAX_SAVED_TOOL_BYTES, MAX_SAVED_TOOLS } from '../base/limits.ts';
+import { MAX_SAVED_TOOL_BYTES, MAX_SAVED_TOOLS, MAX_SAVED_TOOLS_OF_SESSION } from '../base/limits.ts';
 import { hashText } from '../state/file-consents.ts';
 import { withFileLock } from '../state/file-lock.ts';
 import { checkDirectory, ensureDirectory, readBounded, writeAtomically } from '../state/state-files.ts';
@@ -106,7 +106,7 @@ export class FunctionStore {
     try {
       await ensureDirectory(this.directory);
       await withFileLock(join(this.directory, LOCK), async () => {
-        checkRoom(tool.name, await this.names());
+        await this.#checkRoom(tool.name, facts.session);
         await this.#writeNow(tool, facts);
       });
     } catch (error) {
@@ -141,6 +141,22 @@ export class FunctionStore {
   async source(name: string, number: number): Promise<string | undefined> {
     const file = join(this.#history(name), `${number}${EXTENSION}`);
     return isFileName(name) ? readText(file, MAX_SAVED_TOOL_BYTES).catch(() => undefined) : undefined;
+  }
+
+  /** Rejects with `CALL_REFUSED` if there is no room, for all or for the session. */
+  async #checkRoom(name: string, session: string | undefined): Promise<void> {
+    const stored = await this.names();
+    checkRoom(name, stored);
+    if (session === undefined || stored.includes(name) || stored.length < MAX_SAVED_TOOLS_OF_SESSION) {
+      return;
+    }
+    const records = await Promise.all(stored.map((one) => this.#readRecord(one)));
+    const own = records.filter((record) => record?.session === session).length;
+    if (own >= MAX_SAVED_TOOLS_OF_SESSION) {
+      throw new BridgeError('CALL_REFUSED', `this session has saved ${own} tools, which is the limit for one session`, {
+        hint: 'Reuse the name of a tool that is no longer needed, or remove some with "functions rm".',
+      });
+    }
   }
 
   #file(name: string, extension = EXTENSION): string {

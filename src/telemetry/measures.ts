@@ -1,7 +1,7 @@
 /** Where measured values go: to OpenTelemetry, to the endpoint for Prometheus, or both. */
 import type { Measure } from '../base/measure.ts';
-import type { Metrics, MoreMetric } from '../server/http/metrics.ts';
-import { MEASURES, type MeasureName } from './names.ts';
+import { type Metrics, type MoreMetric, OTHER } from '../server/http/metrics.ts';
+import { ATTRIBUTES, isKnownErrorType, MEASURES, type MeasureName } from './names.ts';
 
 /** Adds a value to a counter, or to the distribution of a histogram. */
 export type TypedMeasure = (name: MeasureName, ...measured: Tail<Parameters<Measure>>) => void;
@@ -29,7 +29,9 @@ export function toPrometheus(metrics: Pick<Metrics, 'record'>): Measure {
     const measured = name as MeasureName;
     const labels = MEASURES[measured].labels.flatMap((label) => {
       const labelled = attributes[label];
-      return labelled === undefined ? [] : [[label.replaceAll('.', '_'), String(labelled)]];
+      // A server can answer with any number.
+      const isKnown = label !== ATTRIBUTES.errorType || isKnownErrorType(String(labelled));
+      return labelled === undefined ? [] : [[label.replaceAll('.', '_'), isKnown ? String(labelled) : OTHER]];
     });
     metrics.record(prometheusName(measured), Object.fromEntries(labels), value);
   };

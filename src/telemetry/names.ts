@@ -22,6 +22,16 @@ export const EXECUTE_TOOL = 'execute_tool';
 /** The value of `error.type` for a result with `isError`. */
 export const TOOL_ERROR = 'tool_error';
 
+/** JSON-RPC 2.0, section 5.1, and what MCP and its SDKs define. */
+const RPC_CODES: ReadonlySet<string> = new Set(
+  '-32700 -32600 -32601 -32602 -32603 -32000 -32001 -32002 -32003 -32004 -32020 -32021 -32022 -32042 -32800'.split(' '),
+);
+
+/** Whether it is one of a fixed set: a word, which only the bridge chooses, or a number that the protocol defines. */
+export function isKnownErrorType(type: string): boolean {
+  return /^[A-Za-z_]+$/.test(type) || RPC_CODES.has(type);
+}
+
 export const ATTRIBUTES = {
   method: 'mcp.method.name',
   protocolVersion: 'mcp.protocol.version',

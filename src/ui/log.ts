@@ -252,7 +252,7 @@ function errorOf({ error_code: code }: { readonly error_code?: string | undefine
   return code === undefined ? {} : { error_code: code };
 }
 
-type CallStatus = 'ok' | 'error' | 'refused' | 'dry_run';
+type CallStatus = 'ok' | 'error' | 'refused' | 'dry_run' | 'started';
 
 /** `facts.ts` knows no others. */
 export function callStatus(status: string): CallStatus {

@@ -190,8 +190,10 @@ const HistoryCallSchema = z.strictObject({
   principal,
   server,
   tool,
-  status: z.enum(['ok', 'error', 'refused', 'dry_run']).describe('How it ended.'),
-  duration_ms: ms.describe('How long it took, with the wait for approval.'),
+  status: z
+    .enum(['ok', 'error', 'refused', 'dry_run', 'started'])
+    .describe('How it ended; `started` if its end is not recorded.'),
+  duration_ms: ms.describe('How long it took, without the wait for approval.'),
   error_code: errorCode,
   rule,
 });
@@ -223,7 +225,7 @@ const CellCallSchema = z.strictObject({
   server,
   tool,
   at: at.describe('When it began.'),
-  duration_ms: ms.describe('How long it took, with the wait for approval.'),
+  duration_ms: ms.describe('How long it took, without the wait for approval.'),
   status: HistoryCallSchema.shape.status,
   error_code: errorCode,
   job: text.optional().describe('Name of the background job that made it.'),

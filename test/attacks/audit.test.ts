@@ -1,9 +1,11 @@
 /** Code that tries to do something without leaving a record, or to push out the record of others. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { PAST_THE_PROXIES } from '../faults/cases/hostile-python.ts';
 import { amount, enginesForBridge, type NotesBridge, startNotes } from '../support/attacks.ts';
+import { startHttpBridge } from '../support/http-bridge.ts';
+import { descendantsOf, isAlive } from '../support/processes.ts';
 
 /** Fewer than a cell may make in all. */
 const FLOOD = amount(4_000, 90_000);
@@ -87,6 +89,50 @@ print("done")`,
       const started = records('quiet').filter(({ type }) => type === 'cell_started');
       expect(started).toMatchObject([{ code: 'evidence = 1' }]);
     });
+  });
+}
+
+for (const engine of await enginesForBridge()) {
+  // The record of a call was written when it had ended: of 7,752 calls that had reached the server, 783 had none.
+  it(`a bridge that is killed leaves a required record of every call that reached a server, on ${engine.label}`, async () => {
+    const bridge = await startNotes({}, { engine, env: { MCP_BRIDGE_AUDIT: 'required' }, onLog: () => undefined });
+    const below = () => descendantsOf(bridge.pid);
+    const code = `${PAST_THE_PROXIES}
+while True:
+    await asyncio.gather(*[ask("call_tool", {"server": "notes", "tool": "add_note", "arguments": {}}) for _ in range(100)])`;
+    const ran = bridge.runPython(code, { servers: ['notes'], session: 'killed', timeout: 120 }).catch(() => undefined);
+    await expect.poll(() => bridge.ledger().length, { timeout: 60_000 }).toBeGreaterThan(amount(500, 5_000));
+    const others = below();
+    process.kill(bridge.pid, 'SIGKILL');
+    await ran;
+    // The server goes on with what it has received.
+    await expect.poll(() => others.filter(isAlive)).toEqual([]);
+    const folder = join(bridge.folder, 'audit');
+    const lines = readdirSync(folder).flatMap((name) => textOf(join(folder, name)).split('\n'));
+    const calls = lines.filter((line) => line.includes('"type":"call"')).map((line) => JSON.parse(line) as Line);
+    expect(new Set(calls.map(({ id }) => id)).size).toBeGreaterThanOrEqual(bridge.ledger().length);
+    await bridge.close();
+  });
+
+  // Clients choose names of sessions, and each name had a share of its own.
+  it(`one token does not remove the records of another, under however many names, on ${engine.label}`, async () => {
+    const bridge = await startHttpBridge({
+      engine,
+      tokens: ['alice', 'bob'],
+      env: { MCP_BRIDGE_AUDIT_MAX_SIZE: '1m' },
+    });
+    onTestFinished(() => bridge.remove());
+    const [alice, bob] = await Promise.all(bridge.tokens.map((token) => bridge.connect({ era: '2026-07-28', token })));
+    await alice?.run('evidence = 1', { session: 'quiet' });
+    for (let number = 0; number < amount(6, 40); number += 1) {
+      await bob?.run(`# ${'x'.repeat(400_000)}\n1`, { session: `name-${number}` });
+    }
+    const folder = join(bridge.folder, 'audit');
+    const size = () => readdirSync(folder).reduce((sum, name) => sum + textOf(join(folder, name)).length, 0);
+    await expect.poll(size, { timeout: 5_000 }).toBeLessThan(2 * 1024 * 1024);
+    const found = await bridge.command('audit', 'search', 'evidence = 1');
+    expect(found).toContain('evidence = 1');
+    await Promise.all([alice?.close(), bob?.close()]);
   });
 }
 

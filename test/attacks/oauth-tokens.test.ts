@@ -55,6 +55,19 @@ it('a good token is that of issuer and subject, whose folder no name of a token 
 });
 
 describe('refused with 401', () => {
+  async function refused(_name: string, claims: JWTPayload): Promise<string> {
+    const { front, issuer, ran } = await setUp();
+    const token = await issuer.token(claims);
+    const { status, headers, text } = await front.send({ ...runPython('1'), token });
+    expect(status).toBe(401);
+    expect(headers['www-authenticate']).toMatch(
+      /^Bearer error="invalid_token", .*resource_metadata="http:.*", scope="mcp"$/,
+    );
+    expect(ran).toEqual([]);
+    expect(front.log.join('\n') + text).not.toContain(token.split('.')[1]);
+    return text;
+  }
+
   it.each<[string, JWTPayload]>([
     ['another audience', { aud: 'https://other.example.com/mcp' }],
     ['an audience that only begins alike', { aud: `${AUDIENCE}/p/x` }],
@@ -65,21 +78,23 @@ describe('refused with 401', () => {
     ['without an expiry', { exp: undefined } as never],
     ['not valid yet', { nbf: now() + 3600 }],
     ['no subject', { sub: undefined } as never],
+  ])('%s', async (name, claims) => {
+    expect(await refused(name, claims)).toContain('The token');
+  });
+
+  // A list of one text was accepted, and named the same principal as the text.
+  it.each<[string, JWTPayload]>([
     ['an empty subject', { sub: '' }],
     ['a subject that forges lines of the log', { sub: 'alice\n2026 INFO: all is well' }],
     ['a subject that is shown backwards', { sub: 'alice\u202e' }],
     ['a long subject', { sub: 'a'.repeat(256) }],
     ['a subject that is no text', { sub: 7 } as never],
-  ])('%s', async (_, claims) => {
-    const { front, issuer, ran } = await setUp();
-    const token = await issuer.token(claims);
-    const { status, headers, text } = await front.send({ ...runPython('1'), token });
-    expect(status).toBe(401);
-    expect(headers['www-authenticate']).toMatch(
-      /^Bearer error="invalid_token", .*resource_metadata="http:.*", scope="mcp"$/,
-    );
-    expect(ran).toEqual([]);
-    expect(front.log.join('\n') + text).not.toContain(token.split('.')[1]);
+    ['a subject that is a list', { sub: ['alice'] } as never],
+    ['a subject that is an object', { sub: { length: 1 } } as never],
+  ])('%s', async (name, claims) => {
+    const text = await refused(name, claims);
+    expect(text).toContain('The claim sub of the token must be a text of 1 to 255 characters');
+    expect(text).not.toContain('Log in');
   });
 
   it('not signed, or signed with the public key as a secret', async () => {

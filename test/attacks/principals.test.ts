@@ -13,6 +13,7 @@ const SECRET = 'the-secret-of-alice';
 const POLICY = {
   rules: [{ effect: 'ask', server: 'echo', tool: 'structured' }],
   limits: [{ server: 'echo', tool: 'echo', callsPerMinute: 2 }],
+  profiles: { all: { servers: 'echo' } },
 };
 
 for (const engine of await enginesForBridge()) {
@@ -26,7 +27,7 @@ for (const engine of await enginesForBridge()) {
         engine,
         servers: { echo: fixtureServer('echo.mjs') },
         policy: POLICY,
-        tokens: ['alice', 'bob'],
+        tokens: ['alice', 'bob', 'carol'],
         env: { MCP_BRIDGE_TOOLS: 'run_python,sessions', MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT: '100ms' },
       });
       const [forAlice = '', forBob = ''] = bridge.tokens;
@@ -175,12 +176,23 @@ print("found", found)`;
       expect(await bob.run(code(2), more)).toContain('once more 1');
     });
 
+    it('a limit counts all profiles of a principal together', async () => {
+      const path = '/mcp/p/all';
+      const inProfile = await bridge.connect({ era: '2026-07-28', token: bridge.tokens[2] ?? '', path });
+      const carol = await bridge.connect({ era: '2026-07-28', token: bridge.tokens[2] ?? '' });
+      const code = 'print(await mcp_echo.echo(text="one of carol"))\nprint(await mcp_echo.echo(text="two of carol"))';
+      const more = { session: 'counts', servers: ['echo'] };
+      expect(await carol.run(code, more)).toContain('two of carol');
+      expect(await inProfile.run(code, more)).toMatch(/POLICY_LIMIT/);
+      await Promise.all([carol.close(), inProfile.close()]);
+    });
+
     it('its place in the audit log', async () => {
       await bob.run('print("seen by the operator")', { session: 'work' });
       const lines = (await bridge.command('audit', '--json')).split('\n');
       const shown = lines.map((line) => JSON.parse(line) as { started?: { principal?: string; code?: string } });
       const cells = shown.flatMap(({ started }) => started ?? []);
-      expect(new Set(cells.map(({ principal }) => principal))).toEqual(new Set(['alice', 'bob']));
+      expect(new Set(cells.map(({ principal }) => principal))).toEqual(new Set(['alice', 'bob', 'carol']));
       const ofBob = cells.filter(({ principal }) => principal === 'bob');
       expect(ofBob.map(({ code }) => code)).toContain('print("seen by the operator")');
       expect(JSON.stringify(ofBob)).not.toContain(SECRET);

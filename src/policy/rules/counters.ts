@@ -1,5 +1,6 @@
 /** What limits count: calls of one cell, calls in the last minute, and calls in flight. */
 import type { CancelSignal } from '../../base/cancel.ts';
+import { CappedMap } from '../../base/capped-map.ts';
 import { BridgeError } from '../../base/errors.ts';
 
 const MINUTE_MS = 60_000;
@@ -14,7 +15,7 @@ export interface Caller {
 
 /** Calls made by the current cell of each session. */
 export class CallsOfCell {
-  readonly #bySession = new Map<string, { cell: number; calls: number }>();
+  readonly #bySession = new CappedMap<string, { cell: number; calls: number }>(MAX_SESSIONS);
 
   /** Calls so far. A job counts toward the latest cell of its session; with a count of its own it could bypass the limit. */
   count({ session, cell }: Caller): number {
@@ -25,12 +26,7 @@ export class CallsOfCell {
   add({ session, cell }: Caller): void {
     const known = this.#bySession.get(session);
     const calls = this.count({ session, cell }) + 1;
-    this.#bySession.delete(session);
     this.#bySession.set(session, { cell: cell === 0 ? (known?.cell ?? 0) : cell, calls });
-    const [oldest] = this.#bySession.keys();
-    if (this.#bySession.size > MAX_SESSIONS && oldest !== undefined) {
-      this.#bySession.delete(oldest);
-    }
   }
 }
 

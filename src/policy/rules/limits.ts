@@ -3,6 +3,7 @@
  * as long as the entry itself stays the same.
  */
 
+import { CappedMap } from '../../base/capped-map.ts';
 import { BridgeError } from '../../base/errors.ts';
 import { counted } from '../../base/units.ts';
 import { type Caller, CallsOfCell, CallsOfMinute, InFlight } from './counters.ts';
@@ -28,27 +29,43 @@ interface Counts {
   readonly inFlight: InFlight;
 }
 
-/** Counts by the key of their limit. */
-export type KeptCounts = ReadonlyMap<string, Counts>;
+/** Limits of all files that one principal has counts for; the operator writes them. Chosen. */
+const MAX_SHARED = 1_000;
 
-/** The limits of a policy, which continue the counts in `kept`. Duplicate entries are dropped. */
-export function compileLimits(policy: Policy, place: PolicyPlace, kept: KeptCounts): CompiledLimit[] {
+/**
+ * Counts by the key of their limit. `shared` has those of all bridges of a principal: its limits are not higher because it uses several
+ * profiles. Calls of a cell are counted apart, because two profiles can have a session of the same name.
+ */
+export interface LimitCounts {
+  readonly kept: ReadonlyMap<string, Counts>;
+  readonly shared: SharedCounts;
+}
+
+export type SharedCounts = CappedMap<string, Omit<Counts, 'ofCell'>>;
+
+export function createSharedCounts(): SharedCounts {
+  return new CappedMap(MAX_SHARED);
+}
+
+/** The limits of a policy, which continue the counts in `known`. Duplicate entries are dropped. */
+export function compileLimits(policy: Policy, place: PolicyPlace, known: LimitCounts): CompiledLimit[] {
   const limits = policy.limits.map((limit, index): CompiledLimit => {
     const { callsPerCell, callsPerMinute, callsInFlight, resultBytes, deadline, ...selector } = limit;
     const key = JSON.stringify([place.file, place.path, limit]);
     const bounds = { callsPerCell, callsPerMinute, callsInFlight, resultBytes, deadlineMs: deadline };
-    const counts = kept.get(key) ?? newCounts(limit);
+    const counts = known.kept.get(key) ?? newCounts(key, limit, known.shared);
     return { ...selector, ...bounds, place: placed(place, `limits[${index}]`), key, counts };
   });
   return limits.filter(({ key }, index) => limits.findIndex((other) => other.key === key) === index);
 }
 
-function newCounts({ callsPerMinute = 1, callsInFlight = 1 }: Limit): Counts {
-  return {
-    ofCell: new CallsOfCell(),
+function newCounts(key: string, { callsPerMinute = 1, callsInFlight = 1 }: Limit, shared: SharedCounts): Counts {
+  const ofAll = shared.get(key) ?? {
     ofMinute: new CallsOfMinute(callsPerMinute),
     inFlight: new InFlight(callsInFlight),
   };
+  shared.set(key, ofAll);
+  return { ...ofAll, ofCell: new CallsOfCell() };
 }
 
 /** Counts a call toward every limit. If one is exhausted, counts it toward none and returns the refusal, `POLICY_LIMIT`. */

@@ -4,7 +4,7 @@
  */
 import type { Decision } from '../../calls/contract.ts';
 import { describePolicy, type ShownPolicy } from './describe.ts';
-import { type CompiledLimit, compileLimits, type KeptCounts } from './limits.ts';
+import { type CompiledLimit, compileLimits, createSharedCounts, type LimitCounts } from './limits.ts';
 import { decidePackage, rulesOfPackage } from './package-rules.ts';
 import type { PolicyCall, PolicyServer, PolicyTool } from './policy-call.ts';
 import { type CompiledRule, compileRules, decide, deniesServer, rulesFor, stricter } from './rules.ts';
@@ -40,14 +40,18 @@ export class Policies {
   /**
    * @param file `policy.json`; undefined if there is none.
    * @param entries policies in server entries, by the name of the server.
-   * @param kept counts to continue.
+   * @param counts counts to continue.
    */
-  constructor(file: ReadPolicy | undefined, entries: ReadonlyMap<string, ReadPolicy>, kept: KeptCounts = new Map()) {
+  constructor(
+    file: ReadPolicy | undefined,
+    entries: ReadonlyMap<string, ReadPolicy>,
+    counts: LimitCounts = { kept: new Map(), shared: createSharedCounts() },
+  ) {
     this.#file = file;
     this.#entries = entries;
-    this.#fileSet = compileOf(file, kept);
+    this.#fileSet = compileOf(file, counts);
     for (const [server, entry] of entries) {
-      const compiled = compileOf(entry, kept);
+      const compiled = compileOf(entry, counts);
       if (compiled !== undefined) {
         this.#entrySets.set(server, compiled);
       }
@@ -139,7 +143,7 @@ export class Policies {
   }
 
   /** Counts that the policies that replace these continue. */
-  counts(): KeptCounts {
+  counts(): LimitCounts['kept'] {
     const limits = [this.#fileSet, ...this.#entrySets.values()].flatMap((compiled) => compiled?.limits ?? []);
     return new Map(limits.map(({ key, counts }) => [key, counts]));
   }
@@ -175,12 +179,12 @@ export class Policies {
 const NOTHING_DENIES: Decision = { effect: 'allow', reason: 'no policy applies to it' };
 const ANY_TOOL: PolicyTool = { name: '', alias: '', inputSchema: {} };
 
-function compileOf(read: ReadPolicy | undefined, kept: KeptCounts) {
+function compileOf(read: ReadPolicy | undefined, counts: LimitCounts) {
   if (read === undefined || !('policy' in read)) {
     return undefined;
   }
   const { place, policy } = read;
-  return { set: { place, rules: compileRules(policy, place) }, limits: compileLimits(policy, place, kept) };
+  return { set: { place, rules: compileRules(policy, place) }, limits: compileLimits(policy, place, counts) };
 }
 
 function problemOf(read: ReadPolicy, what: string): string | undefined {

@@ -101,6 +101,10 @@ const WHY: Record<Unidentified, Pick<HttpRefusal, 'message' | 'hint'>> = {
   missing: { message: 'A token is required.', hint: 'Send it in the header Authorization, as "Bearer TOKEN".' },
   unknown: { message: 'The token is not valid.', hint: 'Ask the operator of this server for a new one.' },
   expired: { message: 'The token has expired.', hint: 'Ask the operator of this server for a new one.' },
+  subject: {
+    message: 'The claim sub of the token must be a text of 1 to 255 characters without control characters.',
+    hint: 'Ask the operator of the authorization server to correct it.',
+  },
   scope: {
     message: 'The token does not allow the use of this server.',
     hint: 'Log in again, and allow all that is asked for.',
@@ -110,6 +114,8 @@ const WHY: Record<Unidentified, Pick<HttpRefusal, 'message' | 'hint'>> = {
     hint: 'Try again later. The log of this server says why.',
   },
 };
+/** Logging in again would not help, or is what the hint says. */
+const KEEPS_HINT: ReadonlySet<Unidentified> = new Set<Unidentified>(['scope', 'subject']);
 /** Where a client gets its tokens from the issuer itself. */
 const HOW_TO_LOG_IN = 'Log in at the authorization server that the header WWW-Authenticate leads to.';
 
@@ -316,7 +322,7 @@ export class HttpFront {
       status: reason === 'scope' ? 403 : 401,
       reason: 'token',
       ...why,
-      ...(protectedResource !== undefined && reason !== 'scope' && { hint: HOW_TO_LOG_IN }),
+      ...(protectedResource !== undefined && !KEEPS_HINT.has(reason) && { hint: HOW_TO_LOG_IN }),
       headers: { 'WWW-Authenticate': challenge },
     };
   }
@@ -390,15 +396,27 @@ export class HttpFront {
     }
   }
 
-  #retire(name: string, { tenant, endpoint }: Resident): void {
+  #retire(name: string, { owner, tenant, endpoint }: Resident): void {
     if (this.#leaving.has(name)) {
       return;
     }
     this.#residents.delete(name);
     const gone = Promise.all([endpoint.close(), tenant.close()])
       .catch((error: unknown) => this.#options.logger.error(`HTTP: ${messageOf(error)}`))
-      .then(() => void this.#leaving.delete(name));
+      .then(() => {
+        this.#leaving.delete(name);
+        this.#forgetUse(owner);
+      });
     this.#leaving.set(name, gone);
+  }
+
+  /** Once nothing is left of a principal. */
+  #forgetUse(owner: string): void {
+    const hasProfile = [...this.#residents.values()].some((resident) => resident.owner === owner);
+    const { cells = 0, openRequests = 0 } = this.#uses.get(owner) ?? {};
+    if (!hasProfile && cells === 0 && openRequests === 0) {
+      this.#uses.delete(owner);
+    }
   }
 
   async #gauges(): Promise<readonly Gauge[]> {

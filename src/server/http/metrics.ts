@@ -37,6 +37,10 @@ interface Distribution {
 }
 
 const PREFIX = 'mcp_bridge_';
+/** Sets of labels of one metric. Beyond this, the values of all further ones are `other`. Chosen: about ten times what is usual. */
+const MAX_SAMPLES = 500;
+/** The value of a label for all that are not shown by name. */
+export const OTHER = 'other';
 
 const COUNTERS = {
   http_requests_total: 'Answered HTTP requests, by method and status.',
@@ -65,7 +69,7 @@ export class Metrics {
     if (metric === undefined) {
       return;
     }
-    const key = renderLabels(labels);
+    const key = keyIn(metric.samples, labels);
     const sample = metric.samples.get(key) ?? { sum: 0, count: 0, buckets: metric.bounds.map(() => 0) };
     metric.samples.set(key, sample);
     sample.sum += value;
@@ -78,8 +82,10 @@ export class Metrics {
 
   count(name: CounterName, labels: Labels): void {
     const samples = this.#counters.get(name)?.samples;
-    const key = renderLabels(labels);
-    samples?.set(key, (samples.get(key) ?? 0) + 1);
+    if (samples !== undefined) {
+      const key = keyIn(samples, labels);
+      samples.set(key, (samples.get(key) ?? 0) + 1);
+    }
   }
 
   render(gauges: readonly Gauge[]): string {
@@ -101,6 +107,13 @@ export class Metrics {
     ]);
     return `${[...counters, ...read, ...more].join('\n')}\n`;
   }
+}
+
+/** Whoever chooses a value of a label must not be able to fill the memory, and what reads the metrics. */
+function keyIn(samples: ReadonlyMap<string, unknown>, labels: Labels): string {
+  const key = renderLabels(labels);
+  const hasRoom = samples.has(key) || samples.size < MAX_SAMPLES;
+  return hasRoom ? key : renderLabels(Object.fromEntries(Object.keys(labels).map((name) => [name, OTHER])));
 }
 
 /** Buckets are cumulative here. */

@@ -14,8 +14,11 @@ export interface Principal {
   readonly maxSessions?: number | undefined;
 }
 
-/** Why a request has no principal. With `scope`, the token allows too little; with `unavailable`, it cannot be checked now. */
-export type Unidentified = 'missing' | 'unknown' | 'expired' | 'scope' | 'unavailable';
+/**
+ * Why a request has no principal. With `subject`, the token is good, but its `sub` names no one; with `scope`, it allows too little; with
+ * `unavailable`, it cannot be checked now.
+ */
+export type Unidentified = 'missing' | 'unknown' | 'expired' | 'subject' | 'scope' | 'unavailable';
 
 /** `isValid` is asked again while requests are open: a token that was removed ends them. */
 export type Identity =

@@ -39,6 +39,7 @@ export function metadataOf({ issuer, scopes }: ProtectedResource, path: string, 
 const ERRORS: Partial<Record<Unidentified, string>> = {
   unknown: 'invalid_token',
   expired: 'invalid_token',
+  subject: 'invalid_token',
   scope: 'insufficient_scope',
 };
 

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createAuditGate } from '../../../src/audit/gate.ts';
+import { createAuditGate, createBeginGate } from '../../../src/audit/gate.ts';
 import { AuditTrail } from '../../../src/audit/trail.ts';
 import { CancelSource } from '../../../src/base/cancel.ts';
 import { BridgeError, type ErrorCode } from '../../../src/base/errors.ts';
@@ -14,6 +14,7 @@ import { AuditRecordSchema } from '../../../src/history/records.ts';
 import { createPolicyGate } from '../../../src/policy/gate.ts';
 import { Policies } from '../../../src/policy/rules/policies.ts';
 import { readPolicy } from '../../../src/policy/rules/schema.ts';
+import { pause } from '../../support/pause.ts';
 
 const fails = (code: ErrorCode) => () => Promise.reject(new BridgeError(code, 'no'));
 const answers = async () => 'result';
@@ -24,7 +25,11 @@ const ASK = { default: 'ask' };
 interface Setup {
   readonly policy: unknown;
   readonly approve?: Approvals['approve'];
-  readonly send?: () => Promise<unknown>;
+  /** Gets the lines of the log. */
+  readonly send?: (linesNow: () => string[]) => Promise<unknown>;
+  readonly audit?: '1' | 'required';
+  /** Records in the log at the end; one for each time by default. */
+  readonly lines?: number;
   /** The policy in force after a person has answered; `policy` by default. */
   readonly later?: unknown;
   /** Number of times the call is made. */
@@ -32,9 +37,23 @@ interface Setup {
 }
 
 /** The fields of the last record that say who decided. */
-async function recordOf({ policy, approve = once, send = answers, later = policy, times = 1 }: Setup) {
+async function recordOf(setup: Setup) {
+  const { decision, answer, approval } = await lastRecordOf(setup);
+  return { decision, answer, approval };
+}
+
+async function lastRecordOf(setup: Setup) {
+  const {
+    policy,
+    approve = once,
+    send = answers,
+    later = policy,
+    times = 1,
+    audit = '1',
+    lines: count = times,
+  } = setup;
   const stateDir = mkdtempSync(join(tmpdir(), 'audit-gate-'));
-  const settings = { stateDir, audit: '1', auditMaxBytes: 1e6, auditMaxAgeDays: 1 } as const;
+  const settings = { stateDir, audit, auditMaxBytes: 1e6, auditMaxAgeDays: 1 } as const;
   const trail = new AuditTrail('0'.repeat(36), settings, { mask: (text) => text, logger: silentLogger });
   const read = (value: unknown) => new Policies(readPolicy(value, '/policy.json'), new Map());
   let policies = read(policy);
@@ -47,7 +66,8 @@ async function recordOf({ policy, approve = once, send = answers, later = policy
   };
   // The record must be complete even if a gate in between passes on a copy of the call.
   const copying: CallGate = (one, next) => next({ ...one });
-  const gates = [createAuditGate(trail), copying, createPolicyGate(() => policies, approvals)];
+  const begin = audit === 'required' ? [createBeginGate(trail)] : [];
+  const gates = [createAuditGate(trail), copying, createPolicyGate(() => policies, approvals), ...begin];
   const pipeline = createCallPipeline({ gates });
   const call: ToolCall = {
     server: { name: 'files', alias: 'files', description: '' },
@@ -55,17 +75,18 @@ async function recordOf({ policy, approve = once, send = answers, later = policy
     arguments: {},
     context: { session: 's', generation: 1, cell: 1, call: 1, loaded: new Set(), signal: new CancelSource() },
   };
+  const folder = join(stateDir, 'audit');
+  const linesNow = () =>
+    readdirSync(folder).flatMap((name) => readFileSync(join(folder, name), 'utf8').trimEnd().split('\n'));
   for (let made = 0; made < times; made += 1) {
-    await pipeline.make(call, send).catch(() => undefined);
+    await pipeline.make(call, () => send(linesNow)).catch(() => undefined);
   }
   await trail.close();
-  const folder = join(stateDir, 'audit');
-  const lines = readdirSync(folder).flatMap((name) => readFileSync(join(folder, name), 'utf8').trimEnd().split('\n'));
+  const lines = linesNow();
   rmSync(stateDir, { recursive: true });
-  expect(lines).toHaveLength(times);
+  expect(lines).toHaveLength(count);
   const record = AuditRecordSchema.parse(JSON.parse(lines.at(-1) ?? ''));
-  const { decision, answer, approval } = record.type === 'call' ? record : expect.fail();
-  return { decision, answer, approval };
+  return record.type === 'call' ? record : expect.fail();
 }
 
 test.each<[string, Setup, object]>([
@@ -104,4 +125,33 @@ test.each<[string, Setup, object]>([
   ],
 ])('%s', async (_what, setup, expected) => {
   expect(await recordOf(setup)).toEqual({ answer: undefined, approval: undefined, ...expected });
+});
+
+// The time that a person took was time of the tool.
+test('the wait for a person is not time of the tool', async () => {
+  const { duration_ms: durationMs, approval_ms: approvalMs } = await lastRecordOf({
+    policy: ASK,
+    approve: async () => {
+      await pause(200, 'the time itself is measured');
+      return 'once';
+    },
+  });
+  expect(approvalMs).toBeGreaterThan(190);
+  expect(durationMs).toBeLessThan(100);
+  expect((await lastRecordOf({ policy: {} })).approval_ms).toBeUndefined();
+});
+
+test('a required record is in the file before the call is sent, and only then', async () => {
+  let before: string[] = [];
+  const send = async (linesNow: () => string[]) => {
+    before = linesNow();
+    return 'result';
+  };
+  const made = await lastRecordOf({ policy: {}, audit: 'required', send, lines: 2 });
+  expect(before).toHaveLength(1);
+  const begun = AuditRecordSchema.parse(JSON.parse(before[0] ?? ''));
+  expect(begun).toMatchObject({ type: 'call', id: made.id, server: 'files', outcome: 'started', duration_ms: 0 });
+  expect(made.outcome).toBe('ok');
+  const refused = await lastRecordOf({ policy: { default: 'deny' }, audit: 'required', send, lines: 1 });
+  expect(refused.decision).toBe('denied');
 });

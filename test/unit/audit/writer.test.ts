@@ -37,12 +37,15 @@ beforeEach(() => {
   now = NOON;
 });
 
-function createWriter(options: { maxFileBytes?: number; maxTotalBytes?: number; bridge?: string } = {}): AuditWriter {
+function createWriter(
+  options: { maxFileBytes?: number; maxTotalBytes?: number; bridge?: string; principal?: string } = {},
+): AuditWriter {
   const writer = new AuditWriter({
     directory,
     keep: { maxAgeDays: 10, maxTotalBytes: options.maxTotalBytes ?? 1e9 },
     maxFileBytes: options.maxFileBytes ?? 1e9,
     bridge: options.bridge ?? 'b1',
+    principal: options.principal,
     logger: createLogger('WARNING', (line) => log.push(line.replace(/^\S+ /, ''))),
     now: () => now,
   });
@@ -161,6 +164,35 @@ describe('a file', () => {
     expect(bytes(own)).toBeLessThan(64_000 / 4 + 2_000);
     expect(own.flatMap((name) => reasons(name)).some((reason) => String(reason).startsWith('299 '))).toBe(true);
     expect(log).toEqual([]);
+  });
+
+  // The share of a day counted for each session, and clients choose their names: one token erased the records of all others in 21 s.
+  it('of one principal takes all that it writes under any name, so that it removes only its own', async () => {
+    const [alice, bob, local] = ['alice', 'bob', undefined].map((principal) =>
+      createWriter({ maxFileBytes: 4_000, maxTotalBytes: 64_000, ...(principal !== undefined && { principal }) }),
+    ) as [AuditWriter, AuditWriter, AuditWriter];
+    for (const [writer, count] of [
+      [alice, 20],
+      [local, 20],
+      [bob, 400],
+    ] as const) {
+      for (let index = 0; index < count; index += 1) {
+        writer.add(ended(`${index} ${'x'.repeat(400)}`), 0, `session ${index}`);
+        await writer.flush();
+      }
+    }
+    const files = readdirSync(directory);
+    const ofAlice = files.filter((name) => name.startsWith('2026-11-21.principal-2bd806c97f0e00af.'));
+    const ofBob = files.filter((name) => name.startsWith('2026-11-21.principal-81b637d8fcd2c6da.'));
+    const ofLocal = files.filter((name) => /^2026-11-21(\.\d+)?\.jsonl$/.test(name));
+    expect(ofAlice.length + ofBob.length + ofLocal.length).toBe(files.length);
+    const count = (some: string[]) => some.flatMap((name) => reasons(name)).length;
+    expect([count(ofAlice), count(ofLocal)]).toEqual([20, 20]);
+    const bytes = files.reduce((sum, name) => sum + statSync(join(directory, name)).size, 0);
+    expect(bytes).toBeLessThan(64_000 + 2_000);
+    // The others need little, so it has the rest.
+    expect(count(ofBob)).toBeGreaterThan(60);
+    expect(ofBob.flatMap((name) => reasons(name)).some((reason) => String(reason).startsWith('399 '))).toBe(true);
   });
 
   it('that is too old is removed, but other files in the folder are not', async () => {

@@ -279,3 +279,41 @@ describe('files', () => {
     expect(found.toReversed()).toEqual(calls);
   });
 });
+
+describe('a call with a required record', () => {
+  it('is found once, with its end if there is one, also if that comes later', async () => {
+    const at = (ms: number) => new Date(START_MS + ms).toISOString();
+    const record = (number: number, ms: number, outcome: 'started' | 'ok') => ({
+      type: 'call',
+      at: at(ms),
+      bridge: 'b1',
+      id: `b1/default/1/1/${number}`,
+      cell: 'b1/default/1/1',
+      server: 'files',
+      tool: 'read',
+      arguments: {},
+      decision: 'allowed',
+      outcome,
+      duration_ms: outcome === 'ok' ? 5 : 0,
+    });
+    const write = (...records: object[]) =>
+      appendFileSync(join(directory, '2026-11-20.jsonl'), records.map((one) => `${JSON.stringify(one)}\n`).join(''));
+    write(record(1, 10, 'started'), record(2, 20, 'started'), record(1, 5, 'ok'));
+    const history = await open();
+    const found = async (query: HistoryQuery = {}) =>
+      (await searchAll(history, query)).map((item) => [keyOf(item).at(-1), item.status, timeOf(item) - START_MS]);
+    expect(await found()).toEqual([
+      ['2', 'started', 20],
+      ['1', 'ok', 5],
+    ]);
+    expect(await found({ status: 'started' })).toHaveLength(1);
+    // It began before the other, and waited for a person.
+    write(record(2, 2, 'ok'));
+    await history.refresh();
+    expect(await found()).toEqual([
+      ['1', 'ok', 5],
+      ['2', 'ok', 2],
+    ]);
+    expect(history.size).toBe(2);
+  });
+});

@@ -187,6 +187,7 @@ describe('statistics', () => {
     expect(rest).toMatchObject({
       cells: { success: 1, timeout: 1 },
       output_bytes: 20,
+      calls_without_end: 0,
       lost_records: 3,
       from: at,
       to: at,
@@ -202,5 +203,26 @@ describe('statistics', () => {
   it('of an empty log are empty', () => {
     const { from, cell_p50_ms: p50 } = new StatisticsBuilder().result();
     expect({ from, p50 }).toEqual({ from: null, p50: null });
+  });
+});
+
+describe('a call with a required record', () => {
+  const begun = (number: number) => call(1, number, { outcome: 'started', duration_ms: 0 });
+
+  it('is one call with its end, or without', async () => {
+    write('2026-11-21.jsonl', started(1), begun(1), begun(2), begun(2), call(1, 1), call(1, 2, { outcome: 'error' }));
+    const [entry] = await all(joinRecords(new AuditReader(directory).read()));
+    const calls = entry?.kind === 'cell' ? entry.calls : expect.fail();
+    // The calls of one program have the same id.
+    expect(calls.map(({ id, outcome }) => [id.at(-1), outcome])).toEqual([
+      ['1', 'ok'],
+      ['2', 'error'],
+      ['2', 'started'],
+    ]);
+    const builder = new StatisticsBuilder();
+    for await (const { record } of new AuditReader(directory).read()) {
+      builder.add(record);
+    }
+    expect(builder.result()).toMatchObject({ calls_without_end: 1, tools: [{ calls: 2, failed: 1 }] });
   });
 });

@@ -12,10 +12,12 @@ let server: { readonly refusal?: string; readonly outcome?: string } = {};
 /** What came back to each login, by `state`. */
 const came = new Map<string, string>();
 let logins = 0;
+let scopes: (string | undefined)[] = [];
 
 vi.mock('../../../src/upstream/oauth/login.ts', () => ({
-  login: vi.fn<typeof login>(async (_definition, { listen, onAddress }) => {
+  login: vi.fn<typeof login>(async (_definition, { listen, onAddress, scope }) => {
     logins += 1;
+    scopes.push(scope);
     // As the real one does before it listens.
     await Promise.resolve();
     const state = `state-${logins}`;
@@ -41,6 +43,7 @@ beforeEach(() => {
   server = {};
   came.clear();
   logins = 0;
+  scopes = [];
 });
 afterEach(() => void vi.useRealTimers());
 
@@ -72,14 +75,34 @@ function open({ origin = ORIGIN } = {}) {
 }
 
 describe('a link', () => {
-  it('is one for each user, server and scope, and cannot be guessed', () => {
+  it('is one for each user and server, and cannot be guessed', () => {
     const { invite, pages } = open();
-    const links = [invite(), invite('bob'), invite('alice', 'write')];
+    const links = [invite(), invite('bob')];
     links.push(pages.invite(definition('alice', 'other'), STORE, undefined));
     links.push(pages.invite(definition('alice', 'tracker', 'https://evil.example/mcp'), STORE, undefined));
-    expect(new Set(links).size).toBe(5);
+    expect(new Set(links).size).toBe(4);
     expect(links.every((link) => /^https:\/\/mcp\.example\.com\/login\/[\w-]{43}$/.test(link))).toBe(true);
     expect(invite()).toBe(links[0]);
+  });
+
+  // The scope was part of the key, and 12,000 calls of one server pushed out the links of everyone.
+  it('is the same whatever scope the server asks for, and the login asks for the last of them', async () => {
+    const { begin, invite } = open();
+    const link = invite();
+    const links = Array.from({ length: 12_000 }, (_, number) => invite('alice', `scope-${number}`));
+    expect(new Set([...links, link, invite('alice', 'write')]).size).toBe(1);
+    await begin(link);
+    expect(scopes).toEqual(['write']);
+  });
+
+  it('is not pushed out by another user, however many servers that one has', async () => {
+    const { ask, invite, pages } = open();
+    const [bobs, first] = [invite('bob'), invite()];
+    for (let number = 0; number < 12_000; number += 1) {
+      pages.invite(definition('alice', `server-${number}`), STORE, undefined);
+    }
+    expect((await ask(bobs)).status).toBe(200);
+    expect((await ask(first)).status).toBe(404);
   });
 
   it('says whose login it becomes and where, and what that means', async () => {
@@ -116,7 +139,7 @@ describe('a link', () => {
     const first = invite('user-0');
     const ended = pages.ended(first);
     for (let number = 1; number <= 10_000; number += 1) {
-      invite('user-0', String(number));
+      invite(`user-${number}`);
     }
     expect(await ended).toBe(false);
   });

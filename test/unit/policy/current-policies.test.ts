@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Logger } from '../../../src/base/log.ts';
 import { createCurrentPolicies, type PolicyOwner } from '../../../src/policy/current-policies.ts';
+import { countCall } from '../../../src/policy/rules/limits.ts';
 
 const SERVER = { name: 'files', alias: 'files' };
 const CALL = { server: SERVER, tool: { name: 'write', alias: 'write', inputSchema: {} }, arguments: {} };
@@ -23,12 +24,12 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const NO_OWNERS: ReadonlyMap<string, PolicyOwner> = new Map();
 
-function start(owners = () => NO_OWNERS, stateDir = folder) {
+function start(owners = () => NO_OWNERS, stateDir = folder, countedFor?: object) {
   const note = (line: string) => {
     lines.push(line);
   };
   const logger: Logger = { debug: note, info: note, warning: note, error: note };
-  return createCurrentPolicies({ stateDir, definitions: owners, logger, nowMs: () => nowMs });
+  return createCurrentPolicies({ stateDir, definitions: owners, logger, countedFor, nowMs: () => nowMs });
 }
 
 /** Moves the clock past the interval between checks of the file. */
@@ -39,6 +40,29 @@ function later(ms = 1_000): void {
 it('without policy.json and without policies in entries, there are no policies', () => {
   expect(start()()).toBeUndefined();
   expect(lines).toEqual([]);
+});
+
+// `callsPerMinute` counted once for each profile.
+it('what is counted for one principal is counted together, but calls of a cell are not', async () => {
+  const limit = { server: SERVER.name, callsPerMinute: 2, callsPerCell: 2, callsInFlight: 1 };
+  await writeFile(file, JSON.stringify({ limits: [limit] }));
+  const alice = {};
+  const [one, other, bobs] = [start(undefined, folder, alice), start(undefined, folder, alice), start()];
+  const limits = (current: typeof one) => current()?.of(CALL.server, CALL.tool).limits ?? [];
+  const count = (current: typeof one, cell: number) =>
+    countCall(limits(current), { session: 'default', cell }, nowMs)?.message;
+  expect([count(one, 1), count(other, 7)]).toEqual([undefined, undefined]);
+  expect(count(one, 1)).toContain('allows 2 calls per minute');
+  expect(count(other, 8)).toContain('allows 2 calls per minute');
+  expect(count(bobs, 1)).toBeUndefined();
+  later(61_000);
+  // Cell 7 has made one call, and cell 1 of the other profile did not take its count.
+  expect([count(one, 1), count(other, 7)]).toEqual([undefined, undefined]);
+  later(61_000);
+  expect([count(one, 1), count(other, 7)]).toEqual(
+    Array.from({ length: 2 }, () => expect.stringContaining('allows 2 calls per cell')),
+  );
+  expect(limits(one)[0]?.counts.inFlight).toBe(limits(other)[0]?.counts.inFlight);
 });
 
 it('a change applies at the next check of the file, and not before', async () => {

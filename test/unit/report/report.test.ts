@@ -114,6 +114,7 @@ describe('the sums', () => {
       { what: 'packages', answer: 'allowed', scope: 'policy', principal: null, ...last },
     ]);
     expect(sums).toMatchObject({
+      calls_without_end: 0,
       lost_records: 2,
       bad_lines: 1,
       principals: 2,

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Question, Reply } from '../../../src/base/cell.ts';
-import { MAX_SAVED_TOOL_BYTES, MAX_SAVED_TOOLS } from '../../../src/base/limits.ts';
+import { MAX_SAVED_TOOL_BYTES, MAX_SAVED_TOOLS, MAX_SAVED_TOOLS_OF_SESSION } from '../../../src/base/limits.ts';
 import { createLogger } from '../../../src/base/log.ts';
 import type { SavingCall } from '../../../src/saved-tools/ask-to-save.ts';
 import type { SavedTool } from '../../../src/saved-tools/function-source.ts';
@@ -242,6 +242,21 @@ describe('refuses', () => {
       '200 tools are already saved',
     );
     await tools().save({ name: 't0', source: 'def t0(): pass' }, personWho(YES));
+  });
+
+  // One session took all 200.
+  test('a tool of a session that has most of them, but not one of another session', async () => {
+    await mkdir(store, { recursive: true });
+    const record = { version: 1, sha256: 'x', at: '2026-11-21T00:00:00Z', session: 's' };
+    await Promise.all(
+      Array.from({ length: MAX_SAVED_TOOLS_OF_SESSION }, async (_, index) => {
+        await writeFile(join(store, `t${index}.py`), '');
+        await writeFile(join(store, `t${index}.json`), JSON.stringify(record));
+      }),
+    );
+    const more = { name: 'more', source: 'def more(): pass' };
+    await expect(tools().save(more)).rejects.toThrow('this session has saved 150 tools, which is the limit');
+    await tools().save(more, { session: 'other' });
   });
 
   test('a store that is a link or a file', async () => {

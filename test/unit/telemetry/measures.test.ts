@@ -37,3 +37,24 @@ it('histograms have cumulative buckets, counters a total, and labels no names of
   );
   expect(lines.join('\n')).not.toContain('secret_tool');
 });
+
+// 10,000 calls made 20 MB of metrics.
+it('codes of servers that the protocol does not define are one label', () => {
+  const metrics = new Metrics(PROMETHEUS_METRICS);
+  const measure = toPrometheus(metrics);
+  const count = (type: string) => measure('mcp_bridge.refused', 1, { 'mcp_bridge.kind': 'call', 'error.type': type });
+  for (let code = 0; code < 10_000; code += 1) {
+    count(String(code - 5_000));
+  }
+  ['-32602', 'POLICY_DENIED', 'tool_error', '1.5', '1e+21'].forEach(count);
+  const lines = metrics.render([]).split('\n');
+  const label = (type: string) => `mcp_bridge_refused_total{mcp_bridge_kind="call",error_type="${type}"}`;
+  expect(lines.filter((line) => line.startsWith('mcp_bridge_refused_total{')).toSorted()).toEqual(
+    [
+      `${label('-32602')} 1`,
+      `${label('POLICY_DENIED')} 1`,
+      `${label('other')} 10002`,
+      `${label('tool_error')} 1`,
+    ].toSorted(),
+  );
+});

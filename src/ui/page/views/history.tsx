@@ -32,6 +32,7 @@ const STATUSES = [
   'ok',
   'refused',
   'dry_run',
+  'started',
   'lost',
 ];
 const KINDS: readonly (readonly [string, string])[] = [

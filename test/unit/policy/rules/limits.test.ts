@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { CancelSource } from '../../../../src/base/cancel.ts';
 import { CallsOfCell, CallsOfMinute, InFlight } from '../../../../src/policy/rules/counters.ts';
-import { compileLimits, countCall } from '../../../../src/policy/rules/limits.ts';
+import { compileLimits, countCall, createSharedCounts } from '../../../../src/policy/rules/limits.ts';
 import { PolicyFileSchema } from '../../../../src/policy/rules/schema.ts';
 
 const PLACE = { file: '/policy.json', path: '' };
 const caller = (cell: number, session = 'default') => ({ session, cell });
 const { signal } = new CancelSource();
-const limitsOf = (limits: unknown, kept = new Map()) => compileLimits(PolicyFileSchema.parse({ limits }), PLACE, kept);
+const limitsOf = (limits: unknown, kept = new Map()) =>
+  compileLimits(PolicyFileSchema.parse({ limits }), PLACE, { kept, shared: createSharedCounts() });
 
 describe('calls of a cell', () => {
   it('start at zero with each cell of each session', () => {

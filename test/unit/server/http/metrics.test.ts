@@ -20,3 +20,17 @@ it('metrics are in the text format of Prometheus', () => {
   ]);
   expect(lines.at(-1)).toBe('');
 });
+
+it('the sets of labels of a metric have a cap, beyond which their values are "other"', () => {
+  const metrics = new Metrics([{ name: 'sizes', help: 'Sizes.', type: 'histogram', bounds: [1] }]);
+  for (let number = 0; number < 10_000; number += 1) {
+    metrics.count('cells_total', { status: `status-${number}` });
+    metrics.record('sizes', { from: `from-${number}`, kind: 'x' }, 1);
+  }
+  metrics.count('cells_total', { status: 'status-1' });
+  const text = metrics.render([]);
+  expect(text.length).toBeLessThan(250_000);
+  expect(text).toContain('mcp_bridge_cells_total{status="other"} 9500');
+  expect(text).toContain('mcp_bridge_cells_total{status="status-1"} 2');
+  expect(text).toContain('mcp_bridge_sizes_count{from="other",kind="other"} 9500');
+});

@@ -1,0 +1,133 @@
+/**
+ * Every table that lives longer than a function has a bound: it is a `CappedMap`, or it stands below with the reason why it cannot grow
+ * without end. A new `Map` or `Set` in a field or at the top of a module fails here until one of both is true. Tables that a function
+ * keeps for its closures look like its local ones, and are not seen here.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+import { PACKAGE_ROOT } from '../../src/base/package.ts';
+
+const ROOT = fileURLToPath(new URL('src', PACKAGE_ROOT));
+/** Code of browsers and of sandboxes, whose memory is theirs. */
+const ELSEWHERE = ['ui/page/', 'engines/embedded/child/', 'engines/embedded/javascript/guest/'];
+/** A field, or a constant of a module, that is made empty. */
+const TABLE = /^(?: {2}(?:readonly |private |static )*|(?:export )?(?:const|let) )(#?\w+)(?: ?:.*)? = new (?:Map|Set)\b.*\(\);/gm;
+
+/** Reasons, each with what it holds for. */
+const BOUNDED: Readonly<Record<string, string>> = {
+  'an entry is removed when work ends that is limited itself: calls, requests, cells, connections, builds, questions': `
+    approvals/cell-approvals.ts #collected
+    artifacts/artifacts.ts #transfers #writes
+    audit/trail.ts #ranByOperator
+    audit/writer.ts #bytesOf #waiting #open
+    base/run-process.ts endings
+    chat-view/cell-views.ts #running
+    directory/background-work.ts #busy #again
+    engines/kubernetes/pods.ts #waiting
+    engines/sandbox.ts #running
+    languages/program-turns.ts #lines
+    live/event-streams.ts #readers
+    live/hub.ts #bridges
+    live/questions.ts #open
+    live/running-cell.ts #running
+    live/watched-bridge.ts #running
+    packages/build-turns.ts #lines #running
+    packages/packages.ts #progress
+    packages/shared-progress.ts #listeners
+    policy/rules/counters.ts #waiting
+    server/http/endpoint.ts #open
+    server/http/http-front.ts #leaving #connections
+    server/http/mcp-sessions.ts #byId
+    server/suspended-calls.ts #byToken
+    session/cell-progress.ts #calls #unsent
+    session/dispatch.ts #running
+    session/session-room.ts #tenancies
+    session/session.ts #sandboxes
+    session/standby.ts #entries #sandboxes
+    telemetry/cells.ts #last
+    ui/bridges.ts #readers #streams
+    ui/event-stream.ts #open
+    upstream/elicitation-protocol.ts #open
+    upstream/guardian.ts #groups
+    upstream/http/response-reader.ts #arriving
+    upstream/http/streamable-transport.ts #running
+    upstream/http/tunnel-agent.ts #opening
+    upstream/message-intake.ts #pending
+    upstream/pool.ts #retiring
+    upstream/requests.ts #waiting`,
+  'a number or a size beyond which it refuses, or forgets': `
+    audit/repeated-refusals.ts #cells
+    audit/writer.ts #unrecorded
+    catalog/search-words.ts #runs #stems
+    history/history.ts #texts
+    history/savings.ts #open
+    login-pages/login-pages.ts #links #linksOf #attempts
+    pins/pinned-tools.ts #logged
+    policy/rules/paths.ts folders
+    session/dispatch.ts #refused
+    session/jobs.ts #calls
+    session/sessions.ts #sessions`,
+  'keys are what the operator configured, principals that exist, or words of this program': `
+    audit/trail.ts #defined
+    catalog/search-rank.ts #vocabulary #starts
+    directory/background-work.ts #restUntil
+    directory/server-directory.ts #hashes #changed #errors #usedAt
+    engines/container/container-engine.ts #preparationOf #omittedFlags
+    live/watched-bridge.ts #serverStates
+    pins/pinned-tools.ts #accepted #turns
+    policy/rules/policies.ts #entrySets #denials
+    prestart/used-servers.ts #asking
+    recordings/recording.ts #written
+    server/http/http-front.ts #residents #uses #loggedAt
+    session/session.ts #loaded
+    state/line-cache.ts #written
+    upstream/pool.ts #legacyServers #definitions #servers`,
+  'lives as long as one list of tools, message, cell or question, whose size is limited': `
+    approvals/cell-approvals.ts #grants #refused
+    approvals/call-line.ts #candidates
+    bridge/replayed-servers.ts NO_DEFINITIONS
+    catalog/intake.ts #clauses
+    catalog/observed-shape.ts #types #keys
+    catalog/python-types.ts #references
+    catalog/search-vocabulary.ts #entries
+    protocol/json-scan.ts #members #result #firstBlock
+    upstream/http/streamable-transport.ts #parameters
+    upstream/tool-list.ts tools notices fingerprints`,
+  'reads files of a limited size: the log, a recording, an index of packages': `
+    history/call-sums.ts #counts #open
+    history/history.ts #files #cells #groups #begun #interned #unreadable
+    history/reader.ts #sources #unreadable
+    history/savings.ts #bridges
+    history/statistics.ts #bridges #cells #tools
+    packages/pure/resolve.ts #projects #requires
+    packages/pure/simple-index.ts #reached #linked
+    recordings/replay.ts #same
+    recordings/resume.ts #left
+    report/collect.ts #values #days #cells #bridges #principals
+    ui/log.ts all`,
+  'belongs to a command of a person': `
+    directory/server-test.ts #times
+    manage-servers/edited-files.ts #files`,
+  'at most 16 for each session, of sessions whose answers did not arrive': `
+    server/suspended-calls.ts #undelivered`,
+};
+
+it('every table that lives longer than a function has a bound', () => {
+  const found = readdirSync(ROOT, { recursive: true, encoding: 'utf8' })
+    .map((file) => file.replaceAll('\\', '/'))
+    .filter((file) => file.endsWith('.ts') && !ELSEWHERE.some((folder) => file.startsWith(folder)))
+    .flatMap((file) => [...readFileSync(join(ROOT, file), 'utf8').matchAll(TABLE)].map(([, name]) => `${file} ${name}`));
+  const bounded = Object.values(BOUNDED).flatMap((text) =>
+    text
+      .trim()
+      .split('\n')
+      .flatMap((line) => {
+        const [file, ...names] = line.trim().split(' ');
+        return names.map((name) => `${file} ${name}`);
+      }),
+  );
+  expect(found.length).toBeGreaterThan(100);
+  expect(found.toSorted(), 'Use CappedMap, or add the table with its reason.').toEqual(bounded.toSorted());
+});
