@@ -83,6 +83,9 @@ const FLAGS_OF_CONTROLLER: Readonly<Record<string, readonly string[]>> = {
   pids: ['--pids-limit'],
 };
 const HOST_NETWORK = 'MCP_BRIDGE_PACKAGES_NETWORK=host';
+const HOST_REMEDY = 'so that it uses the network of this machine.';
+const TUN = '/dev/net/tun';
+const TUN_REMEDY = `${HOST_REMEDY.slice(0, -1)}, or let this user open ${TUN} (sudo modprobe tun; sudo chmod 666 ${TUN}).`;
 const ADVICE = /^(?:Run|See) '\w+ run --help'|^Usage:/;
 const MOUNT_HINT =
   'If the engine runs in a virtual machine, share the folder with it: for Podman, ' +
@@ -164,19 +167,12 @@ export function startError(failure: StartFailure, exit: SandboxExit, context: St
         'Set MCP_BRIDGE_IMAGE to an image with Python 3.10 or newer, for example python:3.14-slim.',
       );
     case 'helper-missing': {
-      const name = PACKAGE_OF_HELPER[failure.helper];
-      const what = name === undefined ? failure.helper : `the package ${name} (sudo apt install ${name})`;
       const message = `${engine} needs ${failure.helper}, which this machine lacks: ${detail}`;
-      const instead = NETWORK_HELPERS.has(failure.helper) ? `, or set ${HOST_NETWORK}` : '';
-      return error('ENGINE_FAILED', message, `Install ${what}${instead}.`);
+      return error('ENGINE_FAILED', message, helperRemedy(failure.helper));
     }
     case 'network-failed': {
       const message = `${engine} cannot give the sandbox that fetches packages a network of its own: ${detail}`;
-      const needsTun = detail.includes('/dev/net/tun');
-      const tun = needsTun
-        ? ', or let this user open /dev/net/tun (sudo modprobe tun; sudo chmod 666 /dev/net/tun)'
-        : '';
-      return error('ENGINE_FAILED', message, `Set ${HOST_NETWORK}, so that it uses the network of this machine${tun}.`);
+      return error('ENGINE_FAILED', message, `Set ${HOST_NETWORK}, ${detail.includes(TUN) ? TUN_REMEDY : HOST_REMEDY}`);
     }
     case 'mount-missing':
       return error('ENGINE_FAILED', `${engine} cannot see a folder of MCP_BRIDGE_MOUNTS: ${detail}`, MOUNT_HINT);
@@ -193,4 +189,10 @@ export function startError(failure: StartFailure, exit: SandboxExit, context: St
       return error('ENGINE_FAILED', `${engine} did not start the sandbox (${describeExit(exit)}): ${detail}`, hint);
     }
   }
+}
+
+function helperRemedy(helper: string): string {
+  const name = PACKAGE_OF_HELPER[helper];
+  const what = name === undefined ? helper : `the package ${name} (sudo apt install ${name})`;
+  return `Install ${what}${NETWORK_HELPERS.has(helper) ? `, or set ${HOST_NETWORK}` : ''}.`;
 }
