@@ -5,6 +5,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Neighbour, Place } from './neighbour.ts';
 
+/** What is installed of a neighbour. */
+type Installed = Pick<Neighbour, 'name' | 'registry' | 'packages' | 'needsNewerNode' | 'needsInstallScripts'>;
+
 /** For those that do not run on the oldest Node that the bridge supports. */
 const NEWER_NODE = '24.21.0';
 const MIN_MAJOR = 24;
@@ -13,7 +16,7 @@ const MIN_MAJOR = 24;
  * Installs the pinned packages unless they are there; those from npm without install scripts unless it needs them. Returns their folder
  * and what runs them.
  */
-export async function install(neighbour: Neighbour, root: string): Promise<Omit<Place, 'home'>> {
+export async function install(neighbour: Installed, root: string): Promise<Omit<Place, 'home'>> {
   const folder = join(root, neighbour.name.replaceAll(/[^\w-]+/g, '-').replace(/^-/, ''));
   await mkdir(folder, { recursive: true });
   if (neighbour.registry === 'pypi') {
@@ -36,7 +39,7 @@ export async function install(neighbour: Neighbour, root: string): Promise<Omit<
 }
 
 /** Into a virtual environment, with pip and its configuration. Returns its interpreter. */
-async function installPython({ packages }: Neighbour, folder: string): Promise<string> {
+async function installPython({ packages }: Installed, folder: string): Promise<string> {
   const venv = join(folder, 'venv');
   const python = join(venv, 'bin/python');
   const specs = Object.entries(packages).map(([name, version]) => `${name}==${version}`);

@@ -30,7 +30,7 @@ def prepare(home: str = "/workspace") -> None:
     """Brings a new interpreter to the state of the snapshot: modules loaded, missing features explained."""
     import site
 
-    from bridge_kernel import missing
+    from bridge_kernel import missing, stand_ins
 
     kernel.import_asyncio()
     # Before modules that probe for features.
@@ -38,6 +38,8 @@ def prepare(home: str = "/workspace") -> None:
     # The whole kernel too; in a container, modules that only some cells need are loaded later.
     for module in (*_PRELOADED.split(), *importer.installed().sources):
         __import__(module)
+    # Those above do without: what they would choose with them is of no use here.
+    stand_ins.install()
     # As `import site` does, which this isolated interpreter skips.
     site.setquit()
     site.sethelper()

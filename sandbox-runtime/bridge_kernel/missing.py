@@ -24,7 +24,7 @@ _THREADS = (
     f"Code that uses threads {WAY_OUT}"
 )
 _PROCESSES = f"the embedded sandbox cannot start processes; that {WAY_OUT}"
-_SOCKETS = (
+SOCKETS = (
     "sockets are not available in the embedded sandbox, and no sandbox has a network: call a tool of an MCP server "
     f"that fetches for you. A socket within the sandbox {WAY_OUT}"
 )
@@ -41,7 +41,6 @@ _OF_SOCKETS = """
     create_connection create_server fromfd getaddrinfo gethostbyaddr gethostbyname gethostbyname_ex getnameinfo
     send_fds recv_fds socketpair
 """
-_SOCKET_MODULES = ("_socket", "socket", "_ssl", "ssl")
 
 
 def install() -> None:
@@ -64,7 +63,7 @@ def refuse_process(*_: object, **__: object) -> NoReturn:
 
 
 def _refuse_socket(*_: object, **__: object) -> NoReturn:
-    raise OSError(errno.ENOTSUP, _SOCKETS)
+    raise OSError(errno.ENOTSUP, SOCKETS)
 
 
 def _refuse_threads() -> None:
@@ -120,8 +119,6 @@ def explain_attributes(module: ModuleType, words: str, reason: str) -> None:
 
 
 def _why_missing(name: str) -> str:
-    if name in _SOCKET_MODULES:
-        return _SOCKETS
     if name in sys.stdlib_module_names:
         return f"{name.lstrip('_')} is not available in the embedded sandbox; that {WAY_OUT}"
     return why_missing(name)

@@ -523,12 +523,22 @@ def check_hash(name: str, found: str, expected: str) -> None:
 
 def _kind_of(reason: object) -> str:
     """What kept a host from being reached."""
-    if isinstance(reason, socket.gaierror):
-        return "network"
     if "CERTIFICATE_VERIFY_FAILED" in str(reason):
         return "certificate"
+    if not _has_routes():
+        return "isolated"
     number = reason.errno if isinstance(reason, OSError) else None
-    return "network" if number in (errno.ENETUNREACH, errno.EHOSTUNREACH) else "index"
+    is_unreachable = isinstance(reason, socket.gaierror) or number in (errno.ENETUNREACH, errno.EHOSTUNREACH)
+    return "network" if is_unreachable else "index"
+
+
+def _has_routes() -> bool:
+    """Whether there is a way out of this sandbox. The first file has a heading, the second one the loopback device."""
+    try:
+        with open("/proc/net/route") as routes, open("/proc/net/ipv6_route") as routes6:
+            return len(routes.readlines()) > 1 or any(line.split()[-1] != "lo" for line in routes6)
+    except OSError:
+        return True
 
 
 class _Https(urllib.request.HTTPSHandler):

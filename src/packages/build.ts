@@ -225,6 +225,8 @@ function hasType<Type extends Ending>(report: Report | undefined, type: Type): r
 
 const HINTS: Readonly<Record<ReportOf<'failed'>['kind'], string>> = {
   network: 'Check the network of this machine, and HTTPS_PROXY if it needs a proxy.',
+  isolated:
+    'Check the network of this machine. If it has one, the engine gives containers none: set MCP_BRIDGE_PACKAGES_NETWORK=host.',
   index: 'Try again later, or check the address of the index (PIP_INDEX_URL).',
   conflict: 'Ask for versions that fit together, or start over with runtime.reset().',
   missing: 'Check the name and the version.',

@@ -25,6 +25,8 @@ const bytes = z.number().nonnegative().max(Number.MAX_SAFE_INTEGER);
 
 const kind = z.enum([
   'network',
+  /** The builder has no network but its own loopback. */
+  'isolated',
   'index',
   'login',
   'certificate',

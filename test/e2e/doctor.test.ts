@@ -12,6 +12,7 @@ import { writeLabels } from '../../src/engines/container/labels.ts';
 import { CLI, ROOT } from '../support/bridge-client.ts';
 import { coverEngines, coverPackageEngines } from '../support/covered-engines.ts';
 import { emptyHome } from '../support/empty-home.ts';
+import { TEST_IMAGES } from '../support/engines.ts';
 import { startPackageIndex } from '../support/package-index.ts';
 import { makeWheel } from '../support/wheels.ts';
 
@@ -230,3 +231,39 @@ describe.each(packageEngines)('packages, as doctor sees them on $label', (engine
     expect(refused.exitCode).toBe(1);
   });
 });
+
+// Rootless podman and docker without a network of their own once said "Check that this works: podman run …", which does, and
+// "Check the network of this machine".
+describe.each(engines.filter(({ isContainer, name }) => isContainer && name !== 'kubernetes'))(
+  'the network of $label for packages, as doctor sees it',
+  (engine) => {
+    const store = `bridge-test-doctor-${randomUUID().slice(0, 8)}`;
+    afterAll(() => engine.run('volume', 'rm', '--force', store));
+
+    it('names the setting that helps if containers have none', async () => {
+      const stateDir = await mkdtemp(join(tmpdir(), 'doctor-'));
+      onTestFinished(() => rm(stateDir, { recursive: true }));
+      const { stdout } = await runDoctor(
+        {
+          ...engine.env,
+          MCP_BRIDGE_STATE_DIR: stateDir,
+          MCP_BRIDGE_PACKAGES_STORE: store,
+          PIP_INDEX_URL: 'http://index.invalid/simple',
+          PIP_CONFIG_FILE: '/dev/null',
+          UV_NO_CONFIG: '1',
+        },
+        '--no-servers',
+      );
+      // The first line is a heading; a container that cannot start has no routes.
+      // podman would raise them, which an ordinary user may not.
+      const limits = ['--ulimit=nproc=1024:1024', '--ulimit=nofile=1024:1024'];
+      const routes = await engine.run('run', '--rm', ...limits, TEST_IMAGES.slim, 'cat', '/proc/net/route');
+      const hasNetwork = routes.exitCode === 0 && routes.stdout.trim().split('\n').length > 1;
+      const hint = hasNetwork
+        ? /→ Check the network of this machine, and HTTPS_PROXY/
+        : /→ (?:Check the network of this machine\. If it has one, the engine gives containers none: set|Set) MCP_BRIDGE_PACKAGES_NETWORK=host/;
+      expect(stdout).toMatch(/warning {2}no package can be fetched: .*\n/);
+      expect(stdout).toMatch(hint);
+    });
+  },
+);

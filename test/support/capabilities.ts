@@ -6,7 +6,6 @@ export type Capability =
   | 'child processes'
   | 'shared memory'
   | 'ctypes'
-  | 'ssl'
   | 'code packs'
   | 'interrupts of loops in C';
 
@@ -16,7 +15,6 @@ export const EMBEDDED_LACKS: readonly Capability[] = [
   'child processes',
   'shared memory',
   'ctypes',
-  'ssl',
   'code packs',
   'interrupts of loops in C',
 ];

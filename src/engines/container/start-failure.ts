@@ -11,7 +11,14 @@ import { DESCRIPTOR_FLAG, OMITTABLE_FLAGS } from './argv.ts';
 /** `detail` is what the engine said, shortened. */
 export type StartFailure =
   | {
-      readonly kind: 'image-missing' | 'python-missing' | 'mount-missing' | 'unreachable' | 'forbidden' | 'other';
+      readonly kind:
+        | 'image-missing'
+        | 'python-missing'
+        | 'mount-missing'
+        | 'network-failed'
+        | 'unreachable'
+        | 'forbidden'
+        | 'other';
       readonly detail: string;
     }
   /** A program on the engine's own machine is missing. */
@@ -50,6 +57,11 @@ const PACKAGE_OF_HELPER: Readonly<Record<string, string>> = {
   iptables: 'iptables',
   nft: 'nftables',
 };
+/** Only containers with a network of their own need them, and of ours only builders have one. */
+const NETWORK_HELPERS: ReadonlySet<string> = new Set(['slirp4netns', 'pasta']);
+/** What podman and docker say if they cannot set up the network of a container. */
+const NETWORK_FAILED =
+  /\/dev\/net\/tun|(?:slirp4netns|pasta) failed|netavark: |plugin type="[\w-]+" failed|failed to create endpoint|failed to set up container networking/i;
 /** podman says this without `exec:` about what it looks for in folders of its own. */
 const HELPER_MISSING =
   /could not find (?:a working )?"?([\w.-]+)"?(?: binary)?(?: in one of|,? \(configured options|, the network)|OCI runtime "([\w./-]+)" not found|failed to find plugin "([\w.-]+)"/i;
@@ -70,6 +82,10 @@ const FLAGS_OF_CONTROLLER: Readonly<Record<string, readonly string[]>> = {
   memory: ['--memory', '--memory-swap'],
   pids: ['--pids-limit'],
 };
+const HOST_NETWORK = 'MCP_BRIDGE_PACKAGES_NETWORK=host';
+const HOST_REMEDY = 'so that it uses the network of this machine.';
+const TUN = '/dev/net/tun';
+const TUN_REMEDY = `${HOST_REMEDY.slice(0, -1)}, or let this user open ${TUN} (sudo modprobe tun; sudo chmod 666 ${TUN}).`;
 const ADVICE = /^(?:Run|See) '\w+ run --help'|^Usage:/;
 const MOUNT_HINT =
   'If the engine runs in a virtual machine, share the folder with it: for Podman, ' +
@@ -96,6 +112,9 @@ export function classifyStartFailure(exit: SandboxExit, stderrTail: string, prog
       .find((name) => name !== undefined);
   if (helper !== undefined) {
     return { kind: 'helper-missing', detail, helper: basename(helper) };
+  }
+  if (NETWORK_FAILED.test(stderrTail)) {
+    return { kind: 'network-failed', detail };
   }
   if (MOUNT_MISSING.test(stderrTail)) {
     return { kind: 'mount-missing', detail };
@@ -148,10 +167,12 @@ export function startError(failure: StartFailure, exit: SandboxExit, context: St
         'Set MCP_BRIDGE_IMAGE to an image with Python 3.10 or newer, for example python:3.14-slim.',
       );
     case 'helper-missing': {
-      const name = PACKAGE_OF_HELPER[failure.helper];
-      const what = name === undefined ? failure.helper : `the package ${name} (sudo apt install ${name})`;
       const message = `${engine} needs ${failure.helper}, which this machine lacks: ${detail}`;
-      return error('ENGINE_FAILED', message, `Install ${what}.`);
+      return error('ENGINE_FAILED', message, helperRemedy(failure.helper));
+    }
+    case 'network-failed': {
+      const message = `${engine} cannot give the sandbox that fetches packages a network of its own: ${detail}`;
+      return error('ENGINE_FAILED', message, `Set ${HOST_NETWORK}, ${detail.includes(TUN) ? TUN_REMEDY : HOST_REMEDY}`);
     }
     case 'mount-missing':
       return error('ENGINE_FAILED', `${engine} cannot see a folder of MCP_BRIDGE_MOUNTS: ${detail}`, MOUNT_HINT);
@@ -168,4 +189,10 @@ export function startError(failure: StartFailure, exit: SandboxExit, context: St
       return error('ENGINE_FAILED', `${engine} did not start the sandbox (${describeExit(exit)}): ${detail}`, hint);
     }
   }
+}
+
+function helperRemedy(helper: string): string {
+  const name = PACKAGE_OF_HELPER[helper];
+  const what = name === undefined ? helper : `the package ${name} (sudo apt install ${name})`;
+  return `Install ${what}${NETWORK_HELPERS.has(helper) ? `, or set ${HOST_NETWORK}` : ''}.`;
 }

@@ -76,6 +76,23 @@ const SAID: readonly [StartFailure['kind'], number, string][] = [
     'docker: Error response from daemon: failed to create task for container: failed to start shim: exec: "runc": executable file not found in $PATH: unknown.\n',
   ],
   [
+    'network-failed',
+    126,
+    'Error: /usr/bin/slirp4netns failed: "open(\\"/dev/net/tun\\"): Permission denied\\nWARNING: Support for seccomp is experimental\\nchild failed(1)\\n"\n',
+  ],
+  [
+    'network-failed',
+    126,
+    'Error: setting up Pasta: pasta failed with exit code 1:\nFailed to open() /dev/net/tun: No such file or directory\nFailed to set up tap device in namespace\n',
+  ],
+  ['network-failed', 126, 'Error: netavark: code: 3, msg: modprobe: ERROR: could not insert ip_tables\n'],
+  ['network-failed', 126, 'Error: plugin type="bridge" failed (add): failed to list chains: iptables\n'],
+  [
+    'network-failed',
+    125,
+    'docker: Error response from daemon: failed to create endpoint a on network bridge: operation not supported.\n',
+  ],
+  [
     'unreachable',
     125,
     'docker: Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?\n',
@@ -204,8 +221,12 @@ describe('the error of a failed start', () => {
   });
 
   it.each([
-    ['slirp4netns', 'Install the package slirp4netns (sudo apt install slirp4netns).'],
-    ['pasta', 'Install the package passt (sudo apt install passt).'],
+    [
+      'slirp4netns',
+      'Install the package slirp4netns (sudo apt install slirp4netns), or set MCP_BRIDGE_PACKAGES_NETWORK=host.',
+    ],
+    ['pasta', 'Install the package passt (sudo apt install passt), or set MCP_BRIDGE_PACKAGES_NETWORK=host.'],
+    ['newuidmap', 'Install the package uidmap (sudo apt install uidmap).'],
     ['/opt/bin/kata-runtime', 'Install kata-runtime.'],
   ])('names what to install if the engine needs %s', (helper, hint) => {
     const stderr = `Error: could not start: exec: "${helper}": executable file not found in $PATH\n`;
@@ -213,6 +234,24 @@ describe('the error of a failed start', () => {
     expect(startError(classifyStartFailure(failed, stderr), failed, context)).toMatchObject({
       code: 'ENGINE_FAILED',
       message: expect.stringMatching(/^podman needs [a-z0-9-]+, which this machine lacks: could not start/),
+      hint,
+    });
+  });
+
+  // It once named a command that works, because it needs no network: `podman run … python3 --version`.
+  it.each([
+    [
+      '/usr/bin/slirp4netns failed: "open(\\"/dev/net/tun\\"): Permission denied',
+      'Set MCP_BRIDGE_PACKAGES_NETWORK=host, so that it uses the network of this machine, or let this user open /dev/net/tun (sudo modprobe tun; sudo chmod 666 /dev/net/tun).',
+    ],
+    [
+      'netavark: code: 3, msg: iptables',
+      'Set MCP_BRIDGE_PACKAGES_NETWORK=host, so that it uses the network of this machine.',
+    ],
+  ])('names the network that works after %s', (said, hint) => {
+    expect(startError(classifyStartFailure(exit, `Error: ${said}\n`), exit, context)).toMatchObject({
+      code: 'ENGINE_FAILED',
+      message: `podman cannot give the sandbox that fetches packages a network of its own: ${said}`,
       hint,
     });
   });

@@ -170,3 +170,20 @@ export class ReadOnlyContent implements Content {
     throw new WasiError(ERRNO.ROFS);
   }
 }
+
+/** Of `/dev/null`: takes everything and has nothing. */
+export class NoContent implements Content {
+  readonly size = 0;
+
+  readAt(): number {
+    return 0;
+  }
+
+  writeAt(): void {
+    // Nothing is kept.
+  }
+
+  resize(): void {
+    // It has no size.
+  }
+}

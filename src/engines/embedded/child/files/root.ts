@@ -1,6 +1,6 @@
-/** The file tree at the start of a sandbox: the read-only standard library and three writable directories. */
+/** The file tree at the start of a sandbox: the read-only standard library, `/dev/null`, and three writable directories. */
 import type { IndexedFile } from '../indexed-file.ts';
-import { DirectoryNode, FileNode, ReadOnlyContent } from './node.ts';
+import { DirectoryNode, FileNode, NoContent, ReadOnlyContent } from './node.ts';
 import { Volume } from './volume.ts';
 
 /** For unpacked packages: this process holds them in memory. Chosen: several times the largest common set of pure Python. */
@@ -19,6 +19,9 @@ export function createRoot(openPack: () => IndexedFile, limits: WritableBytes, n
   const system = new Volume(1, 0);
   const root = new DirectoryNode(system, now);
   root.entries.set('usr', new DirectoryNode(system, now, root, (usr) => fillFromPack(usr, openPack())));
+  const dev = new DirectoryNode(system, now, root);
+  dev.entries.set('null', new FileNode(new Volume(5, Number.MAX_SAFE_INTEGER), now, new NoContent()));
+  root.entries.set('dev', dev);
   root.entries.set('tmp', new DirectoryNode(new Volume(2, limits.tmpBytes), now, root));
   root.entries.set('workspace', new DirectoryNode(new Volume(3, limits.workspaceBytes), now, root));
   root.entries.set('packages', new DirectoryNode(new Volume(4, PACKAGES_BYTES), now, root));

@@ -22,9 +22,9 @@ const EXCLUSIVE = 4;
 const TRUNCATE = 8;
 
 describe('paths', () => {
-  it('lead to one tree: the library and the three writable directories', () => {
+  it('lead to one tree: the library, /dev/null and the three writable directories', () => {
     const guest = createGuest();
-    expect(list(guest, '.')).toEqual(['.', '..', 'usr', 'tmp', 'workspace', 'packages']);
+    expect(list(guest, '.')).toEqual(['.', '..', 'usr', 'dev', 'tmp', 'workspace', 'packages']);
     expect(list(guest, 'usr/lib')).toEqual(['.', '..', 'os.py', 'json']);
     expect(read(guest, opened(guest, 'usr/lib/os.py', 0, 2n), 100)).toBe('import this');
     expect(stat(guest, '/usr/lib/json')).toEqual({ type: 3, size: 0 });
@@ -96,6 +96,18 @@ describe('opening', () => {
     expect(open(guest, 'tmp/dir/', CREATE)).toBe(ERRNO.ISDIR);
     expect(open(guest, 'at-the-root', CREATE)).toBe(ERRNO.ROFS);
     expect(open(guest, 'usr/lib/new.py', CREATE)).toBe(ERRNO.ROFS);
+  });
+
+  it('lead to a file that takes everything and has nothing', () => {
+    const guest = createGuest();
+    const fd = opened(guest, 'dev/null', CREATE | TRUNCATE);
+    for (let round = 0; round < 3; round += 1) {
+      expect(write(guest, fd, 'x'.repeat(1_000))).toBe(ERRNO.SUCCESS);
+    }
+    expect(stat(guest, 'dev/null')).toEqual({ type: 4, size: 0 });
+    expect(read(guest, opened(guest, 'dev/null', 0, 2n), 100)).toBe('');
+    expect(open(guest, 'dev/new', CREATE)).toBe(ERRNO.ROFS);
+    expect(withPath(guest, 'path_unlink_file', 'dev/null')).toBe(ERRNO.ROFS);
   });
 
   it('never changes the library', () => {
