@@ -332,6 +332,44 @@ class IndexTest(unittest.TestCase):
                     ):
                         index.open(url)
 
+    # An index on the internet could ask ports of this machine and of its networks, by links and by redirects.
+    def test_what_an_index_on_the_internet_names_is_not_asked_for_here(self) -> None:
+        heard: list[str] = []
+        with serving(lambda handler: heard.append(handler.path)) as other:
+
+            def redirect(handler: http.server.BaseHTTPRequestHandler) -> None:
+                answer(handler, 302, {"Location": f"{other}/redirected"})
+
+            with serving(redirect) as own:
+                index = self.index(own)
+                # As if it had been reached there.
+                index.addresses._reached["127.0.0.1"] = {"93.184.216.34"}
+                for url, page in ((f"{other}/linked", own), (f"{other}/locked", None), (f"{own}/away", None)):
+                    with self.subTest(url), self.assertRaisesRegex(builder.JobError, "an address of this machine"):
+                        index.open(url, page)
+                for scheme in ("http", "https"):
+                    index = self.index("https://93.184.216.34/simple")
+                    with (
+                        mock.patch.dict(os.environ, {f"{scheme}_proxy": own, "no_proxy": ""}),
+                        self.assertRaisesRegex(builder.JobError, "an address of this machine"),
+                    ):
+                        index.open(f"{scheme}://127.0.0.2/x", index.urls[0])
+        self.assertEqual(heard, [])
+
+    def test_an_index_may_name_its_own_network_but_not_this_machine(self) -> None:
+        addresses = builder.Addresses(["https://10.0.0.1/simple", "https://127.0.0.1/simple", "https://8.8.8.8/simple"])
+        refused = {
+            "https://10.0.0.1/x": ["127.0.0.1", "::1", "::", "0.0.0.0", "169.254.169.254", "fe80::1%eth0"],
+            "https://127.0.0.1/x": ["169.254.169.254", "fe80::1%eth0"],
+            "https://8.8.8.8/x": ["10.1.2.3", "127.0.0.1", "172.16.0.1", "192.168.1.1", "100.64.0.1", "169.254.169.254",
+                                  "::1", "fc00::1", "fe80::1%eth0", "fec0::1", "224.0.0.1", "64:ff9b::a00:1",
+                                  "2002:a00:1::", "::ffff:10.0.0.1", "::10.0.0.1", "0.0.0.0", "::"],
+        }  # fmt: skip
+        places = sorted({each for each in sum(refused.values(), [])} | {"1.1.1.1", "2606:4700:4700::1111"})
+        for named_by, expected in refused.items():
+            found = [place for place in places if addresses._is_refused(place, named_by)]
+            self.assertEqual(found, sorted(expected), named_by)
+
     def test_a_host_that_sends_too_slowly_is_given_up(self) -> None:
         def drip(handler: http.server.BaseHTTPRequestHandler) -> None:
             answer(handler, 200, {"Content-Type": "application/json"})
@@ -613,6 +651,33 @@ class FormsTest(unittest.TestCase):
             self.assertRegex(str(source.failure), "elsewhere.* by its address, not as a wheel from the index")
             self.assertNotIn("secret", str(source.failure))
         self.assertEqual(self.asked, [])
+
+    # pip opened files of this machine, and what it said told whether they exist.
+    def test_pip_never_sees_an_address_that_a_package_requires(self) -> None:
+        addresses = ["file:///etc/hostname", "git+ssh://127.0.0.1/x", f"{self.own}/elsewhere/x-1.0-py3-none-any.whl"]
+        forms = [f"x @ {addresses[0]}", f"x[y]@ {addresses[1]} ; python_version > '3'", f"x@{addresses[2]}", "y>=1"]
+        name, content = made_wheel("direct_pkg", "1.0", *forms)
+        self.add("/files/", (name, content))
+        self.html("/simple/direct-pkg/", f'href="../../files/{name}"')
+        source = builder.PipIndex(index_of(self.store, f"{self.own}/simple"), None)
+        self.addCleanup(source.close)
+        page = f"{source.url}/direct-pkg/"
+        [file] = json.loads(self.passed_on(source, page))["files"]
+        url = urllib.parse.urljoin(page, file["url"])
+        metadata = self.passed_on(source, f"{url}.metadata").decode()
+        self.assertIn("Requires-Dist: y>=1", metadata)
+        shown = re.findall(rf"http://{source.HOST}\S+", metadata)
+        self.assertEqual(len(shown), 3)
+        self.assertNotRegex(metadata, "etc|127.0.0.1")
+        for address, own in zip(addresses, shown, strict=True):
+            source.failure = None
+            self.assertIsNone(source.answer(own))
+            self.assertIn(f"a package requires '{address}' by its address", str(source.failure))
+        # A pip that reads the wheel itself.
+        source.failure = None
+        self.assertIsNone(source.answer(url))
+        self.assertIn("a package requires 'file:///etc/hostname' by its address", str(source.failure))
+        self.assertNotIn("/elsewhere/x-1.0-py3-none-any.whl", self.asked)
 
     def test_nobody_else_on_this_machine_learns_what_an_index_has(self) -> None:
         self.html("/simple/a/", 'href="a-1.0-py3-none-any.whl"')
