@@ -26,7 +26,7 @@ import { SharedProgress } from './shared-progress.ts';
 /** The call that installs. */
 export type InstallingCall = Pick<
   CallContext,
-  'session' | 'generation' | 'cell' | 'call' | 'job' | 'signal' | 'asker' | 'sandbox' | 'onToolProgress'
+  'session' | 'generation' | 'cell' | 'call' | 'job' | 'signal' | 'asker' | 'sandbox' | 'python' | 'onToolProgress'
 >;
 
 /** An installation, for the record. */
@@ -119,9 +119,7 @@ const InstallParams = z.strictObject({
   /** Modules that code imports. */
   modules: z.array(z.string().max(MAX_REQUIREMENT_CHARS)).max(MAX_REQUIREMENTS).default([]),
   requirements: z.array(z.string().max(1_000)).max(MAX_REQUIREMENTS).default([]),
-  /** The interpreter and the platform, such as `cpython-314 linux x86_64`. Only ever compared. */
-  python: z.string().max(200),
-  /** Whether the set of the last answer is not in the store. */
+  /** Whether the set of the last answer is not in the store. Then a builder looks, and fetches what the lock names if it is so. */
   is_gone: z.boolean().default(false),
   /** The set that the sandbox uses. It is not that of the last answer if a wheel could not be unpacked. */
   set: z
@@ -242,8 +240,8 @@ class Packages {
     }
     const before =
       (call.sandbox && this.#installed.get(call.sandbox)?.get(params.set)) ??
-      (await this.#usedFromStart(params)) ??
-      (await this.#preinstalled(wanted, params, call));
+      (await this.#usedFromStart(params.set, call)) ??
+      (await this.#preinstalled(wanted, call));
     const isThere =
       before !== undefined && wanted.every((one) => hasPackage(before.lock.packages, before.requirements, one));
     if (!isThere) {
@@ -254,8 +252,8 @@ class Packages {
         ? before
         : await this.#install(
             isThere ? { ...before, isAllowed: true } : await this.#request(wanted, before),
-            params,
             call,
+            params.is_gone,
           );
     if (call.sandbox !== undefined) {
       this.#note(call.sandbox, params.set, installed);
@@ -264,9 +262,9 @@ class Packages {
   }
 
   /** The set that a sandbox has from its start or from a checkpoint: no answer to it named that one. */
-  async #usedFromStart({ python, set }: InstallParams): Promise<Installed | undefined> {
+  async #usedFromStart(set: string | null, call: InstallingCall): Promise<Installed | undefined> {
     const stored = set === null ? [] : await this.#locks.all();
-    const found = stored.find(({ lock }) => lock.set === set && lock.python === python);
+    const found = stored.find(({ lock }) => lock.set === set && lock.python === this.#pythonOf(call));
     if (found === undefined) {
       return undefined;
     }
@@ -299,7 +297,7 @@ class Packages {
       throw noBuilder(engine, request.wanted);
     }
     // Which Python sessions have is not known yet. No lock is for this one, so the request is resolved.
-    await this.#install(request, { modules: [], requirements: [], python: '', is_gone: false, set: null }, BRIDGE_CALL);
+    await this.#install(request, BRIDGE_CALL);
   }
 
   async preinstalled(): Promise<PackageLock | undefined> {
@@ -367,17 +365,13 @@ class Packages {
   }
 
   /** The set of `MCP_BRIDGE_PREINSTALL`; undefined if there is none, or it cannot be built and the code asks for something else. */
-  async #preinstalled(
-    wanted: readonly Requirement[],
-    params: InstallParams,
-    call: InstallingCall,
-  ): Promise<Installed | undefined> {
+  async #preinstalled(wanted: readonly Requirement[], call: InstallingCall): Promise<Installed | undefined> {
     const request = await this.#preinstallRequest();
     if (request === undefined) {
       return undefined;
     }
     try {
-      return await this.#install(request, { ...params, is_gone: false }, call);
+      return await this.#install(request, call);
     } catch (error) {
       if (request.wanted.some(({ name }) => wanted.some((one) => one.name === name))) {
         throw error instanceof BridgeError ? notPreinstalled(error) : error;
@@ -418,16 +412,16 @@ class Packages {
     return { wanted, requirements, constraints, present, key };
   }
 
-  async #install(request: Request, params: InstallParams, call: InstallingCall): Promise<Installed> {
+  async #install(request: Request, call: InstallingCall, isGone = false): Promise<Installed> {
     const { minAgeMs, readIndex } = this.#options;
     const { constraints, isAllowed = false, key, requirements, wanted } = request;
-    const stored = await this.#locks.find(key, params.python);
+    const python = this.#pythonOf(call);
+    const stored = await this.#locks.find(key, python);
     const lock = stored && !isAllowed ? await this.#agreeTo(stored, request, call) : stored;
-    const found =
-      lock === undefined ? await this.#findAdded(request, params.python) : { lock, packages: lock.packages };
+    const found = lock === undefined ? await this.#findAdded(request, python) : { lock, packages: lock.packages };
     // The policy may have changed since.
     this.#consent.refuseDenied(found?.packages ?? []);
-    if (found?.lock !== undefined && !params.is_gone) {
+    if (found?.lock !== undefined && !isGone) {
       return { ...request, lock: found.lock };
     }
     const uploadedBefore = minAgeMs === 0 ? undefined : new Date(Date.now() - minAgeMs);
@@ -553,6 +547,11 @@ class Packages {
     }
     const [program, usedAt] = await Promise.all([readProgram(), this.#locks.usedAt()]);
     return buildPackages(job, { engine, program, index, maxAgeMs, maxBytes, usedAt, onProgress, onResolved });
+  }
+
+  /** The Python that a sandbox runs. What the call says is that of its code, and could replace the locks of other sessions. */
+  #pythonOf({ python = '' }: InstallingCall): string {
+    return this.#options.engine.wheelsFor ?? python;
   }
 
   /** What sessions run, as locks name it. */

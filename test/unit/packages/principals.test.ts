@@ -77,8 +77,8 @@ async function install(principal: string | undefined, reply?: Reply): Promise<un
     image: IMAGE,
   });
   const [, method] = installer.methods.find(([name]) => name === 'install_packages') ?? [];
-  const context = { session: 'default', sandbox: {}, asker, signal: new AbortController().signal };
-  const params = { modules: [], requirements: [PACKAGE.name], python: PYTHON, is_gone: false, set: null };
+  const context = { session: 'default', sandbox: {}, python: PYTHON, asker, signal: new AbortController().signal };
+  const params = { modules: [], requirements: [PACKAGE.name], is_gone: false, set: null };
   return method
     ?.run(params, context as unknown as CallContext)
     .then(() => questions.length)
