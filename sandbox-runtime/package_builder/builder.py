@@ -7,11 +7,12 @@ chooses versions. This program downloads the wheels itself, checks their hashes 
 wheel is ever executed and it alone decides what a wheel may write.
 
 The store:
-    wheels/SHA256/     an unpacked wheel
+    wheels/SHA256/     an unpacked wheel; readable only by builders, like tools and tmp
     sets/ID/lib/       the files of several wheels, as hard links: one entry of `sys.path`
     sets/ID/lock       locked (shared) by each session that uses the set
     tools/             pip, for images that have none, and compiled modules of the standard library
-    tmp/               what is being built; readable only by builders
+    tmp/               what is being built
+    tmp/secret         part of what ids are made of: sessions can neither list sets nor guess the id of one
 
 A folder appears under its final name by one rename. What a killed builder left in `tmp` is not locked, so the next one
 removes it. Formats: PEP 427 (wheels), PEP 503, 691 and 700 (indexes), the installation report of pip.
@@ -75,7 +76,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Generator, Iterable
     from typing import Any
 
 _FIRST_PIP = (22, 2)
@@ -136,9 +137,10 @@ class Store:
         os.umask(0o022)
         folders = ("wheels", "sets", "tools", "tmp")
         self.wheels, self.sets, self.tools, self.tmp = (os.path.join(root, name) for name in folders)
-        for folder in (self.wheels, self.sets, self.tools):
-            os.makedirs(folder, exist_ok=True)
-        os.makedirs(self.tmp, mode=0o700, exist_ok=True)
+        # A session opens the set whose path it was given, and no other. Stores of earlier versions were open.
+        for folder, mode in ((self.wheels, 0o700), (self.sets, 0o711), (self.tools, 0o700), (self.tmp, 0o700)):
+            os.makedirs(folder, mode=mode, exist_ok=True)
+            os.chmod(folder, mode)
         # Held while this process lives, whatever ends it.
         self.own, self._lock = self._new_folder()
         # Held by everyone who builds; whoever removes anything needs it alone.
@@ -180,6 +182,18 @@ class Store:
         """Removes what this builder has in `tmp`."""
         shutil.rmtree(self.own, ignore_errors=True)
         os.unlink(self.own + ".lock")
+
+    def secret(self) -> bytes:
+        """What only builders of this store know."""
+        final = os.path.join(self.tmp, "secret")
+        if not os.path.exists(final):
+            made = self.path("secret")
+            with open(made, "wb") as file:
+                file.write(os.urandom(32))
+            with contextlib.suppress(FileExistsError):  # Another builder was faster.
+                os.link(made, final)
+        with open(final, "rb") as file:
+            return file.read()
 
     def path(self, name: str) -> str:
         """A path in this builder's own folder."""
@@ -552,12 +566,12 @@ class Addresses:
     def __init__(self, urls: list[str]) -> None:
         self._urls = urls
         self._own = {origin_of(url) for url in urls}
-        # By host, where it was reached.
-        self._reached: dict[str, set[str]] = {}
+        self.reached: dict[str, set[str]] = {}
+        """By host, its addresses."""
 
     def connector(self, request: Any) -> Callable[..., socket.socket]:
         """What connects for a request. Raises JobError if a proxy would connect to a host that it must not ask for."""
-        url = request.full_url
+        url: str = request.full_url
         host = urllib.parse.urlsplit(url).hostname or ""
         is_own = origin_of(url) in self._own
         # For a tunnel, urllib keeps the host beside the request.
@@ -572,7 +586,7 @@ class Addresses:
             if is_proxied or is_own:
                 opened = socket.create_connection(address, timeout, source)
                 if not is_proxied:
-                    self._reached.setdefault(host, set()).add(opened.getpeername()[0])
+                    self.reached.setdefault(host, set()).add(opened.getpeername()[0])
                 return opened
             failure: OSError | None = None
             # Connects to what was checked: a name may have another address the next time.
@@ -582,7 +596,7 @@ class Addresses:
                 except OSError as error:
                     failure = error
                 else:
-                    self._reached.setdefault(host, set()).add(place)
+                    self.reached.setdefault(host, set()).add(place)
                     return opened
             raise failure or OSError(f"{host} has no address")
 
@@ -593,15 +607,16 @@ class Addresses:
         places = _addresses_of(host, port)
         for place in places:
             # A lock does not say whose page it was; then each index might have named it.
-            if all(self._is_refused(place, by) for by in ([named_by] if named_by else self._urls)):
+            if all(self.is_refused(place, by) for by in ([named_by] if named_by else self._urls)):
                 kind = "of this machine" if _plain(place).is_loopback else "in a private network"
                 raise JobError("index", f"the index names {host}, which is not asked: it is an address {kind}")
         return places
 
-    def _is_refused(self, place: str, named_by: str) -> bool:
+    def is_refused(self, place: str, named_by: str) -> bool:
+        """Whether an address must not be reached if `named_by` names it."""
         host = urllib.parse.urlsplit(named_by).hostname or ""
         try:
-            known = self._reached.get(host) or _addresses_of(host, None)
+            known = self.reached.get(host) or _addresses_of(host, None)
         except socket.gaierror:
             known = ()
         if not known or any(not _is_private(address) for address in known):
@@ -652,7 +667,7 @@ def _guarded(kind: Any, connect: Callable[..., socket.socket]) -> Any:
 
     def make(host: str, **options: Any) -> Any:
         connection = kind(host, **options)
-        connection._create_connection = connect
+        vars(connection)["_create_connection"] = connect
         return connection
 
     return make
@@ -1267,6 +1282,11 @@ class Download:
             if self.left < 0:
                 raise JobError("limit", "the packages are larger than the limit of the store")
 
+    def copy(self, source: str, folder: str) -> None:
+        """Copies a wheel that another builder has unpacked."""
+        self._spend(_size_of(source))
+        shutil.copytree(source, folder)
+
     def extract(self, archive: zipfile.ZipFile, name: str, folder: str) -> None:
         """Unpacks the wheel `name` into a new folder. Raises JobError for a wheel that no tool would make."""
         entries = archive.infolist()
@@ -1320,25 +1340,49 @@ def _target(entry: zipfile.ZipInfo, wheel: str) -> str | None:
     return name
 
 
-def fetch_all(wheels: list[dict[str, Any]], index: Index, store: Store, max_bytes: int) -> int:
-    """Fetches the wheels that the store lacks. Returns the number of bytes fetched."""
+def fetch_all(
+    wheels: list[dict[str, Any]], index: Index, store: Store, max_bytes: int, operators: str | None = None
+) -> int:
+    """Fetches the wheels that the store lacks, or copies them from the store of the operator, which the folder
+    `operators` is. Returns the number of bytes fetched.
+    """
     missing = [wheel for wheel in wheels if not os.path.isdir(os.path.join(store.wheels, wheel["sha256"]))]
     download = Download(index, store, max_bytes)
 
     def fetch(wheel: dict[str, Any]) -> None:
         download.unpack(wheel, store.path(wheel["sha256"]))
 
-    names = [f"{wheel['name']} {wheel['version']}" for wheel in missing]
+    with unchanged(operators) as there:
+        copied = [wheel for wheel in missing if there and os.path.isdir(f"{operators}/wheels/{wheel['sha256']}")]
+        for wheel in copied:
+            download.copy(f"{operators}/wheels/{wheel['sha256']}", store.path(wheel["sha256"]))
+    fetched = [wheel for wheel in missing if wheel not in copied]
+    names = [f"{wheel['name']} {wheel['version']}" for wheel in fetched]
     if names:
         report("progress", stage="fetch", names=names)
     with ThreadPoolExecutor(_DOWNLOADS) as pool:
-        for _ in pool.map(fetch, missing):
+        for _ in pool.map(fetch, fetched):
             pass
     if missing:
         store.sync()
     for wheel in missing:
         store.publish(store.path(wheel["sha256"]), os.path.join(store.wheels, wheel["sha256"]))
     return download.done
+
+
+@contextlib.contextmanager
+def unchanged(operators: str | None) -> Generator[bool]:
+    """Keeps builders of the operator from removing anything meanwhile. False if there is no store of the operator."""
+    try:
+        lock = os.open(f"{operators}/tmp/work", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        yield False
+        return
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        yield True
+    finally:
+        os.close(lock)
 
 
 def make_room(store: Store, job: dict[str, Any]) -> None:
@@ -1360,7 +1404,7 @@ def publish_set(wheels: list[dict[str, Any]], store: Store) -> str:
     """Makes the folder of a set, of links to the files of its wheels. Returns its id."""
     tag = python_name()
     content = "\n".join([tag, *sorted(wheel["sha256"] for wheel in wheels)])
-    identity = hashlib.sha256(content.encode()).hexdigest()
+    identity = hashlib.sha256(store.secret() + content.encode()).hexdigest()
     final = os.path.join(store.sets, identity)
     if os.path.isdir(final):
         return identity
@@ -1394,7 +1438,7 @@ def prune(store: Store, job: dict[str, Any], kept: str | None) -> list[str] | No
     Never `kept`, nor a set that a session uses. Does nothing while another builder works: it may be about to link to a
     wheel. Returns the ids of the sets that it removed; None if it did nothing.
     """
-    if not _is_alone(store):
+    if not is_alone(store):
         return None
     # Of a builder that was killed before it made its set.
     _remove_unused_wheels(store)
@@ -1412,7 +1456,8 @@ def prune(store: Store, job: dict[str, Any], kept: str | None) -> list[str] | No
     return removed
 
 
-def _is_alone(store: Store) -> bool:
+def is_alone(store: Store) -> bool:
+    """Whether no other builder works, and none will while this one lives."""
     try:
         fcntl.flock(store.work_lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -1481,14 +1526,15 @@ def remove_sets(store: Store, job: dict[str, Any]) -> None:
     size = _size_of(store.wheels)
     if job["sets"] is None:
         removed = prune(store, job, None)
-    elif _is_alone(store):
+    elif is_alone(store):
         removed = [identity for identity in job["sets"] if _remove_set(os.path.join(store.sets, identity), store)]
         _remove_unused_wheels(store)
     else:
         removed = None
     if removed is None:
         raise JobError("busy", "packages are being installed, so nothing was removed")
-    report("removed", sets=removed, bytes=max(0, size - _size_of(store.wheels)))
+    left = _size_of(store.wheels)
+    report("removed", sets=removed, bytes=max(0, size - left), store_bytes=left)
 
 
 def check(job: dict[str, Any], store: Store) -> None:
@@ -1509,15 +1555,19 @@ def _failed(failure: JobError) -> dict[str, str]:
 def build(job: dict[str, Any], store: Store) -> None:
     """Does the job and reports it."""
     index = Index(job, store)
-    wheels: list[dict[str, Any]] = job["lock"] if job["lock"] is not None else resolve(job, index, store)
+    # A lock for another Python names wheels that this one cannot use.
+    kept = job["lock"] if job.get("lock_for") in (None, python_name()) else None
+    wheels: list[dict[str, Any]] = resolve(job, index, store) if kept is None else kept
     if not wheels:
-        report("done", set=None, packages=[], fetched_bytes=0, python=python_name())
+        facts = {"python": python_name(), "store_bytes": _size_of(store.wheels)}
+        report("done", set=None, packages=[], fetched_bytes=0, **facts)
         return
     make_room(store, job)
-    fetched = fetch_all(wheels, index, store, job["max_bytes"])
+    fetched = fetch_all(wheels, index, store, job["max_bytes"], job.get("operators"))
     identity = publish_set(wheels, store)
     prune(store, job, identity)
-    report("done", set=identity, packages=wheels, fetched_bytes=fetched, python=python_name())
+    facts = {"python": python_name(), "store_bytes": _size_of(store.wheels)}
+    report("done", set=identity, packages=wheels, fetched_bytes=fetched, **facts)
 
 
 def main() -> None:

@@ -213,11 +213,11 @@ async function telemetryOf(
 
 async function createParts(settings: Settings, logger: Logger, given: PartsOptions) {
   const { client, isDryRun, onCall, principal, replay, resume } = given;
-  const options = engineOptions(settings, logger);
-  const engine = detectEngine(options);
   const { stateDir } = settings;
   // What sessions leave is in the folder of the principal; what the operator decides, such as the policy, is shared.
   const folder = principal?.folder ?? stateDir;
+  const options = engineOptions(settings, logger, folder);
+  const engine = detectEngine(options);
   const personal = { ...settings, stateDir: folder };
   const { servers, makeCalls, ...byServers } = await createServers(options.instanceId, settings, logger, given);
   const resumed = resume === undefined ? undefined : await openRun(resume);
@@ -234,7 +234,7 @@ async function createParts(settings: Settings, logger: Logger, given: PartsOptio
   const calls = makeCalls(approvals, { ...records, ...watching, dryRun, isDryRun, onCall });
   const artifacts = createArtifacts(folder);
   const lastAnswers = new LastAnswers(settings);
-  const packages = createPackages({ engine, policies: servers.policies, settings, trail, principal: principal?.name });
+  const packages = createPackages({ engine, policies: servers.policies, settings, trail, folder });
   const parts = { artifacts, engine, lastAnswers, packages, records, savedTools, servers, traced, views };
   const { handleCall, run: runProgramForCall } = answerCalls({ ...parts, calls, settings, logger, trail });
   const checkpoints = new CheckpointStore(join(folder, CHECKPOINTS, options.instanceId), logger, { isOwn: true });
@@ -549,14 +549,15 @@ function manualOf({ autoload, packages }: Settings): string {
 }
 
 interface PackageParts {
-  readonly principal: string | undefined;
+  /** Of the principal, or the state directory. */
+  readonly folder: string;
   readonly engine: Engine;
   readonly policies: ServersToCall['policies'];
   readonly settings: Settings;
   readonly trail: AuditTrail | undefined;
 }
 
-function createPackages({ engine, policies, settings, trail, principal }: PackageParts): PackageInstaller {
+function createPackages({ engine, folder, policies, settings, trail }: PackageParts): PackageInstaller {
   return createPackageInstaller({
     engine,
     mode: settings.packages,
@@ -566,8 +567,8 @@ function createPackages({ engine, policies, settings, trail, principal }: Packag
     maxAgeMs: settings.packagesMaxAgeMs,
     readIndex: () => readPackageIndex(process.env),
     readProgram: readBuilderProgram,
-    stateDir: settings.stateDir,
-    principal,
+    stateDir: folder,
+    operatorsDir: folder === settings.stateDir ? undefined : settings.stateDir,
     image: settings.image,
     preinstall: settings.preinstall,
     onInstalled: (call, installation) => trail?.packagesInstalled(call, installation),

@@ -22,6 +22,7 @@ import { WheelFolder } from './pure/wheel-folder.ts';
 import type { LockedPackage, ReportOf } from './report.ts';
 import { MAX_REQUIREMENT_CHARS, parseRequirement, type Requirement } from './requirement.ts';
 import { SharedProgress } from './shared-progress.ts';
+import { StoreBudget } from './store-budget.ts';
 
 /** The call that installs. */
 export type InstallingCall = Pick<
@@ -54,9 +55,13 @@ export interface PackagesOptions extends ConsentOptions {
   readonly readIndex: () => Promise<PackageIndex>;
   /** Source of the builder's program. */
   readonly readProgram: () => Promise<string>;
+  /** Where the locks and wheels of these sessions are: of their principal, who has them alone. */
   readonly stateDir: string;
-  /** Whose sessions they are: nobody agrees for another one. Undefined for the user of this machine. */
-  readonly principal?: string | undefined;
+  /**
+   * The state directory of the operator, if the sessions are not the operator's own: what `packages add` and `MCP_BRIDGE_PREINSTALL`
+   * have put there is read, and nothing is written.
+   */
+  readonly operatorsDir?: string | undefined;
   /** The image, or another name for the Python of sessions. */
   readonly image: string;
   /** What every session can import without asking, as `MCP_BRIDGE_PREINSTALL` names it. */
@@ -79,11 +84,19 @@ interface Request {
   readonly key: string;
   /** Whether there is no need to ask. */
   readonly isAllowed?: boolean;
+  /** Whether `MCP_BRIDGE_PREINSTALL` names it. */
+  readonly isPreinstall?: boolean;
 }
 
 /** What a session has installed. */
 interface Installed extends Request {
   readonly lock: PackageLock;
+}
+
+/** What serves a request. */
+interface FoundPackages extends AddedPackages {
+  /** The Python that they were chosen for; undefined for that of the sandbox. */
+  readonly lockFor?: string;
 }
 
 interface BuildReason {
@@ -182,7 +195,10 @@ class Packages {
   readonly #options: PackagesOptions;
   readonly #consent: Consent;
   readonly #locks: ReturnType<typeof createPackageLocks>;
+  /** Undefined if `#locks` are those of the operator. */
+  readonly #operatorsLocks: ReturnType<typeof createPackageLocks> | undefined;
   readonly #wheels: WheelFolder;
+  readonly #budget: StoreBudget;
   /** By sandbox, the last answers by set: the one that it uses is among them. */
   readonly #installed = new WeakMap<object, Map<string | null, Installed>>();
   readonly #turns = new BuildTurns<PackageLock>();
@@ -195,8 +211,11 @@ class Packages {
   constructor(options: PackagesOptions) {
     this.#options = options;
     this.#consent = new Consent(options);
-    this.#locks = createPackageLocks(options.stateDir);
-    this.#wheels = new WheelFolder(options.stateDir);
+    const { operatorsDir, stateDir } = options;
+    this.#locks = createPackageLocks(stateDir);
+    this.#operatorsLocks = operatorsDir === undefined ? undefined : createPackageLocks(operatorsDir);
+    this.#wheels = new WheelFolder(stateDir, operatorsDir);
+    this.#budget = new StoreBudget(stateDir, operatorsDir);
   }
 
   async install(params: InstallParams, call: InstallingCall): Promise<InstallAnswer> {
@@ -296,7 +315,7 @@ class Packages {
     if (!canInstall(engine)) {
       throw noBuilder(engine, request.wanted);
     }
-    // Which Python sessions have is not known yet. No lock is for this one, so the request is resolved.
+    // Which Python sessions have is not known yet; the builder says it.
     await this.#install(request, BRIDGE_CALL);
   }
 
@@ -347,7 +366,7 @@ class Packages {
       throw noBuilder(engine, request.wanted);
     }
     const uploadedBefore = minAgeMs === 0 ? undefined : new Date(Date.now() - minAgeMs);
-    const job = { requirements: request.requirements, constraints: [], uploadedBefore, lock: undefined };
+    const job = { requirements: request.requirements, constraints: [], uploadedBefore };
     let chosen: ReportOf<'resolved'>['packages'] | undefined;
     const onResolved = async (packages: ReportOf<'resolved'>['packages']): Promise<void> => {
       this.#consent.refuseDenied(packages);
@@ -385,7 +404,7 @@ class Packages {
     const { preinstall = [] } = this.#options;
     return preinstall.length === 0
       ? undefined
-      : { ...(await this.#request(preinstall.map(parseRequirement), undefined)), isAllowed: true };
+      : { ...(await this.#request(preinstall.map(parseRequirement), undefined)), isAllowed: true, isPreinstall: true };
   }
 
   /**
@@ -397,6 +416,9 @@ class Packages {
     const locks = await this.#locks.all();
     const image = this.#image;
     const own = locks.find(({ key: other }) => other === key);
+    if (this.#operatorsLocks !== undefined) {
+      return own;
+    }
     const pythons = [...new Set(locks.map(({ lock }) => lock.python))];
     return own ?? pythons.map((python) => findAdded(locks, { image, python, present: [], wanted })).find(Boolean);
   }
@@ -413,8 +435,8 @@ class Packages {
   }
 
   async #install(request: Request, call: InstallingCall, isGone = false): Promise<Installed> {
-    const { minAgeMs, readIndex } = this.#options;
-    const { constraints, isAllowed = false, key, requirements, wanted } = request;
+    const { maxAgeMs, minAgeMs, readIndex } = this.#options;
+    const { constraints, isAllowed = false, isPreinstall = false, key, requirements, wanted } = request;
     const python = this.#pythonOf(call);
     const stored = await this.#locks.find(key, python);
     const lock = stored && !isAllowed ? await this.#agreeTo(stored, request, call) : stored;
@@ -424,37 +446,53 @@ class Packages {
     if (found?.lock !== undefined && !isGone) {
       return { ...request, lock: found.lock };
     }
+    if (!isPreinstall) {
+      await this.#locks.makeRoom(key, maxAgeMs);
+    }
     const uploadedBefore = minAgeMs === 0 ? undefined : new Date(Date.now() - minAgeMs);
-    const job = { requirements, constraints, uploadedBefore, lock: found?.packages };
+    const lockFor = found?.lockFor ?? python;
+    const job = { requirements, constraints, uploadedBefore, lock: found?.packages, lockFor };
     const allowedBy: Installation['allowedBy'] =
       found !== undefined ? 'lock' : isAllowed ? 'setting' : await this.#consent.toLookUp(wanted, call);
     const reason = { index: await readIndex(), allowedBy, call, wanted, isAllowed };
     return { ...request, lock: await this.#build(key, job, reason) };
   }
 
-  /** The lock, once its own principal allows what another one has allowed. Rejects as `Consent` does. */
+  /** The lock, once the user allows what, with an earlier version, only principals of HTTP had allowed. Rejects as `Consent` does. */
   async #agreeTo(lock: PackageLock, { key, wanted }: Request, call: InstallingCall): Promise<PackageLock> {
-    const { onInstalled, principal = '' } = this.#options;
-    const { added_at: addedAt, allowed_by: allowedBy, allowed_for: allowedFor = [''], packages } = lock;
-    if (allowedBy !== 'user' || addedAt !== undefined || allowedFor.includes(principal)) {
+    const { onInstalled } = this.#options;
+    const { allowed_for: allowedFor = [''], ...agreed } = lock;
+    const { added_at: addedAt, allowed_by: allowedBy, packages } = lock;
+    if (allowedBy !== 'user' || addedAt !== undefined || allowedFor.includes('')) {
       return lock;
     }
     const chosen = packages.map(({ name, version }) => ({ name, version, needed_by: [] }));
     const byLookUp = await this.#consent.toLookUp(wanted, call);
     const isAsked = await this.#consent.toFetch(chosen, wanted, call);
-    const agreed = { ...lock, allowed_for: [...allowedFor, principal] };
     await this.#locks.write(key, agreed);
     onInstalled?.(call, { allowedBy: isAsked ? 'user' : byLookUp, packages, fetchedBytes: 0 });
     return agreed;
   }
 
-  /** What a person has added to the store serves a request without an index, and without another question. */
-  async #findAdded({ present, wanted }: Request, python: string): Promise<AddedPackages | undefined> {
-    const found = findAdded(await this.#locks.all(), { image: this.#image, python, present, wanted });
-    if (found?.key !== undefined) {
-      await this.#locks.touch(found.key);
+  /**
+   * What the operator has added serves a request without an index, and without another question. For a principal, its builder copies
+   * that into the principal's store, so there is no lock yet.
+   */
+  async #findAdded(request: Request, python: string | undefined): Promise<FoundPackages | undefined> {
+    const { isPreinstall = false, key, present, wanted } = request;
+    const locks = this.#operatorsLocks ?? this.#locks;
+    const same = isPreinstall ? await this.#operatorsLocks?.find(key, python) : undefined;
+    if (same !== undefined) {
+      return { packages: same.packages, lockFor: same.python };
     }
-    return found;
+    if (python === undefined) {
+      return undefined;
+    }
+    const found = findAdded(await locks.all(), { image: this.#image, python, present, wanted });
+    if (found?.key !== undefined) {
+      await locks.touch(found.key);
+    }
+    return found && this.#operatorsLocks !== undefined ? { packages: found.packages } : found;
   }
 
   /** Waits for the build, which continues if the call is cancelled: the next cell finds its lock. */
@@ -518,9 +556,7 @@ class Packages {
     const lock = {
       ...earlier,
       ...(allowedBy === 'lock' ? {} : { allowed_by: allowedBy }),
-      ...(allowedBy === 'user'
-        ? { allowed_for: [...new Set([...(earlier?.allowed_for ?? []), this.#options.principal ?? ''])] }
-        : {}),
+      ...(allowedBy === 'user' ? { allowed_for: undefined } : {}),
       image: this.#image,
       version: 1 as const,
       requirements: [...job.requirements],
@@ -529,6 +565,7 @@ class Packages {
       packages: done.packages,
     };
     await this.#locks.write(key, lock);
+    await this.#budget.note(done.store_bytes);
     this.#fetchedAt = Date.now();
     onInstalled?.(call, { allowedBy, packages: done.packages, fetchedBytes: done.fetched_bytes });
     return lock;
@@ -539,7 +576,8 @@ class Packages {
     job: BuildJob,
     { index, onProgress, onResolved }: Pick<BuildOptions, 'index' | 'onProgress' | 'onResolved'>,
   ): Promise<ReportOf<'done'>> {
-    const { engine, maxAgeMs, maxBytes, readProgram } = this.#options;
+    const { engine, maxAgeMs, readProgram } = this.#options;
+    const maxBytes = await this.#budget.maxBytes(this.#options.maxBytes);
     if (engine.wheelsFor !== undefined) {
       const { fetchWheels } = await import('./pure/fetch-wheels.ts');
       const folder = this.#wheels;
@@ -550,7 +588,7 @@ class Packages {
   }
 
   /** The Python that a sandbox runs. What the call says is that of its code, and could replace the locks of other sessions. */
-  #pythonOf({ python = '' }: InstallingCall): string {
+  #pythonOf({ python }: InstallingCall): string | undefined {
     return this.#options.engine.wheelsFor ?? python;
   }
 

@@ -83,9 +83,10 @@ function attack(engine: TestEngine): void {
 
   it('shows code no password of the index, and takes nothing but names and versions from it', async () => {
     const seen = await run(
-      `import glob, os
+      `import glob, os, sys
 texts = [str(dict(os.environ))]
-for path in glob.glob('/packages/**', recursive=True) + glob.glob('/proc/*/environ') + glob.glob('/proc/*/cmdline'):
+own = [path + '/**' for path in sys.path if path.startswith('/packages/')]
+for path in sum([glob.glob(each, recursive=True) for each in ['/packages/**', *own]], []) + glob.glob('/proc/*/environ') + glob.glob('/proc/*/cmdline'):
     if os.path.isfile(path):
         try:
             with open(path, 'rb') as file:
@@ -265,8 +266,8 @@ await runtime.install('honest')`;
 
   it('lets no session keep a set from others by its lock', async () => {
     const held = await run(
-      `import fcntl, glob
-held = [open(path) for path in glob.glob('/packages/sets/*/lock')]
+      `import fcntl, os, sys
+held = [open(os.path.dirname(path) + '/lock') for path in sys.path if path.startswith('/packages/sets/')]
 for file in held:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
