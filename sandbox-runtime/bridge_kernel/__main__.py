@@ -113,6 +113,8 @@ class Kernel:
     def __init__(self, channel: Channel, platform: Platform) -> None:
         self.channel = channel
         self._platform_name = platform.name
+        # Said once, before any code of a session runs: later, code could say anything.
+        self._python = f"{sys.implementation.cache_tag} {platform.name}"
         self._may_fork = platform.may_fork
         self._checkpoints: Checkpoints | None = None
         self.cell = 0
@@ -158,6 +160,7 @@ class Kernel:
             "protocol_version": PROTOCOL_VERSION,
             "python_version": sys.version.split()[0],
             "platform": self._platform_name,
+            "python": self._python,
         })  # fmt: skip
         # Only after `ready`: the host accepts no code pack from then on, so user code cannot forge one.
         unavailable.install(os.getcwd())

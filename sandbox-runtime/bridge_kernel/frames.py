@@ -41,7 +41,7 @@ HOST_FRAMES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
 
 SANDBOX_FRAMES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "code_pack": (frozenset({"data"}), frozenset()),
-    "ready": (frozenset({"protocol_version", "python_version", "platform"}), frozenset()),
+    "ready": (frozenset({"protocol_version", "python_version", "platform"}), frozenset({"python"})),
     "output": (frozenset({"cell", "stream", "text"}), frozenset({"dropped_bytes", "dropped_lines"})),
     "call": (frozenset({"call", "method", "params"}), frozenset({"job"})),
     "job_ended": (frozenset({"name"}), frozenset()),

@@ -152,7 +152,6 @@ class Packages:
                 {
                     "modules": modules,
                     "requirements": requirements,
-                    "python": _this_python(),
                     "is_gone": is_gone,
                     "set": self._set,
                 },

@@ -7,11 +7,12 @@ chooses versions. This program downloads the wheels itself, checks their hashes 
 wheel is ever executed and it alone decides what a wheel may write.
 
 The store:
-    wheels/SHA256/     an unpacked wheel
+    wheels/SHA256/     an unpacked wheel; readable only by builders, like tools and tmp
     sets/ID/lib/       the files of several wheels, as hard links: one entry of `sys.path`
     sets/ID/lock       locked (shared) by each session that uses the set
     tools/             pip, for images that have none, and compiled modules of the standard library
-    tmp/               what is being built; readable only by builders
+    tmp/               what is being built
+    tmp/secret         part of what ids are made of: sessions can neither list sets nor guess the id of one
 
 A folder appears under its final name by one rename. What a killed builder left in `tmp` is not locked, so the next one
 removes it. Formats: PEP 427 (wheels), PEP 503, 691 and 700 (indexes), the installation report of pip.
@@ -47,6 +48,7 @@ if __name__ == "__main__":
 
 import base64
 import compileall
+import contextlib
 import errno
 import fcntl
 import hashlib
@@ -54,6 +56,7 @@ import http.client
 import http.server
 import importlib.util
 import io
+import ipaddress
 import itertools
 import json
 import py_compile
@@ -73,7 +76,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Generator, Iterable
     from typing import Any
 
 _FIRST_PIP = (22, 2)
@@ -134,9 +137,10 @@ class Store:
         os.umask(0o022)
         folders = ("wheels", "sets", "tools", "tmp")
         self.wheels, self.sets, self.tools, self.tmp = (os.path.join(root, name) for name in folders)
-        for folder in (self.wheels, self.sets, self.tools):
-            os.makedirs(folder, exist_ok=True)
-        os.makedirs(self.tmp, mode=0o700, exist_ok=True)
+        # A session opens the set whose path it was given, and no other. Stores of earlier versions were open.
+        for folder, mode in ((self.wheels, 0o700), (self.sets, 0o711), (self.tools, 0o700), (self.tmp, 0o700)):
+            os.makedirs(folder, mode=mode, exist_ok=True)
+            os.chmod(folder, mode)
         # Held while this process lives, whatever ends it.
         self.own, self._lock = self._new_folder()
         # Held by everyone who builds; whoever removes anything needs it alone.
@@ -178,6 +182,18 @@ class Store:
         """Removes what this builder has in `tmp`."""
         shutil.rmtree(self.own, ignore_errors=True)
         os.unlink(self.own + ".lock")
+
+    def secret(self) -> bytes:
+        """What only builders of this store know."""
+        final = os.path.join(self.tmp, "secret")
+        if not os.path.exists(final):
+            made = self.path("secret")
+            with open(made, "wb") as file:
+                file.write(os.urandom(32))
+            with contextlib.suppress(FileExistsError):  # Another builder was faster.
+                os.link(made, final)
+        with open(final, "rb") as file:
+            return file.read()
 
     def path(self, name: str) -> str:
         """A path in this builder's own folder."""
@@ -236,21 +252,23 @@ class Index:
             del os.environ[name]
         os.environ.update(source["proxies"])
         self._opener: urllib.request.OpenerDirector | None = None
+        self.addresses = Addresses([*self.urls, *self.links])
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(_DOWNLOADS)
         self._projects: dict[str, Future[list[IndexFile] | None]] = {}
         self._link_pages: dict[str, list[IndexFile]] = {}
         self._wheels: dict[str, Future[str]] = {}
 
-    def open(self, url: str, **headers: str) -> Any:
-        """Opens an address of an index, with the credentials for its host."""
+    def open(self, url: str, named_by: str | None = None, **headers: str) -> Any:
+        """Opens an address, with the credentials for its host: of an index, or one that the page `named_by` names."""
         with self._lock:
             if self._opener is None:
-                handlers = (_Https(self.certificates, self.trusted), _Redirects(self))
+                handlers = (_Http(self.addresses), _Https(self), _Redirects(self))
                 self._opener = urllib.request.build_opener(*handlers)
         _check_address(url)
         headers = {"User-Agent": "mcp-server-code-execution-mode", **headers}
         request = urllib.request.Request(without_credentials(url), headers=headers)
+        request.named_by = named_by  # pyright: ignore[reportAttributeAccessIssue]
         self.authorize(request, url)
         try:
             return self._opener.open(request, timeout=self._timeout)
@@ -350,7 +368,7 @@ class Index:
         if mine:
             path = self._store.path(os.urandom(8).hex())
             try:
-                sha256 = self.fetch(file.url, file.filename, path)
+                sha256 = self.fetch(file.url, file.filename, path, named_by=file.page)
                 if file.sha256 is None:
                     file.sha256 = sha256
                 check_hash(file.filename, sha256, file.sha256)
@@ -364,11 +382,18 @@ class Index:
         """Path of a wheel that `wheel_of` has fetched."""
         return self._wheels[url].result() if url in self._wheels else None
 
-    def fetch(self, url: str, name: str, path: str, on_block: Callable[[int, int], None] | None = None) -> str:
+    def fetch(
+        self,
+        url: str,
+        name: str,
+        path: str,
+        on_block: Callable[[int, int], None] | None = None,
+        named_by: str | None = None,
+    ) -> str:
         """Writes a file of an index to `path`. Returns its SHA-256."""
         digest = hashlib.sha256()
         try:
-            with self.open(url) as answer, open(path, "wb") as target:
+            with self.open(url, named_by) as answer, open(path, "wb") as target:
                 total = int(answer.headers.get("Content-Length") or 0)
                 for block in _blocks(answer, url):
                     if on_block is not None:
@@ -386,14 +411,14 @@ class _Parts(io.RawIOBase):
     Raises LookupError if the host sends no parts.
     """
 
-    def __init__(self, index: Index, url: str) -> None:
+    def __init__(self, index: Index, file: IndexFile) -> None:
         super().__init__()
-        self._index, self._url, self._at = index, url, 0
+        self._index, self._url, self._page, self._at = index, file.url, file.page, 0
         self._tail, found = self._part(f"-{_TAIL_BYTES}")
         self._size = found
 
     def _part(self, span: str) -> tuple[bytes, int]:
-        with self._index.open(self._url, Range=f"bytes={span}") as answer:
+        with self._index.open(self._url, self._page, Range=f"bytes={span}") as answer:
             span = answer.headers.get("Content-Range", "")
             match = re.fullmatch(r"bytes (\d+)-(\d+)/(\d+)", span)
             if answer.status != 206 or match is None:
@@ -541,13 +566,132 @@ def _has_routes() -> bool:
         return True
 
 
-class _Https(urllib.request.HTTPSHandler):
-    """Checks certificates, except for the hosts that the user trusts without."""
+class Addresses:
+    """Which addresses may be reached. An index may be anywhere: the user named it.
 
-    def __init__(self, certificates: str | None, trusted: set[str]) -> None:
+    What its pages and redirects name must not lead from the internet into the networks of this machine, nor from a
+    private network to this machine itself. The host applies the same rule (`src/upstream/http/addresses.ts`).
+    """
+
+    def __init__(self, urls: list[str]) -> None:
+        self._urls = urls
+        self._own = {origin_of(url) for url in urls}
+        self.reached: dict[str, set[str]] = {}
+        """By host, its addresses."""
+
+    def connector(self, request: Any) -> Callable[..., socket.socket]:
+        """What connects for a request. Raises JobError if a proxy would connect to a host that it must not ask for."""
+        url: str = request.full_url
+        host = urllib.parse.urlsplit(url).hostname or ""
+        is_own = origin_of(url) in self._own
+        # For a tunnel, urllib keeps the host beside the request.
+        is_proxied = request.has_proxy() or getattr(request, "_tunnel_host", None) is not None
+        named_by = getattr(request, "named_by", None)
+        if is_proxied and not is_own:
+            # Where a name leads that only the proxy can resolve is up to the proxy.
+            with contextlib.suppress(socket.gaierror):
+                self._allowed(host, None, named_by)
+
+        def connect(address: tuple[str, int], timeout: Any = None, source: Any = None) -> socket.socket:
+            if is_proxied or is_own:
+                opened = socket.create_connection(address, timeout, source)
+                if not is_proxied:
+                    self.reached.setdefault(host, set()).add(opened.getpeername()[0])
+                return opened
+            failure: OSError | None = None
+            # Connects to what was checked: a name may have another address the next time.
+            for place in self._allowed(host, address[1], named_by):
+                try:
+                    opened = socket.create_connection((place, address[1]), timeout, source)
+                except OSError as error:
+                    failure = error
+                else:
+                    self.reached.setdefault(host, set()).add(place)
+                    return opened
+            raise failure or OSError(f"{host} has no address")
+
+        return connect
+
+    def _allowed(self, host: str, port: int | None, named_by: str | None) -> list[str]:
+        """The addresses of a host. Raises JobError if there is one that must not be reached."""
+        places = _addresses_of(host, port)
+        for place in places:
+            # A lock does not say whose page it was; then each index might have named it.
+            if all(self.is_refused(place, by) for by in ([named_by] if named_by else self._urls)):
+                kind = "of this machine" if _plain(place).is_loopback else "in a private network"
+                raise JobError("index", f"the index names {host}, which is not asked: it is an address {kind}")
+        return places
+
+    def is_refused(self, place: str, named_by: str) -> bool:
+        """Whether an address must not be reached if `named_by` names it."""
+        host = urllib.parse.urlsplit(named_by).hostname or ""
+        try:
+            known = self.reached.get(host) or _addresses_of(host, None)
+        except socket.gaierror:
+            known = ()
+        if not known or any(not _is_private(address) for address in known):
+            return _is_private(place)
+        if all(map(_is_loopback, known)):
+            return _plain(place).is_link_local
+        return _is_loopback(place) or _plain(place).is_link_local
+
+
+def _addresses_of(host: str, port: int | None) -> list[str]:
+    return [str(found[4][0]) for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+
+
+def _plain(address: str) -> Any:
+    """The IP address; of one of IPv6 that stands for one of IPv4, that one (RFC 4291, 6052 and 3056)."""
+    found: Any = ipaddress.ip_address(address.partition("%")[0])
+    if found.version == 4 or int(found) == 1:
+        return found
+    inner = found.ipv4_mapped or found.sixtofour
+    if inner is None and (int(found) >> 32 == 0 or found in ipaddress.ip_network("64:ff9b::/96")):
+        inner = ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)
+    return inner or found
+
+
+def _is_private(address: str) -> bool:
+    plain = _plain(address)
+    return not plain.is_global or plain.is_multicast or (plain.version == 6 and plain.is_site_local)
+
+
+def _is_loopback(address: str) -> bool:
+    plain = _plain(address)
+    return plain.is_loopback or plain.is_unspecified
+
+
+class _Http(urllib.request.HTTPHandler):
+    """Connects as `Addresses` says."""
+
+    def __init__(self, addresses: Addresses) -> None:
+        super().__init__()
+        self._addresses = addresses
+
+    def http_open(self, req: urllib.request.Request) -> Any:
+        return self.do_open(_guarded(http.client.HTTPConnection, self._addresses.connector(req)), req)
+
+
+def _guarded(kind: Any, connect: Callable[..., socket.socket]) -> Any:
+    """A class of connections that `connect` opens."""
+
+    def make(host: str, **options: Any) -> Any:
+        connection = kind(host, **options)
+        vars(connection)["_create_connection"] = connect
+        return connection
+
+    return make
+
+
+class _Https(urllib.request.HTTPSHandler):
+    """Checks certificates, except for the hosts that the user trusts without. Connects as `Addresses` says."""
+
+    def __init__(self, index: Index) -> None:
         import ssl
 
         super().__init__()
+        certificates, trusted = index.certificates, index.trusted
+        self._addresses = index.addresses
         file = None
         if certificates is None and not os.path.exists(ssl.get_default_verify_paths().openssl_cafile):
             file = _bundled_certificates()
@@ -564,7 +708,8 @@ class _Https(urllib.request.HTTPSHandler):
         host = re.sub(r":\d+$", "", parts.netloc)
         is_trusted = not self._trusted.isdisjoint({host, f"{host}:{parts.port or 443}"})
         context = self._trusting if is_trusted else self._checking
-        return self.do_open(http.client.HTTPSConnection, req, context=context)
+        connections = _guarded(http.client.HTTPSConnection, self._addresses.connector(req))
+        return self.do_open(connections, req, context=context)
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
@@ -584,6 +729,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         # Python 3.10 does not know 308, which is the same for a GET.
         request = super().redirect_request(req, fp, 301 if code == 308 else code, msg, headers, newurl)
         if request is not None:
+            request.named_by = req.full_url  # pyright: ignore[reportAttributeAccessIssue]
             self._index.authorize(request, newurl)
         return request
 
@@ -662,6 +808,7 @@ class PipIndex:
         self.url = f"http://{self.HOST}{self.folder}/simple"
         self.files: list[IndexFile] = []
         self._numbers: dict[str, int] = {}
+        self._required: list[str] = []
         handler = type("Handler", (_PipRequest,), {"source": self})
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
@@ -681,10 +828,12 @@ class PipIndex:
         """The content for an address, as bytes or as the path of a file; None if there is none."""
         prefix = f"http://{self.HOST}{self.folder}/"
         if not url.startswith(prefix):
-            shown = without_credentials(url)[:200]
-            self.fail(JobError("wheel", f"a package requires {shown!r} by its address, not as a wheel from the index"))
+            self.fail(_by_address(url))
             return None
         kind, _, rest = url[len(prefix) :].partition("/")
+        if kind == "address":
+            self.fail(_by_address(self._required[int(rest)]))
+            return None
         try:
             return self._page(rest.strip("/")) if kind == "simple" else self._content(rest)
         except urllib.error.HTTPError as error:
@@ -731,31 +880,54 @@ class PipIndex:
         number, _, name = rest.partition("/")
         file = self.files[int(number)]
         if not name.endswith(".metadata"):
-            return self.index.wheel_of(file)
-        data = self._metadata_of(file)
+            wheel = self.index.wheel_of(file)
+            # A pip before 23.3 reads what is in the wheel itself.
+            found = _DIRECT.search(_valid_metadata(wheel, file))
+            if found is not None and not found[2].startswith(b"http"):
+                raise _by_address(found[2].decode("utf-8", "replace"))
+            return wheel
+        # An address that a package requires is one of this server for pip, and refused when pip asks for it.
+        data = _DIRECT.sub(self._own_address, self._metadata_of(file))
         # pip will ask for these next.
         for line in data.decode("utf-8", "replace").splitlines():
             if ";" not in line and (need := re.match(r"Requires-Dist:\s*([A-Za-z0-9._-]+)", line)):
                 self.index.look_up(_normal(need[1]))
         return data
 
+    def _own_address(self, found: re.Match[bytes]) -> bytes:
+        self._required.append(found[2].decode("utf-8", "replace"))
+        return found[1] + f"http://{self.HOST}{self.folder}/address/{len(self._required) - 1}".encode()
+
     def _metadata_of(self, file: IndexFile) -> bytes:
         # Mirrors pass on that there is a metadata file which they do not have, and hosts refuse to send parts in many
         # ways: the one of PyPI's files answers 501.
         if file.has_metadata:
             try:
-                with self.index.open(f"{file.url}.metadata") as answer:
+                with self.index.open(f"{file.url}.metadata", file.page) as answer:
                     return answer.read(_MAX_METADATA_BYTES)
             except urllib.error.HTTPError:
                 pass
         try:
-            return _metadata_in(_Parts(self.index, file.url))
+            return _metadata_in(_Parts(self.index, file))
         except (LookupError, zipfile.BadZipFile, ValueError, NotImplementedError, urllib.error.HTTPError, JobError):
             wheel = self.index.wheel_of(file)
-        try:
-            return _metadata_in(wheel)
-        except (LookupError, zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-            raise JobError("wheel", f"{file.filename} is not a valid wheel: {error}") from None
+        return _valid_metadata(wheel, file)
+
+
+_DIRECT = re.compile(rb"(?im)^(Requires-Dist:\s*[A-Za-z0-9._-]+\s*(?:\[[^\]]*\])?\s*@\s*)([^\s;]+)")
+"""A requirement with an address (PEP 508), in metadata."""
+
+
+def _by_address(url: str) -> JobError:
+    shown = without_credentials(url)[:200]
+    return JobError("wheel", f"a package requires {shown!r} by its address, not as a wheel from the index")
+
+
+def _valid_metadata(wheel: str, file: IndexFile) -> bytes:
+    try:
+        return _metadata_in(wheel)
+    except (LookupError, zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+        raise JobError("wheel", f"{file.filename} is not a valid wheel: {error}") from None
 
 
 def _metadata_in(wheel: Any) -> bytes:
@@ -903,15 +1075,20 @@ def planned(item: dict[str, Any], source: PipIndex) -> tuple[str, str, IndexFile
 
 
 _GUARDED_PIP = """
-import runpy, sys
-def refuse(event, _):
+import os, runpy, sys, urllib.parse
+PROXY = urllib.parse.urlsplit(os.environ["http_proxy"])
+def refuse(event, given):
     if event in ("subprocess.Popen", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"):
         raise PermissionError("pip may not run programs")
+    if event == "socket.connect" and given[1] != (PROXY.hostname, PROXY.port):
+        raise PermissionError("pip may reach nothing but the builder")
+    if event in ("socket.getaddrinfo", "socket.gethostbyname") and given[0] != PROXY.hostname:
+        raise PermissionError("pip may reach nothing but the builder")
 sys.addaudithook(refuse)
 runpy.run_module("pip", run_name="__main__", alter_sys=True)
 """
 """pip itself. A wheel can require a source archive by its address, and `--only-binary` does not keep pip from building
-that: it would run code of the archive, or git.
+that: it would run code of the archive, or git. Nor may it ask any host: the builder does, by the rules for addresses.
 """
 
 
@@ -1115,6 +1292,11 @@ class Download:
             if self.left < 0:
                 raise JobError("limit", "the packages are larger than the limit of the store")
 
+    def copy(self, source: str, folder: str) -> None:
+        """Copies a wheel that another builder has unpacked."""
+        self._spend(_size_of(source))
+        shutil.copytree(source, folder)
+
     def extract(self, archive: zipfile.ZipFile, name: str, folder: str) -> None:
         """Unpacks the wheel `name` into a new folder. Raises JobError for a wheel that no tool would make."""
         entries = archive.infolist()
@@ -1168,25 +1350,49 @@ def _target(entry: zipfile.ZipInfo, wheel: str) -> str | None:
     return name
 
 
-def fetch_all(wheels: list[dict[str, Any]], index: Index, store: Store, max_bytes: int) -> int:
-    """Fetches the wheels that the store lacks. Returns the number of bytes fetched."""
+def fetch_all(
+    wheels: list[dict[str, Any]], index: Index, store: Store, max_bytes: int, operators: str | None = None
+) -> int:
+    """Fetches the wheels that the store lacks, or copies them from the store of the operator, which the folder
+    `operators` is. Returns the number of bytes fetched.
+    """
     missing = [wheel for wheel in wheels if not os.path.isdir(os.path.join(store.wheels, wheel["sha256"]))]
     download = Download(index, store, max_bytes)
 
     def fetch(wheel: dict[str, Any]) -> None:
         download.unpack(wheel, store.path(wheel["sha256"]))
 
-    names = [f"{wheel['name']} {wheel['version']}" for wheel in missing]
+    with unchanged(operators) as there:
+        copied = [wheel for wheel in missing if there and os.path.isdir(f"{operators}/wheels/{wheel['sha256']}")]
+        for wheel in copied:
+            download.copy(f"{operators}/wheels/{wheel['sha256']}", store.path(wheel["sha256"]))
+    fetched = [wheel for wheel in missing if wheel not in copied]
+    names = [f"{wheel['name']} {wheel['version']}" for wheel in fetched]
     if names:
         report("progress", stage="fetch", names=names)
     with ThreadPoolExecutor(_DOWNLOADS) as pool:
-        for _ in pool.map(fetch, missing):
+        for _ in pool.map(fetch, fetched):
             pass
     if missing:
         store.sync()
     for wheel in missing:
         store.publish(store.path(wheel["sha256"]), os.path.join(store.wheels, wheel["sha256"]))
     return download.done
+
+
+@contextlib.contextmanager
+def unchanged(operators: str | None) -> Generator[bool]:
+    """Keeps builders of the operator from removing anything meanwhile. False if there is no store of the operator."""
+    try:
+        lock = os.open(f"{operators}/tmp/work", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        yield False
+        return
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        yield True
+    finally:
+        os.close(lock)
 
 
 def make_room(store: Store, job: dict[str, Any]) -> None:
@@ -1208,7 +1414,7 @@ def publish_set(wheels: list[dict[str, Any]], store: Store) -> str:
     """Makes the folder of a set, of links to the files of its wheels. Returns its id."""
     tag = python_name()
     content = "\n".join([tag, *sorted(wheel["sha256"] for wheel in wheels)])
-    identity = hashlib.sha256(content.encode()).hexdigest()
+    identity = hashlib.sha256(store.secret() + content.encode()).hexdigest()
     final = os.path.join(store.sets, identity)
     if os.path.isdir(final):
         return identity
@@ -1242,7 +1448,7 @@ def prune(store: Store, job: dict[str, Any], kept: str | None) -> list[str] | No
     Never `kept`, nor a set that a session uses. Does nothing while another builder works: it may be about to link to a
     wheel. Returns the ids of the sets that it removed; None if it did nothing.
     """
-    if not _is_alone(store):
+    if not is_alone(store):
         return None
     # Of a builder that was killed before it made its set.
     _remove_unused_wheels(store)
@@ -1260,7 +1466,8 @@ def prune(store: Store, job: dict[str, Any], kept: str | None) -> list[str] | No
     return removed
 
 
-def _is_alone(store: Store) -> bool:
+def is_alone(store: Store) -> bool:
+    """Whether no other builder works, and none will while this one lives."""
     try:
         fcntl.flock(store.work_lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -1329,14 +1536,15 @@ def remove_sets(store: Store, job: dict[str, Any]) -> None:
     size = _size_of(store.wheels)
     if job["sets"] is None:
         removed = prune(store, job, None)
-    elif _is_alone(store):
+    elif is_alone(store):
         removed = [identity for identity in job["sets"] if _remove_set(os.path.join(store.sets, identity), store)]
         _remove_unused_wheels(store)
     else:
         removed = None
     if removed is None:
         raise JobError("busy", "packages are being installed, so nothing was removed")
-    report("removed", sets=removed, bytes=max(0, size - _size_of(store.wheels)))
+    left = _size_of(store.wheels)
+    report("removed", sets=removed, bytes=max(0, size - left), store_bytes=left)
 
 
 def check(job: dict[str, Any], store: Store) -> None:
@@ -1357,15 +1565,19 @@ def _failed(failure: JobError) -> dict[str, str]:
 def build(job: dict[str, Any], store: Store) -> None:
     """Does the job and reports it."""
     index = Index(job, store)
-    wheels: list[dict[str, Any]] = job["lock"] if job["lock"] is not None else resolve(job, index, store)
+    # A lock for another Python names wheels that this one cannot use.
+    kept = job["lock"] if job.get("lock_for") in (None, python_name()) else None
+    wheels: list[dict[str, Any]] = resolve(job, index, store) if kept is None else kept
     if not wheels:
-        report("done", set=None, packages=[], fetched_bytes=0, python=python_name())
+        facts = {"python": python_name(), "store_bytes": _size_of(store.wheels)}
+        report("done", set=None, packages=[], fetched_bytes=0, **facts)
         return
     make_room(store, job)
-    fetched = fetch_all(wheels, index, store, job["max_bytes"])
+    fetched = fetch_all(wheels, index, store, job["max_bytes"], job.get("operators"))
     identity = publish_set(wheels, store)
     prune(store, job, identity)
-    report("done", set=identity, packages=wheels, fetched_bytes=fetched, python=python_name())
+    facts = {"python": python_name(), "store_bytes": _size_of(store.wheels)}
+    report("done", set=identity, packages=wheels, fetched_bytes=fetched, **facts)
 
 
 def main() -> None:

@@ -230,11 +230,11 @@ async function openParts(
   ifFailed: (end: () => unknown) => void,
 ) {
   const { client, isDryRun, onCall, principal, replay, resume } = given;
-  const options = engineOptions(settings, logger);
-  const engine = detectEngine(options);
   const { stateDir } = settings;
   // What sessions leave is in the folder of the principal; what the operator decides, such as the policy, is shared.
   const folder = principal?.folder ?? stateDir;
+  const options = engineOptions(settings, logger, folder);
+  const engine = detectEngine(options);
   const personal = { ...settings, stateDir: folder };
   const { servers, makeCalls, ...byServers } = await createServers(options.instanceId, settings, logger, given);
   ifFailed(() => Promise.all([closeServers(servers), byServers.ahead?.close()]));
@@ -254,7 +254,7 @@ async function openParts(
   const calls = makeCalls(approvals, { ...records, ...watching, dryRun, isDryRun, onCall });
   const artifacts = createArtifacts(folder);
   const lastAnswers = new LastAnswers(settings);
-  const packages = createPackages({ engine, policies: servers.policies, settings, trail, principal: principal?.name });
+  const packages = createPackages({ engine, policies: servers.policies, settings, trail, folder });
   const parts = { artifacts, engine, lastAnswers, packages, records, savedTools, servers, traced, views };
   const { handleCall, run: runProgramForCall } = answerCalls({ ...parts, calls, settings, logger, trail });
   const checkpoints = new CheckpointStore(join(folder, CHECKPOINTS, options.instanceId), logger, { isOwn: true });
@@ -571,14 +571,15 @@ function manualOf({ autoload, packages }: Settings): string {
 }
 
 interface PackageParts {
-  readonly principal: string | undefined;
+  /** Of the principal, or the state directory. */
+  readonly folder: string;
   readonly engine: Engine;
   readonly policies: ServersToCall['policies'];
   readonly settings: Settings;
   readonly trail: AuditTrail | undefined;
 }
 
-function createPackages({ engine, policies, settings, trail, principal }: PackageParts): PackageInstaller {
+function createPackages({ engine, folder, policies, settings, trail }: PackageParts): PackageInstaller {
   return createPackageInstaller({
     engine,
     mode: settings.packages,
@@ -588,8 +589,8 @@ function createPackages({ engine, policies, settings, trail, principal }: Packag
     maxAgeMs: settings.packagesMaxAgeMs,
     readIndex: () => readPackageIndex(process.env),
     readProgram: readBuilderProgram,
-    stateDir: settings.stateDir,
-    principal,
+    stateDir: folder,
+    operatorsDir: folder === settings.stateDir ? undefined : settings.stateDir,
     image: settings.image,
     preinstall: settings.preinstall,
     onInstalled: (call, installation) => trail?.packagesInstalled(call, installation),

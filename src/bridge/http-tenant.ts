@@ -1,6 +1,6 @@
 /** What serves one principal over HTTP: its own bridge, with its own sessions, servers and folder of state, and the front of it. */
 import type { CellRequest } from '../base/cell.ts';
-import { BridgeError, toBridgeError } from '../base/errors.ts';
+import { BridgeError, messageOf, toBridgeError } from '../base/errors.ts';
 import { LAST_CHECKPOINT_OF_SERVICE_MS } from '../base/limits.ts';
 import type { Measure } from '../base/measure.ts';
 import { VERSION } from '../base/version.ts';
@@ -41,27 +41,30 @@ export class HttpTenant implements Tenant {
   #cells = 0;
 
   constructor(principal: Principal, { profile, use }: TenantParts, shared: SharedParts) {
-    const { metrics, observer, room, settings } = shared;
+    const { logger, metrics, observer, room, settings } = shared;
     this.#shared = shared;
     this.#use = use;
     const own = ownPart(principal, profile, settings);
-    this.#bridge = new LazyBridge(async () =>
-      this.#counted(
-        await shared.createBridge({
-          client: () => CLIENT,
-          sharesDefault: true,
-          lastCheckpointMs: LAST_CHECKPOINT_OF_SERVICE_MS,
-          listedTools: () => this.front.tools.map(({ definition }) => definition),
-          room,
-          principal: own,
-          countedFor: use,
-          loginPages: shared.loginPages,
-          profile,
-          measure: shared.measure,
-          onCall: (outcome) => metrics.count('calls_total', { outcome }),
-        }),
-      ),
-    );
+    this.#bridge = new LazyBridge(async () => {
+      const bridge = await shared.createBridge({
+        client: () => CLIENT,
+        sharesDefault: true,
+        lastCheckpointMs: LAST_CHECKPOINT_OF_SERVICE_MS,
+        listedTools: () => this.front.tools.map(({ definition }) => definition),
+        room,
+        principal: own,
+        countedFor: use,
+        loginPages: shared.loginPages,
+        profile,
+        measure: shared.measure,
+        onCall: (outcome) => metrics.count('calls_total', { outcome }),
+      });
+      if (own !== undefined && settings.preinstall !== undefined) {
+        // Into the store of the principal. The first import that needs it says what is wrong.
+        bridge.preinstall().catch((error: unknown) => logger.debug(`MCP_BRIDGE_PREINSTALL: ${messageOf(error)}`));
+      }
+      return this.#counted(bridge);
+    });
     const front = createFront(shared, {
       bridge: this.#bridge,
       folder: own?.folder,

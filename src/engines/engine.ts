@@ -49,13 +49,21 @@ export interface Mount {
 export const BUILDER_UID = 65_533;
 /** Where every sandbox sees the package store, and a builder fills it. */
 export const PACKAGES_FOLDER = '/packages';
+/** Where a builder of a principal sees the store of the operator, whose packages it copies. No session sees it. */
+export const OPERATORS_PACKAGES_FOLDER = '/packages-of-operator';
 
-/** Where packages are kept, and how a builder reaches an index. */
-export interface PackageStore {
+/** Where a store of packages is. */
+export interface StorePlace {
   /** Name of the volume, on engines with volumes. */
   readonly volume: string;
   /** Absolute path of the folder, on engines without. */
   readonly folder: string;
+}
+
+/** Where packages are kept, and how a builder reaches an index. Sandboxes of different principals have no store in common. */
+export interface PackageStore extends StorePlace {
+  /** The store of the operator, if this is that of a principal. */
+  readonly operators?: StorePlace | undefined;
   /** `host` reaches an index that listens on this machine only. */
   readonly network: 'default' | 'host';
 }

@@ -21,7 +21,7 @@ export async function addPackages(wanted: readonly FileRequirement[], options: A
   const hashes = new Set(wanted.flatMap((one) => one.hashes));
   // Files that are known by their hashes are the same at any age.
   const uploadedBefore = minAgeMs === 0 || hashes.size > 0 ? undefined : new Date(Date.now() - minAgeMs);
-  const job = { requirements: [...new Set(wanted.map(lineOf))], constraints: [], uploadedBefore, lock: undefined };
+  const job = { requirements: [...new Set(wanted.map(lineOf))], constraints: [], uploadedBefore };
   const done = await buildPackages(job, options);
   const other = done.packages.find(({ sha256 }) => hashes.size > 0 && !hashes.has(sha256));
   if (other !== undefined) {

@@ -5,7 +5,14 @@
 import { BridgeError, toBridgeError } from '../base/errors.ts';
 import { escapeControls, escapeInLines } from '../base/log.ts';
 import { didYouMean } from '../base/suggest.ts';
-import { BUILDER_UID, type Engine, PACKAGES_FOLDER, type Sandbox, type SandboxExit } from '../engines/engine.ts';
+import {
+  BUILDER_UID,
+  type Engine,
+  OPERATORS_PACKAGES_FOLDER,
+  PACKAGES_FOLDER,
+  type Sandbox,
+  type SandboxExit,
+} from '../engines/engine.ts';
 import { COMMON_PACKAGES } from './common.ts';
 import type { PackageIndex } from './package-index.ts';
 import { type LockedPackage, parseReport, type Report, type ReportOf } from './report.ts';
@@ -17,7 +24,9 @@ export interface BuildJob {
   /** Only files uploaded before this time; undefined for no limit. */
   readonly uploadedBefore: Date | undefined;
   /** What an earlier build chose; the same bytes are fetched again, and nothing is chosen again. */
-  readonly lock: readonly LockedPackage[] | undefined;
+  readonly lock?: readonly LockedPackage[] | undefined;
+  /** The Python that the lock is for. A builder with another one chooses again. */
+  readonly lockFor?: string | undefined;
 }
 
 export interface BuilderOptions {
@@ -72,6 +81,8 @@ export async function buildPackages(job: BuildJob, options: BuildOptions): Promi
     constraints: job.constraints,
     uploaded_before: job.uploadedBefore?.toISOString().replace(/\.\d+Z$/, 'Z') ?? null,
     lock: job.lock ?? null,
+    lock_for: job.lockFor ?? null,
+    operators: OPERATORS_PACKAGES_FOLDER,
     confirm: onResolved !== undefined,
     ...limitsOfJob(options),
     index: indexOfJob(index),

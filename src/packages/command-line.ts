@@ -113,7 +113,10 @@ function defineRemovals(group: Command, take: Take): void {
     .option('--all', 'remove everything that no session uses')
     .addOption(jsonOption())
     .action((given: Given) => take('prune')([], given));
-  addNotes(prune, 'The same request gets the same files again. `packages remove` also forgets the request.');
+  addNotes(
+    prune,
+    'The same request gets the same files again. `packages remove` also forgets the request, and --older-than what sessions have asked for and not used since.',
+  );
 }
 
 function readRequirement(text: string, before: readonly string[] = []): string[] {

@@ -23,11 +23,12 @@ import { WheelFolder } from './pure/wheel-folder.ts';
 import type { LockedPackage, ReportOf } from './report.ts';
 import { MAX_REQUIREMENT_CHARS, parseRequirement, type Requirement } from './requirement.ts';
 import { SharedProgress } from './shared-progress.ts';
+import { StoreBudget } from './store-budget.ts';
 
 /** The call that installs. */
 export type InstallingCall = Pick<
   CallContext,
-  'session' | 'generation' | 'cell' | 'call' | 'job' | 'signal' | 'asker' | 'sandbox' | 'onToolProgress'
+  'session' | 'generation' | 'cell' | 'call' | 'job' | 'signal' | 'asker' | 'sandbox' | 'python' | 'onToolProgress'
 >;
 
 /** An installation, for the record. */
@@ -55,9 +56,13 @@ export interface PackagesOptions extends ConsentOptions {
   readonly readIndex: () => Promise<PackageIndex>;
   /** Source of the builder's program. */
   readonly readProgram: () => Promise<string>;
+  /** Where the locks and wheels of these sessions are: of their principal, who has them alone. */
   readonly stateDir: string;
-  /** Whose sessions they are: nobody agrees for another one. Undefined for the user of this machine. */
-  readonly principal?: string | undefined;
+  /**
+   * The state directory of the operator, if the sessions are not the operator's own: what `packages add` and `MCP_BRIDGE_PREINSTALL`
+   * have put there is read, and nothing is written.
+   */
+  readonly operatorsDir?: string | undefined;
   /** The image, or another name for the Python of sessions. */
   readonly image: string;
   /** What every session can import without asking, as `MCP_BRIDGE_PREINSTALL` names it. */
@@ -80,11 +85,19 @@ interface Request {
   readonly key: string;
   /** Whether there is no need to ask. */
   readonly isAllowed?: boolean;
+  /** Whether `MCP_BRIDGE_PREINSTALL` names it. */
+  readonly isPreinstall?: boolean;
 }
 
 /** What a session has installed. */
 interface Installed extends Request {
   readonly lock: PackageLock;
+}
+
+/** What serves a request. */
+interface FoundPackages extends AddedPackages {
+  /** The Python that they were chosen for; undefined for that of the sandbox. */
+  readonly lockFor?: string;
 }
 
 interface BuildReason {
@@ -122,9 +135,7 @@ const InstallParams = z.strictObject({
   /** Modules that code imports. */
   modules: z.array(z.string().max(MAX_REQUIREMENT_CHARS)).max(MAX_REQUIREMENTS).default([]),
   requirements: z.array(z.string().max(1_000)).max(MAX_REQUIREMENTS).default([]),
-  /** The interpreter and the platform, such as `cpython-314 linux x86_64`. Only ever compared. */
-  python: z.string().max(200),
-  /** Whether the set of the last answer is not in the store. */
+  /** Whether the set of the last answer is not in the store. Then a builder looks, and fetches what the lock names if it is so. */
   is_gone: z.boolean().default(false),
   /** The set that the sandbox uses. It is not that of the last answer if a wheel could not be unpacked. */
   set: z
@@ -187,7 +198,10 @@ class Packages {
   readonly #options: PackagesOptions;
   readonly #consent: Consent;
   readonly #locks: ReturnType<typeof createPackageLocks>;
+  /** Undefined if `#locks` are those of the operator. */
+  readonly #operatorsLocks: ReturnType<typeof createPackageLocks> | undefined;
   readonly #wheels: WheelFolder;
+  readonly #budget: StoreBudget;
   /** By sandbox, the last answers by set: the one that it uses is among them. */
   readonly #installed = new WeakMap<object, Map<string | null, Installed>>();
   readonly #turns = new BuildTurns<PackageLock>();
@@ -200,8 +214,11 @@ class Packages {
   constructor(options: PackagesOptions) {
     this.#options = options;
     this.#consent = new Consent(options);
-    this.#locks = createPackageLocks(options.stateDir);
-    this.#wheels = new WheelFolder(options.stateDir);
+    const { operatorsDir, stateDir } = options;
+    this.#locks = createPackageLocks(stateDir);
+    this.#operatorsLocks = operatorsDir === undefined ? undefined : createPackageLocks(operatorsDir);
+    this.#wheels = new WheelFolder(stateDir, operatorsDir);
+    this.#budget = new StoreBudget(stateDir, operatorsDir);
   }
 
   async install(params: InstallParams, call: InstallingCall): Promise<InstallAnswer> {
@@ -245,8 +262,8 @@ class Packages {
     }
     const before =
       (call.sandbox && this.#installed.get(call.sandbox)?.get(params.set)) ??
-      (await this.#usedFromStart(params)) ??
-      (await this.#preinstalled(wanted, params, call));
+      (await this.#usedFromStart(params.set, call)) ??
+      (await this.#preinstalled(wanted, call));
     const isThere =
       before !== undefined && wanted.every((one) => hasPackage(before.lock.packages, before.requirements, one));
     if (!isThere) {
@@ -257,8 +274,8 @@ class Packages {
         ? before
         : await this.#install(
             isThere ? { ...before, isAllowed: true } : await this.#request(wanted, before),
-            params,
             call,
+            params.is_gone,
           );
     if (call.sandbox !== undefined) {
       this.#note(call.sandbox, params.set, installed);
@@ -267,9 +284,9 @@ class Packages {
   }
 
   /** The set that a sandbox has from its start or from a checkpoint: no answer to it named that one. */
-  async #usedFromStart({ python, set }: InstallParams): Promise<Installed | undefined> {
+  async #usedFromStart(set: string | null, call: InstallingCall): Promise<Installed | undefined> {
     const stored = set === null ? [] : await this.#locks.all();
-    const found = stored.find(({ lock }) => lock.set === set && lock.python === python);
+    const found = stored.find(({ lock }) => lock.set === set && lock.python === this.#pythonOf(call));
     if (found === undefined) {
       return undefined;
     }
@@ -301,8 +318,8 @@ class Packages {
     if (!canInstall(engine)) {
       throw noBuilder(engine, request.wanted);
     }
-    // Which Python sessions have is not known yet. No lock is for this one, so the request is resolved.
-    await this.#install(request, { modules: [], requirements: [], python: '', is_gone: false, set: null }, BRIDGE_CALL);
+    // Which Python sessions have is not known yet; the builder says it.
+    await this.#install(request, BRIDGE_CALL);
   }
 
   async preinstalled(): Promise<PackageLock | undefined> {
@@ -352,7 +369,7 @@ class Packages {
       throw noBuilder(engine, request.wanted);
     }
     const uploadedBefore = minAgeMs === 0 ? undefined : new Date(Date.now() - minAgeMs);
-    const job = { requirements: request.requirements, constraints: [], uploadedBefore, lock: undefined };
+    const job = { requirements: request.requirements, constraints: [], uploadedBefore };
     let chosen: ReportOf<'resolved'>['packages'] | undefined;
     const onResolved = async (packages: ReportOf<'resolved'>['packages']): Promise<void> => {
       this.#consent.refuseDenied(packages);
@@ -370,17 +387,13 @@ class Packages {
   }
 
   /** The set of `MCP_BRIDGE_PREINSTALL`; undefined if there is none, or it cannot be built and the code asks for something else. */
-  async #preinstalled(
-    wanted: readonly Requirement[],
-    params: InstallParams,
-    call: InstallingCall,
-  ): Promise<Installed | undefined> {
+  async #preinstalled(wanted: readonly Requirement[], call: InstallingCall): Promise<Installed | undefined> {
     const request = await this.#preinstallRequest();
     if (request === undefined) {
       return undefined;
     }
     try {
-      return await this.#install(request, { ...params, is_gone: false }, call);
+      return await this.#install(request, call);
     } catch (error) {
       if (request.wanted.some(({ name }) => wanted.some((one) => one.name === name))) {
         throw error instanceof BridgeError ? notPreinstalled(error) : error;
@@ -394,7 +407,7 @@ class Packages {
     const { preinstall = [] } = this.#options;
     return preinstall.length === 0
       ? undefined
-      : { ...(await this.#request(preinstall.map(parseRequirement), undefined)), isAllowed: true };
+      : { ...(await this.#request(preinstall.map(parseRequirement), undefined)), isAllowed: true, isPreinstall: true };
   }
 
   /**
@@ -406,6 +419,9 @@ class Packages {
     const locks = await this.#locks.all();
     const image = this.#image;
     const own = locks.find(({ key: other }) => other === key);
+    if (this.#operatorsLocks !== undefined) {
+      return own;
+    }
     const pythons = [...new Set(locks.map(({ lock }) => lock.python))];
     return own ?? pythons.map((python) => findAdded(locks, { image, python, present: [], wanted })).find(Boolean);
   }
@@ -421,49 +437,65 @@ class Packages {
     return { wanted, requirements, constraints, present, key };
   }
 
-  async #install(request: Request, params: InstallParams, call: InstallingCall): Promise<Installed> {
-    const { minAgeMs, readIndex } = this.#options;
-    const { constraints, isAllowed = false, key, requirements, wanted } = request;
-    const stored = await this.#locks.find(key, params.python);
+  async #install(request: Request, call: InstallingCall, isGone = false): Promise<Installed> {
+    const { maxAgeMs, minAgeMs, readIndex } = this.#options;
+    const { constraints, isAllowed = false, isPreinstall = false, key, requirements, wanted } = request;
+    const python = this.#pythonOf(call);
+    const stored = await this.#locks.find(key, python);
     const lock = stored && !isAllowed ? await this.#agreeTo(stored, request, call) : stored;
-    const found =
-      lock === undefined ? await this.#findAdded(request, params.python) : { lock, packages: lock.packages };
+    const found = lock === undefined ? await this.#findAdded(request, python) : { lock, packages: lock.packages };
     // The policy may have changed since.
     this.#consent.refuseDenied(found?.packages ?? []);
-    if (found?.lock !== undefined && !params.is_gone) {
+    if (found?.lock !== undefined && !isGone) {
       return { ...request, lock: found.lock };
     }
+    if (!isPreinstall) {
+      await this.#locks.makeRoom(key, maxAgeMs);
+    }
     const uploadedBefore = minAgeMs === 0 ? undefined : new Date(Date.now() - minAgeMs);
-    const job = { requirements, constraints, uploadedBefore, lock: found?.packages };
+    const lockFor = found?.lockFor ?? python;
+    const job = { requirements, constraints, uploadedBefore, lock: found?.packages, lockFor };
     const allowedBy: Installation['allowedBy'] =
       found !== undefined ? 'lock' : isAllowed ? 'setting' : await this.#consent.toLookUp(wanted, call);
     const reason = { index: await readIndex(), allowedBy, call, wanted, isAllowed };
     return { ...request, lock: await this.#build(key, job, reason) };
   }
 
-  /** The lock, once its own principal allows what another one has allowed. Rejects as `Consent` does. */
+  /** The lock, once the user allows what, with an earlier version, only principals of HTTP had allowed. Rejects as `Consent` does. */
   async #agreeTo(lock: PackageLock, { key, wanted }: Request, call: InstallingCall): Promise<PackageLock> {
-    const { onInstalled, principal = '' } = this.#options;
-    const { added_at: addedAt, allowed_by: allowedBy, allowed_for: allowedFor = [''], packages } = lock;
-    if (allowedBy !== 'user' || addedAt !== undefined || allowedFor.includes(principal)) {
+    const { onInstalled } = this.#options;
+    const { allowed_for: allowedFor = [''], ...agreed } = lock;
+    const { added_at: addedAt, allowed_by: allowedBy, packages } = lock;
+    if (allowedBy !== 'user' || addedAt !== undefined || allowedFor.includes('')) {
       return lock;
     }
     const chosen = packages.map(({ name, version }) => ({ name, version, needed_by: [] }));
     const byLookUp = await this.#consent.toLookUp(wanted, call);
     const isAsked = await this.#consent.toFetch(chosen, wanted, call);
-    const agreed = { ...lock, allowed_for: [...allowedFor, principal] };
     await this.#locks.write(key, agreed);
     onInstalled?.(call, { allowedBy: isAsked ? 'user' : byLookUp, packages, fetchedBytes: 0 });
     return agreed;
   }
 
-  /** What a person has added to the store serves a request without an index, and without another question. */
-  async #findAdded({ present, wanted }: Request, python: string): Promise<AddedPackages | undefined> {
-    const found = findAdded(await this.#locks.all(), { image: this.#image, python, present, wanted });
-    if (found?.key !== undefined) {
-      await this.#locks.touch(found.key);
+  /**
+   * What the operator has added serves a request without an index, and without another question. For a principal, its builder copies
+   * that into the principal's store, so there is no lock yet.
+   */
+  async #findAdded(request: Request, python: string | undefined): Promise<FoundPackages | undefined> {
+    const { isPreinstall = false, key, present, wanted } = request;
+    const locks = this.#operatorsLocks ?? this.#locks;
+    const same = isPreinstall ? await this.#operatorsLocks?.find(key, python) : undefined;
+    if (same !== undefined) {
+      return { packages: same.packages, lockFor: same.python };
     }
-    return found;
+    if (python === undefined) {
+      return undefined;
+    }
+    const found = findAdded(await locks.all(), { image: this.#image, python, present, wanted });
+    if (found?.key !== undefined) {
+      await locks.touch(found.key);
+    }
+    return found && this.#operatorsLocks !== undefined ? { packages: found.packages } : found;
   }
 
   /** Waits for the build, which continues if the call is cancelled: the next cell finds its lock. */
@@ -527,9 +559,7 @@ class Packages {
     const lock = {
       ...earlier,
       ...(allowedBy === 'lock' ? {} : { allowed_by: allowedBy }),
-      ...(allowedBy === 'user'
-        ? { allowed_for: [...new Set([...(earlier?.allowed_for ?? []), this.#options.principal ?? ''])] }
-        : {}),
+      ...(allowedBy === 'user' ? { allowed_for: undefined } : {}),
       image: this.#image,
       version: 1 as const,
       requirements: [...job.requirements],
@@ -538,6 +568,7 @@ class Packages {
       packages: done.packages,
     };
     await this.#locks.write(key, lock);
+    await this.#budget.note(done.store_bytes);
     this.#fetchedAt = Date.now();
     onInstalled?.(call, { allowedBy, packages: done.packages, fetchedBytes: done.fetched_bytes });
     return lock;
@@ -548,7 +579,8 @@ class Packages {
     job: BuildJob,
     { index, onProgress, onResolved }: Pick<BuildOptions, 'index' | 'onProgress' | 'onResolved'>,
   ): Promise<ReportOf<'done'>> {
-    const { engine, maxAgeMs, maxBytes, readProgram } = this.#options;
+    const { engine, maxAgeMs, readProgram } = this.#options;
+    const maxBytes = await this.#budget.maxBytes(this.#options.maxBytes);
     if (engine.wheelsFor !== undefined) {
       const { fetchWheels } = await import('./pure/fetch-wheels.ts');
       const folder = this.#wheels;
@@ -556,6 +588,11 @@ class Packages {
     }
     const [program, usedAt] = await Promise.all([readProgram(), this.#locks.usedAt()]);
     return buildPackages(job, { engine, program, index, maxAgeMs, maxBytes, usedAt, onProgress, onResolved });
+  }
+
+  /** The Python that a sandbox runs. What the call says is that of its code, and could replace the locks of other sessions. */
+  #pythonOf({ python }: InstallingCall): string | undefined {
+    return this.#options.engine.wheelsFor ?? python;
   }
 
   /** What sessions run, as locks name it. */

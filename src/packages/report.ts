@@ -72,6 +72,8 @@ const ReportSchema = z.discriminatedUnion('type', [
     packages: z.array(LockedPackageSchema).max(MAX_SET_PACKAGES),
     fetched_bytes: bytes,
     python: text,
+    /** Of the store, with what is left in it from before. */
+    store_bytes: bytes.optional(),
   }),
   z.strictObject({
     type: z.literal('set'),
@@ -86,7 +88,12 @@ const ReportSchema = z.discriminatedUnion('type', [
     in_use: z.boolean(),
   }),
   z.strictObject({ type: z.literal('listed'), bytes }),
-  z.strictObject({ type: z.literal('removed'), sets: z.array(sha256).max(MAX_SETS), bytes }),
+  z.strictObject({
+    type: z.literal('removed'),
+    sets: z.array(sha256).max(MAX_SETS),
+    bytes,
+    store_bytes: bytes.optional(),
+  }),
   /** Which of the sets that the job names are there, and what kept the indexes from answering. */
   z.strictObject({
     type: z.literal('checked'),

@@ -30,12 +30,23 @@ import {
   sizeText,
 } from './set-list.ts';
 import { listStore, pruneStore, type Removed, removeSets, type StoreContent } from './store.ts';
+import { StoreBudget, storesOf } from './store-budget.ts';
 
 export type PackagesRunOptions = CommandContext & Pick<CommandHost, 'env' | 'writeOut' | 'writeError'>;
 
-interface Work extends PackagesRunOptions {
+/** Of the operator, or of a principal of HTTP. */
+interface Store {
   readonly builder: BuilderOptions;
   readonly locks: PackageLocks;
+  /** Undefined for the operator. */
+  readonly owner: string | undefined;
+  readonly budget: StoreBudget;
+  readonly maxBytes: number;
+}
+
+/** `builder` and `locks` are those of the operator. */
+interface Work extends PackagesRunOptions, Pick<Store, 'builder' | 'locks'> {
+  readonly open: (folder: string, owner?: string) => Promise<Store>;
   readonly print: (json: unknown, text: string) => void;
 }
 
@@ -51,13 +62,27 @@ export async function packages(command: PackagesCommand, options: PackagesRunOpt
   const { logger, settings, writeOut } = options;
   // The store may hold something even if sessions may not install anything now.
   const mode = settings.packages === 'off' ? 'common' : settings.packages;
-  const engine = detectEngine(engineOptions({ ...settings, packages: mode }, logger));
-  // The store is that of the engine that sessions get.
-  await settleEngine(engine);
+  const program = await readBuilderProgram();
+  const open = async (folder: string, owner?: string): Promise<Store> => {
+    const engine = detectEngine(engineOptions({ ...settings, packages: mode }, logger, folder));
+    // The store is that of the engine that sessions get.
+    await settleEngine(engine);
+    const { packagesMaxBytes, stateDir } = settings;
+    const isOwn = owner === undefined;
+    return {
+      owner,
+      builder: { engine, program },
+      locks: createPackageLocks(folder),
+      budget: new StoreBudget(folder, isOwn ? undefined : stateDir),
+      maxBytes: isOwn ? packagesMaxBytes : Math.ceil(packagesMaxBytes / 2),
+    };
+  };
+  const { builder, locks } = await open(settings.stateDir);
   const work: Work = {
     ...options,
-    builder: { engine, program: await readBuilderProgram() },
-    locks: createPackageLocks(settings.stateDir),
+    open,
+    builder,
+    locks,
     print: (json, text) => writeOut(command.isJson ? `${JSON.stringify(json, undefined, 2)}\n` : text),
   };
   return ACTIONS[command.action](command, work);
@@ -73,15 +98,28 @@ const ACTIONS: Readonly<Record<PackagesCommand['action'], (command: PackagesComm
     lock,
   };
 
-async function readStore({ builder, locks }: Work): Promise<StoreContent & { readonly known: readonly KnownSet[] }> {
+async function readStore({
+  builder,
+  locks,
+}: Pick<Store, 'builder' | 'locks'>): Promise<StoreContent & { readonly known: readonly KnownSet[] }> {
   const content = await listStore(builder);
   return { ...content, known: knownSets(content.sets, await locks.all()) };
+}
+
+/** All stores, first that of the operator. */
+async function allStores({ open, settings }: Work): Promise<Store[]> {
+  const others = (await storesOf(settings.stateDir)).map(({ folder, owner }) => open(folder, owner));
+  return Promise.all([open(settings.stateDir), ...others]);
 }
 
 async function list(_command: PackagesCommand, work: Work): Promise<number> {
   const { bytes, known } = await readStore(work);
   const maxBytes = work.settings.packagesMaxBytes;
-  work.print({ bytes, maxBytes, sets: known.map(describeSet) }, renderStore(known, bytes, maxBytes));
+  const others = await storesOf(work.settings.stateDir);
+  const principals = others.map(({ bytes: taken, owner }) => ({ owner, bytes: taken }));
+  const ofOthers = others.map(({ bytes: taken, owner }) => `${owner} ${sizeText(taken)}`).join(', ');
+  const text = `${renderStore(known, bytes, maxBytes)}${ofOthers === '' ? '' : `Tokens have stores of their own: ${ofOthers}.\n`}`;
+  work.print({ bytes, maxBytes, sets: known.map(describeSet), ...(others.length > 0 && { principals }) }, text);
   return 0;
 }
 
@@ -155,25 +193,53 @@ async function readFileOf(file: string): Promise<string> {
 }
 
 async function remove({ names }: PackagesCommand, work: Work): Promise<number> {
-  const { known } = await readStore(work);
-  const chosen = await choose(names, known);
-  return removeFrom(chosen, await removeSets(idsOf(chosen), work.builder), work);
+  const stores = await Promise.all(
+    (await allStores(work)).map(async (store) => ({ store, known: (await readStore(store)).known })),
+  );
+  const chosen = await choose(
+    names,
+    stores.flatMap(({ known }) => known),
+  );
+  const removed: Removed[] = [];
+  for (const { known, store } of stores) {
+    const ids = known.map(({ id }) => id).filter((id) => chosen.some((one) => one.id === id));
+    if (ids.length > 0) {
+      // biome-ignore lint/performance/noAwaitInLoops: one builder after the other.
+      const ofStore = await removeSets(ids, store.builder);
+      await store.locks.forget(new Set(ofStore.sets));
+      await store.budget.note(ofStore.store_bytes);
+      removed.push(ofStore);
+    }
+  }
+  return reportRemoved(chosen, together(removed), work);
 }
 
 async function prune({ isAll, maxAgeMs }: PackagesCommand, work: Work): Promise<number> {
-  const { builder, locks, settings } = work;
-  const before = await readStore(work);
-  const age = maxAgeMs ?? settings.packagesMaxAgeMs;
-  const limits = { maxBytes: isAll ? 0 : settings.packagesMaxBytes, maxAgeMs: age };
-  const removed = await pruneStore({ ...limits, usedAt: await locks.usedAt() }, builder);
-  const rows = before.known.filter(({ id }) => removed.sets.includes(id));
-  printRemoved(rows, [], removed, work);
+  const rows: KnownSet[] = [];
+  const removed: Removed[] = [];
+  for (const { budget, builder, locks, maxBytes } of await allStores(work)) {
+    // biome-ignore lint/performance/noAwaitInLoops: one builder after the other.
+    const { known } = await readStore({ builder, locks });
+    const age = maxAgeMs ?? work.settings.packagesMaxAgeMs;
+    const limits = { maxBytes: isAll ? 0 : maxBytes, maxAgeMs: age, usedAt: await locks.usedAt() };
+    const ofStore = await pruneStore(limits, builder);
+    await budget.note(ofStore.store_bytes);
+    if (maxAgeMs !== undefined) {
+      await locks.forgetUnused(maxAgeMs);
+    }
+    rows.push(...known.filter(({ id }) => ofStore.sets.includes(id)));
+    removed.push(ofStore);
+  }
+  printRemoved(rows, [], together(removed), work);
   return 0;
 }
 
+function together(removed: readonly Removed[]): Removed {
+  return { sets: removed.flatMap(({ sets }) => sets), bytes: removed.reduce((sum, { bytes }) => sum + bytes, 0) };
+}
+
 /** Reports what was removed and what stays, because a session uses it. */
-async function removeFrom(chosen: readonly KnownSet[], removed: Removed, work: Work): Promise<number> {
-  await work.locks.forget(new Set(removed.sets));
+function reportRemoved(chosen: readonly KnownSet[], removed: Removed, work: Work): number {
   const [gone, kept] = [true, false].map((isGone) => chosen.filter(({ id }) => removed.sets.includes(id) === isGone));
   printRemoved(gone ?? [], kept ?? [], removed, work);
   if (kept === undefined || kept.length === 0) {
@@ -268,8 +334,4 @@ async function chooseOne(word: string, known: readonly KnownSet[]): Promise<Know
     );
   }
   return found;
-}
-
-function idsOf(sets: readonly KnownSet[]): string[] {
-  return sets.map(({ id }) => id);
 }

@@ -28,6 +28,8 @@ export interface Removed {
   readonly sets: readonly string[];
   /** How much smaller the store is. */
   readonly bytes: number;
+  /** How large it is now. */
+  readonly store_bytes?: number | undefined;
 }
 
 /** Removes those of the sets that no session uses. Rejects as `listStore`, also while a builder installs packages. */

@@ -208,6 +208,13 @@ export const ReadyFrameSchema = z
     protocol_version: z.int().describe('Version of this protocol.'),
     python_version: z.string().describe('For example `3.14.0`.'),
     platform: z.string().describe('`sys.platform` and machine, for example `linux x86_64`.'),
+    python: z
+      .string()
+      .max(200)
+      .optional()
+      .describe(
+        'The interpreter and the platform as locks of packages name them, for example `cpython-314 linux x86_64`.',
+      ),
   })
   .describe('The kernel is ready for cells. Its first frame, except for `code_pack`.');
 

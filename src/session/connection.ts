@@ -285,6 +285,7 @@ export class KernelConnection {
       return false;
     }
     this.#isReady = true;
+    this.#dispatcher.python = frame.python;
     this.#pack.save();
     this.#ready.resolve(frame);
     return true;

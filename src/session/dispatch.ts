@@ -39,6 +39,8 @@ export interface CallContext {
   readonly asker?: Asker | undefined;
   /** An object that lives as long as the sandbox: use it as a key for what must be forgotten with the state of the session. */
   readonly sandbox?: object | undefined;
+  /** The interpreter of the sandbox and its platform, such as `cpython-314 linux x86_64`, as it said before any code ran in it. */
+  readonly python?: string | undefined;
   /** Attaches something to the answer; ignored if no cell runs. */
   readonly attach?: ((attachment: Attachment) => void) | undefined;
   /** Reports progress to the sandbox. May be called at any rate. */
@@ -93,6 +95,8 @@ const MAX_ERROR_CHARS = 100_000;
 const CALL_START = /^\{"type":"call","call":(\d{1,16}),/;
 
 export class Dispatcher {
+  /** Of the sandbox; set once, when it is ready. */
+  python: string | undefined;
   readonly #options: DispatcherOptions;
   readonly #outbox: Outbox;
   readonly #running = new Map<number, Running>();
@@ -291,6 +295,7 @@ export class Dispatcher {
       job,
       asker: job === undefined ? this.#asker : undefined,
       sandbox: this,
+      python: this.python,
       attach,
       takesBytes: true,
       onProgress,

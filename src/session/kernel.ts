@@ -128,7 +128,8 @@ export async function startSilent({
   const pack = await packs.load(packKey);
   const sandbox = await engine.start({ command: kernelCommand(sources), isSupervised: true, session });
   if (sandbox.isPreloaded !== true) {
-    for (const piece of bootBlob(sources, { memoryBytes, pids, pack, modules, packages })) {
+    // One that makes the pack, which others then run, imports nothing but the kernel before.
+    for (const piece of bootBlob(sources, { memoryBytes, pids, pack, modules: pack && modules, packages })) {
       sandbox.stdin.write(piece);
     }
   }

@@ -1,5 +1,5 @@
 /** The settings as options for engines. */
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { homeFolder } from '../base/home.ts';
@@ -15,8 +15,16 @@ import { thisSystem } from '../servers/sources.ts';
 import { checkMounts } from '../settings/mounts.ts';
 import { type Settings, usualStateDir } from '../settings/settings.ts';
 
-/** The options for the engines of this process. Throws `CONFIG_INVALID` for a mount that is refused. */
-export function engineOptions(settings: Settings, logger: Logger): DetectOptions {
+const STORE_HASH_CHARS = 16;
+/** So that engines take the name with the hash. */
+const MAX_VOLUME_CHARS = 110;
+
+/**
+ * The options for the engines of this process. Throws `CONFIG_INVALID` for a mount that is refused.
+ *
+ * @param folder Of the principal whose sessions they run; by default the state directory, for those of the operator.
+ */
+export function engineOptions(settings: Settings, logger: Logger, folder = settings.stateDir): DetectOptions {
   return {
     requested: settings.runtime,
     image: settings.image,
@@ -30,7 +38,7 @@ export function engineOptions(settings: Settings, logger: Logger): DetectOptions
       serverFiles: serverFilesOf(settings),
       program: fileURLToPath(PACKAGE_ROOT),
     }),
-    packages: packageStoreOf(settings),
+    packages: packageStoreOf(settings, folder),
     placement: placementOf(settings),
     instanceId: randomUUID(),
     env: withInstallFolders(process.env, process.platform),
@@ -54,11 +62,22 @@ function serverFilesOf({ configSources, serversConfig }: Settings): string[] {
 }
 
 /** Undefined if there are no packages at all: then no sandbox sees the store. */
-function packageStoreOf(settings: Settings): PackageStore | undefined {
-  const { packages, packagesNetwork, packagesStore, preinstall, stateDir } = settings;
-  return packages === 'off' && preinstall === undefined
-    ? undefined
-    : { volume: packagesStore, folder: join(stateDir, '.cache', 'packages'), network: packagesNetwork };
+function packageStoreOf(settings: Settings, folder: string): PackageStore | undefined {
+  const { packages, packagesNetwork: network, packagesStore, preinstall, stateDir } = settings;
+  if (packages === 'off' && preinstall === undefined) {
+    return undefined;
+  }
+  const operators = { volume: packagesStore, folder: join(stateDir, '.cache', 'packages') };
+  if (folder === stateDir) {
+    return { ...operators, network };
+  }
+  // Never by the name, which a token or an issuer chooses. The state directory is part of it: two services may know an Alice.
+  const suffix = createHash('sha256').update(folder).digest('hex').slice(0, STORE_HASH_CHARS);
+  const own = {
+    volume: `${packagesStore.slice(0, MAX_VOLUME_CHARS)}-${suffix}`,
+    folder: `${operators.folder}-${suffix}`,
+  };
+  return { ...own, network, operators };
 }
 
 /** Where a cluster runs sandboxes. */

@@ -502,7 +502,7 @@ const DEFINITIONS = {
     variable: 'MCP_BRIDGE_PACKAGES_MAX_SIZE',
     default: '4g',
     meaning:
-      'Maximum size of the package store, and of one installation. Beyond it, packages that no session uses are removed, the least recently used first.',
+      'Maximum size of the package store, and of one installation. Beyond it, packages that no session uses are removed, the least recently used first. Over HTTP, each token can use half as much, and all tokens together as much again.',
     allowed: 'a size of at least 1m, such as 512m or 4g',
     check: wholeNumberWithin(parseSizeBytes, { min: MIN_PACKAGES_BYTES }),
   },

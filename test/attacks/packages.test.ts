@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createConnections } from 'node:net';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -83,9 +83,10 @@ function attack(engine: TestEngine): void {
 
   it('shows code no password of the index, and takes nothing but names and versions from it', async () => {
     const seen = await run(
-      `import glob, os
+      `import glob, os, sys
 texts = [str(dict(os.environ))]
-for path in glob.glob('/packages/**', recursive=True) + glob.glob('/proc/*/environ') + glob.glob('/proc/*/cmdline'):
+own = [path + '/**' for path in sys.path if path.startswith('/packages/')]
+for path in sum([glob.glob(each, recursive=True) for each in ['/packages/**', *own]], []) + glob.glob('/proc/*/environ') + glob.glob('/proc/*/cmdline'):
     if os.path.isfile(path):
         try:
             with open(path, 'rb') as file:
@@ -119,7 +120,15 @@ for path in glob.glob('/packages/**', recursive=True) + glob.glob('/proc/*/envir
     expect(asked).toEqual([]);
   });
 
-  it('runs no code of an archive that a wheel requires by its address', async () => {
+  it('asks for nothing that a wheel requires by its address, and runs none of it', async () => {
+    const heard: unknown[] = [];
+    const ear = createConnections((socket) => {
+      heard.push(socket.remotePort);
+      socket.destroy();
+    });
+    await new Promise<void>((resolve) => ear.listen(0, resolve));
+    onTestFinished(() => void ear.close());
+    const { port } = ear.address() as AddressInfo;
     // pip builds such an archive in spite of --only-binary, with the password and the store at hand.
     const { origin } = new URL(index.url);
     const backend = `import urllib.request\nurllib.request.urlopen('${origin}/ran')\n`;
@@ -135,14 +144,25 @@ for path in glob.glob('/packages/**', recursive=True) + glob.glob('/proc/*/envir
       wheel,
       makeWheel({ name: 'by-archive', requires: [`evil @ ${origin}/files/evil-1.0.zip`] }),
       makeWheel({ name: 'by-git', requires: [`evil @ git+${origin}/evil`] }),
+      makeWheel({ name: 'by-file', requires: ['evil @ file:///etc/hostname'] }),
+      makeWheel({
+        name: 'by-port',
+        requires: [`evil @ http://127.0.0.1:${port}/evil`, `evil @ https://[::1]:${port}/`],
+      }),
       makeWheel({ name: 'by-wheel', requires: [`evil @ ${origin}/files/${wheel.filename}`] }),
     );
     const asked = await requestsOf(async () => {
       expect(await install('by-archive')).toContain('by its address, not as a wheel from the index');
-      expect(await install('by-git')).toContain('PACKAGE_UNAVAILABLE');
+      expect(await install('by-git')).toContain('not as a wheel from the index');
+      // Neither may tell what this machine has.
+      expect(await install('by-file')).toContain(
+        "'file:///etc/hostname' by its address, not as a wheel from the index",
+      );
+      expect(await install('by-port')).toContain('by its address, not as a wheel from the index');
       expect(await install('by-wheel')).toContain('not as a wheel from the index');
     });
     expect(asked.filter((request) => /\/ran|\/evil(?:$|\/info)/.test(request))).toEqual([]);
+    expect(heard).toEqual([]);
   });
 
   it('sends the password to no other host, and shows it to no one if the index repeats it', async () => {
@@ -205,10 +225,8 @@ for path in glob.glob('/packages/**', recursive=True) + glob.glob('/proc/*/envir
       codeOf({
         title: 'installations',
         kinds: [],
-        code: `import os, sys
-python = f"{sys.implementation.cache_tag} {sys.platform} {os.uname().machine}"
-for number in range(${count}):
-    params = {"requirements": [f"no-such-${kind}-{number}"], "python": python}
+        code: `for number in range(${count}):
+    params = {"requirements": [f"no-such-${kind}-{number}"]}
     send(encoded({"method": "install_packages", "params": params})[1:], next(numbers))
 await until_ended(${count})`,
       });
@@ -226,10 +244,30 @@ await until_ended(${count})`,
     expect(asked.filter((request) => request.includes('no-such')).length).toBeLessThan(200);
   });
 
+  it('takes no word of a session about its Python: the lock of others stays', async () => {
+    expect(await run('import honest\nhonest.version', 'attacker')).toBe("'1.0'");
+    index.add(makeWheel({ name: 'honest', version: '2.0' }));
+    const asked = await requestsOf(async () => {
+      const lied = `import sys
+sys.implementation.cache_tag = 'cpython-20'
+frame = {"modules": [], "requirements": ["honest"], "is_gone": False, "set": None, "python": "cpython-20 linux none"}
+import gc
+for host in [each for each in gc.get_objects() if type(each).__name__ == 'Packages']:
+    try:
+        await host._host.call('install_packages', frame)
+    except Exception as error:
+        print(error)
+await runtime.install('honest')`;
+      await run(lied, 'liar');
+      expect(await run('import honest\nhonest.version', 'later')).toBe("'1.0'");
+    });
+    expect(asked.filter((request) => request.includes('honest/'))).toEqual([]);
+  });
+
   it('lets no session keep a set from others by its lock', async () => {
     const held = await run(
-      `import fcntl, glob
-held = [open(path) for path in glob.glob('/packages/sets/*/lock')]
+      `import fcntl, os, sys
+held = [open(os.path.dirname(path) + '/lock') for path in sys.path if path.startswith('/packages/sets/')]
 for file in held:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -54,6 +54,59 @@ class StoreTest(unittest.TestCase):
         self.assertEqual(stat.S_IMODE(os.stat(store.tmp).st_mode), 0o700)
         store.close()
 
+    def test_sessions_can_enter_sets_and_neither_list_nor_guess_them(self) -> None:
+        # As an earlier version made it.
+        for name in ("wheels", "sets", "tools"):
+            os.mkdir(os.path.join(self.root, name), 0o755)
+        store = builder.Store(self.root)
+        modes = {name: stat.S_IMODE(os.stat(os.path.join(self.root, name)).st_mode) for name in os.listdir(self.root)}
+        self.assertEqual(modes, {"wheels": 0o700, "sets": 0o711, "tools": 0o700, "tmp": 0o700})
+        with tempfile.TemporaryDirectory() as folder:
+            other = builder.Store(folder)
+            ids = [builder.publish_set([{"sha256": "a" * 64}], each) for each in (store, store, other)]
+            other.close()
+        self.assertEqual(ids[0], ids[1])
+        self.assertNotEqual(ids[0], ids[2])
+        store.close()
+
+    def test_wheels_of_the_operator_are_copied_and_what_it_lacks_is_fetched(self) -> None:
+        operator = builder.Store(os.path.join(self.root, "operator"))
+        os.makedirs(os.path.join(operator.wheels, "a" * 64, "a"))
+        with open(os.path.join(operator.wheels, "a" * 64, "a", "__init__.py"), "w", encoding="ascii") as file:
+            file.write("x = 1")
+        operator.close()
+        os.close(operator.work_lock)
+        own = builder.Store(os.path.join(self.root, "own"))
+        self.addCleanup(own.close)
+        wheels = [
+            {"name": name, "version": "1", "file": f"{name}.whl", "url": f"http://x/{name}", "sha256": name * 64}
+            for name in ("a", "b")
+        ]
+        fetched: list[str] = []
+
+        def unpack(_: builder.Download, wheel: dict[str, Any], folder: str) -> None:
+            fetched.append(wheel["name"])
+            os.mkdir(folder)
+            # Meanwhile, the operator's builders may remove what they like.
+            pruning = builder.Store(os.path.join(self.root, "operator"))
+            self.assertTrue(builder.is_alone(pruning))
+            pruning.close()
+            os.close(pruning.work_lock)
+
+        with contextlib.redirect_stdout(io.StringIO()), mock.patch.object(builder.Download, "unpack", unpack):
+            builder.fetch_all(wheels, index_of(own), own, 1 << 30, os.path.join(self.root, "operator"))
+        self.assertEqual(fetched, ["b"])
+        with builder.unchanged(os.path.join(self.root, "operator")) as is_there:
+            self.assertTrue(is_there)
+            pruning = builder.Store(os.path.join(self.root, "operator"))
+            self.assertFalse(builder.is_alone(pruning))
+            pruning.close()
+        self.assertTrue(os.path.isfile(os.path.join(own.wheels, "a" * 64, "a", "__init__.py")))
+        with contextlib.redirect_stdout(io.StringIO()), self.assertRaisesRegex(builder.JobError, "larger than"):
+            full = builder.Store(os.path.join(self.root, "full"))
+            self.addCleanup(full.close)
+            builder.fetch_all(wheels[:1], index_of(full), full, 10, os.path.join(self.root, "operator"))
+
     def test_a_set_that_two_builders_make_appears_once(self) -> None:
         one, two = builder.Store(self.root), builder.Store(self.root)
         wheel = {"name": "a", "version": "1", "file": "a.whl", "url": "http://x/a.whl", "sha256": "a" * 64}
@@ -331,6 +384,45 @@ class IndexTest(unittest.TestCase):
                         self.assertRaisesRegex(builder.JobError, "not an http or https address|is not allowed"),
                     ):
                         index.open(url)
+
+    # An index on the internet could ask ports of this machine and of its networks, by links and by redirects.
+    def test_what_an_index_on_the_internet_names_is_not_asked_for_here(self) -> None:
+        heard: list[str] = []
+        with serving(lambda handler: heard.append(handler.path)) as other:
+
+            def redirect(handler: http.server.BaseHTTPRequestHandler) -> None:
+                answer(handler, 302, {"Location": f"{other}/redirected"})
+
+            with serving(redirect) as own:
+                index = self.index(own)
+                # As if it had been reached there.
+                index.addresses.reached["127.0.0.1"] = {"93.184.216.34"}
+                for url, page in ((f"{other}/linked", own), (f"{other}/locked", None), (f"{own}/away", None)):
+                    with self.subTest(url), self.assertRaisesRegex(builder.JobError, "an address of this machine"):
+                        index.open(url, page)
+                for scheme in ("http", "https"):
+                    index = self.index("https://93.184.216.34/simple")
+                    with (
+                        mock.patch.dict(os.environ, {f"{scheme}_proxy": own, "no_proxy": ""}),
+                        self.assertRaisesRegex(builder.JobError, "an address of this machine"),
+                    ):
+                        index.open(f"{scheme}://127.0.0.2/x", index.urls[0])
+        self.assertEqual(heard, [])
+
+    def test_an_index_may_name_its_own_network_but_not_this_machine(self) -> None:
+        addresses = builder.Addresses(["https://10.0.0.1/simple", "https://127.0.0.1/simple", "https://8.8.8.8/simple"])
+        refused = {
+            "https://10.0.0.1/x": ["127.0.0.1", "::1", "::", "0.0.0.0", "169.254.169.254", "fe80::1%eth0"],
+            "https://127.0.0.1/x": ["169.254.169.254", "fe80::1%eth0"],
+            "https://8.8.8.8/x": ["10.1.2.3", "127.0.0.1", "172.16.0.1", "192.168.1.1", "100.64.0.1", "169.254.169.254",
+                                  "::1", "fc00::1", "fe80::1%eth0", "fec0::1", "224.0.0.1", "64:ff9b::a00:1",
+                                  "2002:a00:1::", "::ffff:10.0.0.1", "::10.0.0.1", "0.0.0.0", "::"],
+        }  # fmt: skip
+        named = {each for places in refused.values() for each in places}
+        places = sorted(named | {"1.1.1.1", "2606:4700:4700::1111"})
+        for named_by, expected in refused.items():
+            found = [place for place in places if addresses.is_refused(place, named_by)]
+            self.assertEqual(found, sorted(expected), named_by)
 
     def test_a_host_that_sends_too_slowly_is_given_up(self) -> None:
         def drip(handler: http.server.BaseHTTPRequestHandler) -> None:
@@ -613,6 +705,33 @@ class FormsTest(unittest.TestCase):
             self.assertRegex(str(source.failure), "elsewhere.* by its address, not as a wheel from the index")
             self.assertNotIn("secret", str(source.failure))
         self.assertEqual(self.asked, [])
+
+    # pip opened files of this machine, and what it said told whether they exist.
+    def test_pip_never_sees_an_address_that_a_package_requires(self) -> None:
+        addresses = ["file:///etc/hostname", "git+ssh://127.0.0.1/x", f"{self.own}/elsewhere/x-1.0-py3-none-any.whl"]
+        forms = [f"x @ {addresses[0]}", f"x[y]@ {addresses[1]} ; python_version > '3'", f"x@{addresses[2]}", "y>=1"]
+        name, content = made_wheel("direct_pkg", "1.0", *forms)
+        self.add("/files/", (name, content))
+        self.html("/simple/direct-pkg/", f'href="../../files/{name}"')
+        source = builder.PipIndex(index_of(self.store, f"{self.own}/simple"), None)
+        self.addCleanup(source.close)
+        page = f"{source.url}/direct-pkg/"
+        [file] = json.loads(self.passed_on(source, page))["files"]
+        url = urllib.parse.urljoin(page, file["url"])
+        metadata = self.passed_on(source, f"{url}.metadata").decode()
+        self.assertIn("Requires-Dist: y>=1", metadata)
+        shown = re.findall(rf"http://{source.HOST}\S+", metadata)
+        self.assertEqual(len(shown), 3)
+        self.assertNotRegex(metadata, "etc|127.0.0.1")
+        for address, own in zip(addresses, shown, strict=True):
+            source.failure = None
+            self.assertIsNone(source.answer(own))
+            self.assertIn(f"a package requires '{address}' by its address", str(source.failure))
+        # A pip that reads the wheel itself.
+        source.failure = None
+        self.assertIsNone(source.answer(url))
+        self.assertIn("a package requires 'file:///etc/hostname' by its address", str(source.failure))
+        self.assertNotIn("/elsewhere/x-1.0-py3-none-any.whl", self.asked)
 
     def test_nobody_else_on_this_machine_learns_what_an_index_has(self) -> None:
         self.html("/simple/a/", 'href="a-1.0-py3-none-any.whl"')

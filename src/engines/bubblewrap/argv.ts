@@ -3,7 +3,13 @@
  * contains only what is named here. Tested with bubblewrap 0.8.0, as root and as an ordinary user.
  */
 import { BridgeError } from '../../base/errors.ts';
-import { type Mount, PACKAGES_FOLDER, type ProgramSandbox, type SandboxLimits } from '../engine.ts';
+import {
+  type Mount,
+  OPERATORS_PACKAGES_FOLDER,
+  PACKAGES_FOLDER,
+  type ProgramSandbox,
+  type SandboxLimits,
+} from '../engine.ts';
 import {
   dataLimit,
   type HardLimits,
@@ -43,6 +49,8 @@ export interface BubblewrapRequest {
   readonly mounts?: readonly Mount[] | undefined;
   /** Folder of the package store on the host; none by default. */
   readonly packages?: string | undefined;
+  /** Of the operator's store, for a builder of a principal. */
+  readonly operatorsPackages?: string | undefined;
   /** See `StartRequest`. */
   readonly isBuilder?: boolean | undefined;
   readonly isOffline?: boolean | undefined;
@@ -224,12 +232,13 @@ function networkArguments(): string[] {
 }
 
 /** A session sees only finished sets: it may have the user of the builder, and locks what it can read. */
-function storeArguments({ isBuilder, packages }: BubblewrapRequest): string[] {
+function storeArguments({ isBuilder, operatorsPackages, packages }: BubblewrapRequest): string[] {
   if (packages === undefined) {
     return [];
   }
+  const shared = operatorsPackages === undefined ? [] : ['--ro-bind-try', operatorsPackages, OPERATORS_PACKAGES_FOLDER];
   return isBuilder === true
-    ? ['--bind', packages, PACKAGES_FOLDER]
+    ? ['--bind', packages, PACKAGES_FOLDER, ...shared]
     : ['--ro-bind', `${packages}/sets`, `${PACKAGES_FOLDER}/sets`];
 }
 

@@ -20,6 +20,7 @@ import {
   type SandboxExit,
   type SandboxLimits,
   type StartRequest,
+  type StorePlace,
   type SweepOptions,
 } from '../engine.ts';
 import { findExecutable, findExecutables } from '../executable.ts';
@@ -106,6 +107,7 @@ class BubblewrapEngine implements Engine {
       user,
       mounts,
       packages: request.program === undefined ? await this.#packageFolder(request.isBuilder === true) : undefined,
+      operatorsPackages: this.#options.packages?.operators && folderOf(this.#options.packages.operators),
       isBuilder: request.isBuilder,
       isOffline: request.isOffline,
       program: request.program,
@@ -144,7 +146,7 @@ class BubblewrapEngine implements Engine {
     if (packages === undefined) {
       return undefined;
     }
-    const folder = process.getuid?.() === 0 ? join(ROOT_STORES, packages.volume) : packages.folder;
+    const folder = folderOf(packages);
     try {
       await makeStore(folder);
       return folder;
@@ -246,6 +248,10 @@ function toCommand(argv: readonly string[], env: Environment = {}): [EngineComma
 
 function unavailable(message: string, hint: string): BridgeError {
   return new BridgeError('ENGINE_UNAVAILABLE', message, { hint, data: { engine: 'bubblewrap', retryNow: false } });
+}
+
+function folderOf({ folder, volume }: StorePlace): string {
+  return process.getuid?.() === 0 ? join(ROOT_STORES, volume) : folder;
 }
 
 async function makeStore(folder: string): Promise<void> {

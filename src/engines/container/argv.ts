@@ -7,6 +7,7 @@ import { BridgeError } from '../../base/errors.ts';
 import {
   type EngineName,
   type Mount,
+  OPERATORS_PACKAGES_FOLDER,
   PACKAGES_FOLDER,
   type PackageStore,
   type ProgramSandbox,
@@ -209,13 +210,18 @@ function mountFlags(mounts: readonly Mount[]): string[] {
 
 /** The package store, which only a builder may write to. */
 function storeFlags({ engine, isBuilder, packages }: RunRequest): string[] {
-  if (packages === undefined) {
-    return [];
-  }
-  checkPattern('package store', packages.volume, /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/);
-  // Otherwise docker copies what the image has in that folder.
-  const options = [...(isBuilder === true ? [] : ['ro']), ...(engine === 'docker' ? ['volume-nocopy'] : [])];
-  return [`--mount=${['type=volume', `source=${packages.volume}`, `target=${PACKAGES_FOLDER}`, ...options].join(',')}`];
+  const volumes = [
+    ...(packages === undefined ? [] : [[packages.volume, PACKAGES_FOLDER, isBuilder !== true] as const]),
+    ...(packages?.operators === undefined || isBuilder !== true
+      ? []
+      : [[packages.operators.volume, OPERATORS_PACKAGES_FOLDER, true] as const]),
+  ];
+  return volumes.map(([volume, folder, isReadOnly]) => {
+    checkPattern('package store', volume, /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/);
+    // Otherwise docker copies what the image has in that folder.
+    const options = [...(isReadOnly ? ['ro'] : []), ...(engine === 'docker' ? ['volume-nocopy'] : [])];
+    return `--mount=${['type=volume', `source=${volume}`, `target=${folder}`, ...options].join(',')}`;
+  });
 }
 
 /**

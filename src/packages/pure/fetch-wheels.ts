@@ -69,9 +69,10 @@ class WheelFetch {
     const { folder, maxAgeMs, maxBytes, python } = this.#options;
     const wheels = this.#job.lock ?? (await this.#choose());
     await this.#fetchAll(wheels);
-    await folder.prune({ maxAgeMs, maxBytes, kept: new Set(wheels.map(({ sha256 }) => sha256)) });
+    const kept = new Set(wheels.map(({ sha256 }) => sha256));
+    const left = await folder.prune({ maxAgeMs, maxBytes, kept });
     const set = wheels.length === 0 ? null : idOf(wheels, python);
-    return { type: 'done', set, packages: [...wheels], fetched_bytes: this.#fetchedBytes, python };
+    return { type: 'done', set, packages: [...wheels], fetched_bytes: this.#fetchedBytes, python, store_bytes: left };
   }
 
   async #choose(): Promise<LockedPackage[]> {
@@ -107,7 +108,9 @@ class WheelFetch {
     }
     for (const wheel of missing) {
       // biome-ignore lint/performance/noAwaitInLoops: see above.
-      await this.#fetch({ ...wheel, url: new URL(wheel.url) });
+      if (!(await folder.copyFromOperator(wheel.sha256, MAX_WHEEL_BYTES))) {
+        await this.#fetch({ ...wheel, url: new URL(wheel.url) });
+      }
     }
   }
 

@@ -22,10 +22,23 @@ const EXTENSION = '.whl';
 export class WheelFolder {
   readonly #stateDir: string;
   readonly #directory: string;
+  readonly #operators: WheelFolder | undefined;
 
-  constructor(stateDir: string) {
+  /** @param operatorsDir Where the operator's wheels are, which need not be fetched; undefined if these are the operator's. */
+  constructor(stateDir: string, operatorsDir?: string) {
     this.#stateDir = stateDir;
     this.#directory = join(stateDir, 'packages', 'wheels');
+    this.#operators = operatorsDir === undefined ? undefined : new WheelFolder(operatorsDir);
+  }
+
+  /** Copies a wheel of the operator. Resolves with whether there was one of that content. */
+  async copyFromOperator(sha256: string, maxBytes: number): Promise<boolean> {
+    const found = await this.#operators?.read(sha256, 0, maxBytes);
+    if (found === undefined || found.data.length < found.size || sha256Of(found.data) !== sha256) {
+      return false;
+    }
+    await this.write(sha256, found.data);
+    return true;
   }
 
   async has(sha256: string): Promise<boolean> {
@@ -59,8 +72,8 @@ export class WheelFolder {
     }
   }
 
-  /** Removes what is too old, then what was used least recently, until the rest fits. */
-  async prune({ kept, maxAgeMs, maxBytes }: WheelLimits): Promise<void> {
+  /** Removes what is too old, then what was used least recently, until the rest fits. Resolves with the bytes of the rest. */
+  async prune({ kept, maxAgeMs, maxBytes }: WheelLimits): Promise<number> {
     const all = await this.#list();
     let left = all.reduce((sum, { size }) => sum + size, 0);
     const oldestMs = maxAgeMs === 0 ? 0 : Date.now() - maxAgeMs;
@@ -71,6 +84,7 @@ export class WheelFolder {
         left -= size;
       }
     }
+    return left;
   }
 
   /** The least recently used first. */

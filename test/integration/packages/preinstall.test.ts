@@ -49,7 +49,7 @@ it('asks the index once if a session was faster', async () => {
   });
   const [, install] = installer.methods.find(([name]) => name === 'install_packages') ?? [];
   const importTiny = async () => {
-    const params = { modules: ['tiny_pkg'], requirements: [], python: PYTHON, is_gone: false, set: null };
+    const params = { modules: ['tiny_pkg'], requirements: [], is_gone: false, set: null };
     return install?.run(params, CALL as never);
   };
   await installer.preinstall();

@@ -74,8 +74,8 @@ it('a session that uses a set keeps its versions, whichever sandbox got it first
   const ask = async (set: string | null, more: Partial<PackagesOptions> = {}): Promise<unknown> => {
     const installer = await openInstaller({ mode: 'common', preinstall: undefined, ...more });
     const [, method] = installer.methods.find(([name]) => name === 'install_packages') ?? [];
-    const context = { session: 'default', sandbox: {}, signal: new AbortController().signal };
-    const params = { modules: [], requirements: ['numpy==2.4.0'], python: PYTHON, is_gone: false, set };
+    const context = { session: 'default', sandbox: {}, python: PYTHON, signal: new AbortController().signal };
+    const params = { modules: [], requirements: ['numpy==2.4.0'], is_gone: false, set };
     return method?.run(params, context as unknown as CallContext).catch((error: unknown) => String(error));
   };
   expect(await ask(SET)).toEqual({ path: `/packages/sets/${SET}`, packages: [['numpy', '2.4.0']] });

@@ -118,6 +118,11 @@ describe('the command of a bubblewrap sandbox', () => {
       '--remount-ro / --seccomp 3 -- ',
     );
     expect(builder).not.toMatch(/--unshare-net|--cap-add|\/srv\/out/);
+    const owned = { ...request, packages, operatorsPackages: '/srv/operators' };
+    expect(buildBubblewrapCommand({ ...owned, isBuilder: true }).join(' ')).toContain(
+      '--bind /srv/store /packages --ro-bind-try /srv/operators /packages-of-operator --chdir',
+    );
+    expect(buildBubblewrapCommand(owned).join(' ')).not.toContain('operator');
     const offline = buildBubblewrapCommand({ ...request, packages, isBuilder: true, isOffline: true });
     expect(offline).toContain('--unshare-net');
   });

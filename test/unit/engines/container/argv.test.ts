@@ -135,6 +135,14 @@ describe('arguments of a start', () => {
       '--mount=type=volume,source=packages,target=/packages,ro',
       '--no-hosts',
     ]);
+    const owned = { ...packages, volume: 'packages-of-one', operators: { volume: 'packages', folder: '/unused' } };
+    expect(buildRunArguments({ ...request, packages: owned }).join(' ')).not.toContain('source=packages,');
+    expect(buildRunArguments({ ...request, packages: owned, isBuilder: true })).toEqual(
+      expect.arrayContaining([
+        '--mount=type=volume,source=packages-of-one,target=/packages',
+        '--mount=type=volume,source=packages,target=/packages-of-operator,ro',
+      ]),
+    );
     const local = { ...packages, network: 'host' as const };
     expect(buildRunArguments({ ...request, packages: local, isBuilder: true })).toContain('--network=host');
     const offline = buildRunArguments({ ...request, packages: local, isBuilder: true, isOffline: true });
