@@ -11,7 +11,6 @@ come first, because a variable may need a module among them.
 from __future__ import annotations
 
 import _signal as signal  # As in the supervisor: the public module is slow to import.
-import asyncio
 import collections
 import gc
 import json

@@ -506,11 +506,11 @@ class Writer implements CheckpointWriter {
   #hash = createHash('sha256');
   #bytes = 0;
 
-  constructor(file: FileHandle, temporary: string, path: string, makeRoom: (bytes: number) => Promise<void>) {
+  constructor(file: FileHandle, temporary: string, path: string, room: (bytes: number) => Promise<void>) {
     this.#file = file;
     this.#temporary = temporary;
     this.#path = path;
-    this.#makeRoom = makeRoom;
+    this.#makeRoom = room;
   }
 
   async restart(): Promise<void> {

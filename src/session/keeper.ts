@@ -581,26 +581,34 @@ export class Keeper {
         await store.remove(this.#session);
         return RESET;
       }
-      this.#saved = saved;
-      this.#failure = '';
-      if (this.#unclaimed === undefined) {
-        [this.#said, this.#unsaid] = [undefined, undefined];
-      }
-      await this.#nameHeir();
-      if (store === this.#options.lasting) {
-        await store.removeOld(this.#session, MAX_CHECKPOINT_AGE_MS);
-      }
+      await this.#noteSaved(saved, store);
       logger.debug(`session ${this.#session}: checkpoint after cell ${cell}`);
       return saved;
     } catch (error) {
-      this.#failure = whyNotWritten(error);
       this.#unsavedSince ??= epoch === this.#epoch ? since : undefined;
-      if (!EXPECTED_FAILURES.has(this.#failure)) {
-        this.#unsaid = this.#failure === this.#said ? undefined : this.#failure;
-        this.#nextAt = Math.max(this.#nextAt, performance.now() + UNSAVED_MS);
-      }
+      this.#noteFailure(whyNotWritten(error));
       logger.debug(`session ${this.#session}: no checkpoint after cell ${cell}: ${messageOf(error)}`);
       return this.#failure;
+    }
+  }
+
+  async #noteSaved(saved: CheckpointFacts, store: CheckpointStore): Promise<void> {
+    this.#saved = saved;
+    this.#failure = '';
+    if (this.#unclaimed === undefined) {
+      [this.#said, this.#unsaid] = [undefined, undefined];
+    }
+    await this.#nameHeir();
+    if (store === this.#options.lasting) {
+      await store.removeOld(this.#session, MAX_CHECKPOINT_AGE_MS);
+    }
+  }
+
+  #noteFailure(reason: string): void {
+    this.#failure = reason;
+    if (!EXPECTED_FAILURES.has(reason)) {
+      this.#unsaid = reason === this.#said ? undefined : reason;
+      this.#nextAt = Math.max(this.#nextAt, performance.now() + UNSAVED_MS);
     }
   }
 

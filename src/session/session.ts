@@ -353,8 +353,7 @@ export class Session {
       await recorded;
     }
     const engine = this.#takeEngineReport(kernel);
-    const loss = this.#loss;
-    const restored = this.#restored;
+    const [loss, restored] = [this.#loss, this.#restored];
     const isPreviousReported = this.#isPreviousReported;
     const notices = [...this.#takeStateNotice(), ...standInNotices(engine)];
     const { imported: _, memoryBytes, names, ...outcome } = await this.#runRecorded(kernel, run, request);
@@ -379,8 +378,7 @@ export class Session {
       servers,
       session: this.name,
       timeoutSeconds: request.timeoutMs / 1000,
-      notices: [...notices, ...saved, ...(isSeen ? [...this.#takeDefinedNotice(), ...this.#takeLoadedNotice()] : [])],
-      ...(isSeen && this.#takeAfterwards()),
+      ...this.#withTaken([...notices, ...saved], isSeen),
       engine,
     };
   }
@@ -428,6 +426,16 @@ export class Session {
     await this.#keeper.check(method, name);
     this.#wanted = { method, name };
     return null;
+  }
+
+  /** Adds what an answer that someone reads says once. */
+  #withTaken(notices: readonly string[], isSeen: boolean): Pick<CellAnswer, 'notices' | 'afterwards'> {
+    return isSeen
+      ? {
+          notices: [...notices, ...this.#takeDefinedNotice(), ...this.#takeLoadedNotice()],
+          ...this.#takeAfterwards(),
+        }
+      : { notices };
   }
 
   /** What an answer says after its outcome. */
