@@ -204,7 +204,7 @@ class Kernel:
         if self._checkpoints is None:
             from bridge_kernel.checkpoints import Checkpoints, SessionParts
 
-            parts = SessionParts(self.repl, self.api, self.loop.loop, self._start, self._may_fork)
+            parts = SessionParts(self.repl, self.api, self.loop, self._start, self._may_fork)
             self._checkpoints = Checkpoints(self.channel, parts)
             # The session is idle, and a copy of the process would write to what is free, too.
             heap.trim()

@@ -11,7 +11,6 @@ come first, because a variable may need a module among them.
 from __future__ import annotations
 
 import _signal as signal  # As in the supervisor: the public module is slow to import.
-import asyncio
 import collections
 import gc
 import json
@@ -22,8 +21,9 @@ import sys
 import threading
 import types
 
-from bridge_kernel import module_states, process_memory, state_files, state_pickle
-from bridge_kernel.state_pickle import NotDumpedError
+from bridge_kernel import module_states, process_memory, running_work, state_files, state_pickle
+from bridge_kernel.rpc import is_moving_state
+from bridge_kernel.state_pickle import NotDumpedError, NotKeptError
 from bridge_kernel.values import as_list
 
 TYPE_CHECKING = False
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from bridge_kernel.api import Api
     from bridge_kernel.frames import Frame
+    from bridge_kernel.loop import CellLoop
     from bridge_kernel.references import References
     from bridge_kernel.repl import Repl
     from bridge_kernel.rpc import Channel
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
     # By name, and why others are not kept.
     States = tuple[dict[str, object], Lost]
+    # What a copy of the process no longer sees.
+    Before = tuple[States, Lost]
 
     class Output(Protocol):
         """Where a checkpoint goes, and then its report."""
@@ -85,11 +88,11 @@ _HEAD_BYTES = 5
 _DATA, _RESTART, _END = b"d", b"r", b"e"
 # Values that are no variables have names that start with this, which no variable has.
 _NO_VARIABLE = "*"
-_OUR_THREADS = ("bridge-", "asyncio", "ThreadPoolExecutor")
 
 
-class _TooLargeError(Exception):
-    pass
+class _TooLargeError(NotKeptError):
+    def __init__(self) -> None:
+        super().__init__("too large for a checkpoint")
 
 
 class _CellWaitsError(Exception):
@@ -103,7 +106,7 @@ class SessionParts:
     """
 
     def __init__(
-        self, repl: Repl, api: Api, loop: asyncio.AbstractEventLoop,
+        self, repl: Repl, api: Api, loop: CellLoop,
         start: tuple[list[str], dict[str, str], str, list[Any]], may_fork: bool,
     ) -> None:  # fmt: skip
         self.repl = repl
@@ -145,7 +148,7 @@ class Checkpoints:
             if self._session.may_fork and 2 * process_memory.resident_bytes() + _scratch_bytes() < memory:
                 self._save_in_copy(output)
             elif frame["may_block"] is True or not self._session.may_fork:
-                self._write(output)
+                self._write_here(output)
             else:
                 output.end(_failed("a copy of the process needs too much memory"))
         except Exception as error:  # noqa: BLE001 Code of the user may have changed anything.
@@ -163,12 +166,12 @@ class Checkpoints:
 
     def _save_small(self, output: _HostOutput) -> bool:
         """Writes a session that is small and plain. If it is not, or that fails, sends nothing and returns False."""
-        states, lost = self._module_states()
-        values = [self._user_values(), *filter(_is_no_context, states.values())]
+        before = self._before()
+        values = [self._user_values(), *filter(_is_no_context, before[0][0].values())]
         if not state_pickle.is_small_and_plain(values, _MAX_SMALL_ITEMS, _MAX_SMALL_BYTES):
             return False
         small = _SmallOutput()
-        self._write(small, (states, lost))
+        self._write(small, before)
         if small.report.get("ok") is not True:
             return False
         for part in small.parts:
@@ -176,9 +179,17 @@ class Checkpoints:
         output.end(small.report)
         return True
 
+    def _write_here(self, output: _HostOutput) -> None:
+        """Writes while the session stands still. The deadline of a cell that waits ends it."""
+        self._session.loop.is_saving = True
+        try:
+            self._write(output)
+        finally:
+            self._session.loop.is_saving = False
+
     def _save_in_copy(self, output: _HostOutput) -> None:
         # Before the copy is made, because Python seeds its generator again in a copy.
-        states = self._module_states()
+        before = self._before()
         read_end, write_end = os.pipe()
         _enlarge(write_end)
         try:
@@ -190,7 +201,7 @@ class Checkpoints:
             return
         if pid == 0:
             os.close(read_end)
-            self._run_copy(write_end, output.max_bytes, states)
+            self._run_copy(write_end, output.max_bytes, before)
         os.close(write_end)
         arguments = (pid, read_end, output)
         try:
@@ -202,7 +213,7 @@ class Checkpoints:
             os.close(read_end)
             output.end(_failed("no thread could be started"))
 
-    def _run_copy(self, write_end: int, max_bytes: int, states: States) -> None:
+    def _run_copy(self, write_end: int, max_bytes: int, before: Before) -> None:
         """Writes the checkpoint in the copy, and ends it."""
         try:
             self._channel.close()
@@ -214,7 +225,7 @@ class Checkpoints:
             signal.alarm(_COPY_SECONDS)
             # A collection would write to most pages.
             gc.disable()
-            self._write(_CopyOutput(write_end, max_bytes), states)
+            self._write(_CopyOutput(write_end, max_bytes), before)
         finally:
             os._exit(0)
 
@@ -243,20 +254,26 @@ class Checkpoints:
         if report.get("ok") is True:
             self._suspects = {str(each["name"]) for each in as_list(report["lost"])}
 
-    def _write(self, output: Output, states: States | None = None) -> None:
+    def _write(self, output: Output, before: Before | None = None) -> None:
         """Writes everything to `output` and ends it with a report."""
+        token = is_moving_state.set(True)
         try:
-            report = self._written(output, *(self._module_states() if states is None else states))
+            report = self._written(output, *(self._before() if before is None else before))
         except _TooLargeError:
             report = _failed("it is larger than the limit")
-        except _CellWaitsError:
+        except (_CellWaitsError, KeyboardInterrupt):
             report = _failed("a cell came first")
         except state_files.FilesChangedError:
             report = _failed("files changed while they were read")
         except BaseException as error:  # noqa: BLE001 Code of the user may raise anything.
             report = _failed(state_pickle.reason_of(error))
+        finally:
+            is_moving_state.reset(token)
         output.end(report)
         self._note(report)
+
+    def _before(self) -> Before:
+        return self._module_states(), running_work.described(self._session.loop.loop)
 
     def _module_states(self) -> States:
         states, lost = module_states.states(self._session.filters)
@@ -265,11 +282,13 @@ class Checkpoints:
     def _user_values(self) -> dict[str, object]:
         return _module_variables(self._session.folder) | self._repl.user_values(self._session.api.owns)
 
-    def _written(self, output: Output, states: dict[str, object], lost_states: Lost) -> Frame:
+    def _written(self, output: Output, module_states: States, running: Lost) -> Frame:
+        states, lost_states = module_states
         values = self._user_values() | states
         suspects = {name: values[name] for name in self._suspects & values.keys()}
         lost = state_pickle.unwritable(values, suspects, self._references)
         may_try = output.may_try
+        is_cut = False
         if may_try:
             lost |= self._try_each(suspects, lost)
         while True:
@@ -277,12 +296,17 @@ class Checkpoints:
             try:
                 count, lost_files, written = self._write_once(output, kept)
             except NotDumpedError as error:
+                if isinstance(error.__cause__, _TooLargeError):
+                    # Without one large variable, the rest may fit. Otherwise each attempt would drop another one.
+                    if is_cut:
+                        raise _TooLargeError from error
+                    is_cut = True
                 # The rest is tried alone, so that this happens once even if many cannot be kept.
                 lost[error.name] = error.reason
                 lost |= state_pickle.unwritable(values, kept.keys() - {error.name}, self._references)
                 output.restart()
                 continue
-            lost_now = lost | lost_files | lost_states | self._running()
+            lost_now = lost | lost_files | lost_states | running
             report = {"ok": True, "variables": _count(kept), "files": count, **_listed(lost_now)}
             if not may_try:
                 return report
@@ -335,16 +359,6 @@ class Checkpoints:
             "packages": self._session.api.open_packages().used,
         }
 
-    def _running(self) -> Lost:
-        """Work that goes on between cells; no checkpoint keeps it."""
-        lost: Lost = {}
-        for task in asyncio.all_tasks(self._session.loop):
-            lost[task.get_name()] = "a running task"
-        for thread in threading.enumerate():
-            if thread is not threading.main_thread() and not thread.name.startswith(_OUR_THREADS):
-                lost[thread.name] = "a running thread"
-        return lost
-
     # Restoring
 
     async def restore(self) -> None:
@@ -356,12 +370,16 @@ class Checkpoints:
                 raise ValueError(f"a checkpoint of format {facts['format']}; this bridge reads {_FORMAT}")
             count, lost = state_files.load(self._session.folder, source)
             await self._apply(facts)
-            values, lost_values = state_pickle.load(source, self._references)
+            token = is_moving_state.set(True)
+            try:
+                values, lost_values = state_pickle.load(source, self._references)
+                lost |= lost_values
+                for name, value in values.items():
+                    self._set(name, value, lost)
+            finally:
+                is_moving_state.reset(token)
         finally:
             self._source = None
-        lost |= lost_values
-        for name, value in values.items():
-            self._set(name, value, lost)
         variables = _count(values)
         self._channel.send({"type": "restored", "variables": variables, "files": count, **_listed(lost)})
 

@@ -29,6 +29,9 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _MAX_OUTPUT_CHARS = 1 << 20
 _SHOWN_CHARS = 200
 
+# Of the names of their tasks.
+TASK_PREFIX = "job "
+
 _outputs: contextvars.ContextVar[_Output | None] = contextvars.ContextVar("bridge_job_output", default=None)
 
 
@@ -85,7 +88,7 @@ class Job:
         # A job belongs to no cell, so interrupting a cell does not end it.
         context.run(current_cell.set, 0)
         context.run(_outputs.set, self._output)
-        self._task: asyncio.Task[Any] = context.run(asyncio.get_running_loop().create_task, _run(work))
+        self._task: asyncio.Task[Any] = context.run(_start, work, name)
         self._task.add_done_callback(self._end)
 
     def _end(self, task: asyncio.Task[Any]) -> None:
@@ -125,6 +128,11 @@ class Job:
         error = f": {str(self._task.exception())[:_SHOWN_CHARS]}" if self.status() == "failed" else ""
         about = f"{self.status()}, {seconds:.1f} s{error}"
         return f"<job {self.name!r} {about}; .status() .output() .result(timeout) .cancel()>"
+
+
+def _start(work: Awaitable[Any], name: str) -> asyncio.Task[Any]:
+    # A checkpoint, which does not keep it, names it.
+    return asyncio.get_running_loop().create_task(_run(work), name=f"{TASK_PREFIX}{name}")
 
 
 async def _run(work: Awaitable[Any]) -> Any:

@@ -53,6 +53,8 @@ class CellLoop:
         self.interrupted = False
         # The cell that the host wants to end; set where frames are read.
         self._wanted = 0
+        # While the main thread saves the session, a cell waits; its interrupt ends the saving.
+        self.is_saving = False
 
     def _make_task(self, loop: asyncio.AbstractEventLoop, coroutine: Coroutine[object, object, object],
                    **options: object) -> asyncio.Task[object]:  # fmt: skip
@@ -81,7 +83,7 @@ class CellLoop:
         # Python handles pending signals before it sets a new handler, so an interrupt that came too late for the
         # previous cell does not hit this one.
         signal.signal(signal.SIGINT, self._on_signal)
-        self._cell, self._interrupts, self.interrupted = cell, 0, False
+        self._cell, self._interrupts, self.interrupted, self.is_saving = cell, 0, False, False
         if self._interrupt_main is None:
             self._wanted = cell
         self._context.run(current_cell.set, cell)
@@ -108,15 +110,17 @@ class CellLoop:
         if self._interrupt_main is None:
             return  # The signal has already arrived.
         self._wanted = cell
-        if cell == self._cell:
+        if cell == self._cell or self.is_saving:
             self._interrupt_main()
 
     def _on_signal(self, number: int, frame: types.FrameType | None) -> None:
-        if self._cell == 0 or self._wanted != self._cell:
+        if not self.is_saving and (self._cell == 0 or self._wanted != self._cell):
             return
         if self._channel.main_is_busy:
             self._channel.interrupt_held = lambda: self._on_signal(number, _caller())
             return
+        if self.is_saving:
+            raise KeyboardInterrupt
         self._interrupts += 1
         self.interrupted = True
         # A job belongs to no cell, so the interrupt is not for it.

@@ -22,6 +22,10 @@ from bridge_kernel.large_results import Body, loads
 # The name of the job that a task belongs to, inherited by the tasks it creates; empty for all others.
 current_job: ContextVar[str] = ContextVar("bridge_current_job", default="")
 
+# Whether the state of the session is being saved or restored here: code of its objects may run then, and calls nothing.
+# Inherited by the tasks that such code creates.
+is_moving_state: ContextVar[bool] = ContextVar("bridge_is_moving_state", default=False)
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
@@ -376,6 +380,14 @@ class Channel:
         """No cell is running: calls have to wait."""
         self._gate.clear()
 
+    def _refuse_while_moving_state(self, method: str) -> None:
+        if is_moving_state.get():
+            raise MCPError(
+                f"{method} was called by an object that was being saved or restored",
+                "CALL_REFUSED",
+                hint="Call servers in a cell, not while objects are pickled.",
+            )
+
     def _new_call(self, method: str, params: dict[str, object]) -> tuple[int, Frame]:
         with self._gate_lock:
             number = self._next_call
@@ -437,6 +449,7 @@ class Channel:
         """
         import asyncio
 
+        self._refuse_while_moving_state(method)
         loop = asyncio.get_running_loop()
         while not current_job.get() and not self._gate.is_set():
             await self._wait_for_gate(loop)
@@ -491,6 +504,7 @@ class Channel:
         Raises MCPError if the host refuses, and in the main thread while no cell runs: it starts the next cell,
         so it would wait forever.
         """
+        self._refuse_while_moving_state(method)
         if not current_job.get() and not self._gate.is_set():
             if threading.current_thread() is threading.main_thread():
                 raise MCPError(

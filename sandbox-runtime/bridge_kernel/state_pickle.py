@@ -20,6 +20,8 @@ import pickle
 import sys
 import types
 
+from bridge_kernel.errors import MCPError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
@@ -499,6 +501,8 @@ def reason_of(error: BaseException) -> str:
     """Why a value is not kept, in one short line."""
     if isinstance(error, NotKeptError):
         return str(error)
+    if isinstance(error, MCPError):
+        return "a call while it was saved or restored"
     cause = error.__cause__
     if isinstance(error, pickle.PicklingError) and isinstance(cause, RecursionError):
         return "nested too deeply"

@@ -90,8 +90,13 @@ export const MAX_UNREAD_ANSWER_BYTES = 8 * MIB;
 export const MAX_UNSENT_FRAME_BYTES = 96 * MIB;
 /** The largest checkpoint of a session. */
 export const MAX_CHECKPOINT_BYTES = 256 * MIB;
-/** All checkpoints of sessions that last, of all projects, and how long an unused one is kept. */
-export const MAX_CHECKPOINTS_BYTES = 1024 * MIB;
+/** All checkpoints in a state directory, which each principal has: of all projects, clients and bridges. Chosen. */
+export const MAX_CHECKPOINTS_BYTES = 4096 * MIB;
+/** The named checkpoints of one session. Chosen: a session cannot push out others before they use three quarters. */
+export const MAX_NAMED_CHECKPOINTS_BYTES = 1024 * MIB;
+/** What a small checkpoint counts as, so that their number has a limit, too: 65,536. */
+export const MIN_CHECKPOINT_BYTES = 64 * KIB;
+/** How long an unused checkpoint is kept. */
 export const MAX_CHECKPOINT_AGE_MS = 30 * 24 * 60 * 60 * 1000;
 /** Named checkpoints of one session. Chosen. */
 export const MAX_NAMED_CHECKPOINTS = 20;

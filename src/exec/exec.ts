@@ -178,6 +178,9 @@ function printAnswer(answer: CellAnswer, options: ExecOptions): void {
   if (answer.error !== undefined) {
     writeError(endLine(renderCellError(answer.error)));
   }
+  for (const notice of answer.afterwards ?? []) {
+    writeError(`${notice}\n`);
+  }
 }
 
 /** A CR before a line feed is harmless, and usual in CSV and HTTP. */

@@ -48,7 +48,8 @@ export function buildReport(answer: CellAnswer, maxChars: number): object {
 }
 
 function payloadOf(answer: CellAnswer, failure: string | undefined, maxChars: number): Payload {
-  const { value } = answer;
+  const { afterwards = [], value } = answer;
+  const notices = [...answer.notices, ...afterwards];
   const [written, warned] = [outputAsShown(answer.stdout), outputAsShown(answer.stderr)];
   const lengths = [lengthOf(written), lengthOf(warned), value?.length ?? 0, failure?.length ?? 0];
   const [stdoutChars = 0, stderrChars = 0, valueChars = 0, errorChars = 0] = shareOut(maxChars, lengths);
@@ -60,7 +61,7 @@ function payloadOf(answer: CellAnswer, failure: string | undefined, maxChars: nu
   return {
     status: answer.status,
     summary: summarize(answer, hasOutput),
-    ...(answer.notices.length > 0 && { notices: answer.notices.map((notice) => notice.toWellFormed()) }),
+    ...(notices.length > 0 && { notices: notices.map((notice) => notice.toWellFormed()) }),
     ...(answer.exitCode !== undefined && answer.exitCode !== 0 && { exitCode: answer.exitCode }),
     ...(stdout.length > 0 && { stdout }),
     ...(stderr.length > 0 && { stderr }),

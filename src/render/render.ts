@@ -53,7 +53,7 @@ export function renderAnswer(
   });
   switch (mode) {
     case 'compact':
-      return withText(renderCompact(payload));
+      return withText(renderCompact(payload, answer.afterwards?.length ?? 0));
     case 'json':
       return withText(JSON.stringify(payload));
     case 'toon':
@@ -68,10 +68,11 @@ function withoutStatus({ status: _status, ...others }: Payload): Readonly<Record
 
 /**
  * The answer as a person would expect it in a terminal: notices; for a failure `status:` and `exit:`; the output; the value;
- * `stderr:` and its lines; the error.
+ * `stderr:` and its lines; the error; `notices:` and the last `afterwards` of them.
  */
-function renderCompact(payload: Payload): string {
-  const lines = [...(payload.notices ?? [])];
+function renderCompact(payload: Payload, afterwards: number): string {
+  const notices = payload.notices ?? [];
+  const lines = notices.slice(0, notices.length - afterwards);
   if (payload.status !== 'success') {
     lines.push(`status: ${payload.status}`);
     if (payload.exitCode !== undefined) {
@@ -92,6 +93,9 @@ function renderCompact(payload: Payload): string {
   const isSilent = payload.stdout === undefined && payload.stderr === undefined && payload.result === undefined;
   if (isSilent && payload.error === undefined) {
     lines.push(payload.summary);
+  }
+  if (afterwards > 0) {
+    lines.push('notices:', ...notices.slice(-afterwards));
   }
   return lines.join('\n');
 }

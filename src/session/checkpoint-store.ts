@@ -9,8 +9,11 @@ import { constants } from 'node:fs';
 import { copyFile, type FileHandle, lstat, readdir, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
+import { DEFAULT_SESSION } from '../base/cell.ts';
 import { messageOf } from '../base/errors.ts';
+import { MAX_NAMED_CHECKPOINTS_BYTES } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
+import { counted } from '../base/units.ts';
 import { replaceFile } from '../state/file-system.ts';
 import {
   ensureDirectory,
@@ -21,20 +24,28 @@ import {
   TEMPORARY_SUFFIX,
   writeAtomically,
 } from '../state/state-files.ts';
+import {
+  CELL_SUFFIX,
+  CHECKPOINT_SUFFIX,
+  CLAIM_SUFFIX,
+  checkpointPath,
+  HEIR_FILE,
+  KEY_SUFFIX,
+  MAX_KEY_BYTES,
+  makeRoom,
+  OWNER_FILE,
+  REMOVED_SUFFIX,
+  readHeir,
+  removeFiles,
+  takeRemoved,
+} from './checkpoint-room.ts';
 import { type Claim, claimSession, readHolder } from './session-claim.ts';
 
 /** In the state directory. */
 export const CHECKPOINTS = 'checkpoints';
-const SUFFIX = '.checkpoint';
-const CLAIM_SUFFIX = '.claim';
-/** Beside a named checkpoint: its key, because the name of the file is a hash. */
-const KEY_SUFFIX = '.key';
-const MAX_KEY_BYTES = 4_096;
-/** In the folder of one bridge. */
-const OWNER_FILE = 'bridge.claim';
-/** There, too: the folder that gets its `default` if that bridge is killed. */
-const HEIR_FILE = 'heir';
-const MAX_HEIR_BYTES = 256;
+const MAX_CELL_BYTES = 32;
+/** A checkpoint that is not complete after so long belongs to no bridge that lives. Chosen: it may take 90 s. */
+const MAX_TEMPORARY_AGE_MS = 60 * 60 * 1000;
 /** In a folder of sessions that last: whose they are, because the name of the folder is a hash. */
 const USER_FILE = 'user.json';
 const MAX_USER_BYTES = 65_536;
@@ -114,7 +125,35 @@ export class CheckpointStore {
     const path = this.#pathOf(session);
     const temporary = `${path}.${randomUUID()}${TEMPORARY_SUFFIX}`;
     const file = await openRegularFile(temporary, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL);
-    return new Writer(file, temporary, path);
+    const room = (bytes: number): Promise<void> => this.#makeRoom(session, bytes);
+    return new Writer(file, temporary, path, room);
+  }
+
+  /** For the checkpoint with this key. Rejects if there is none. */
+  async #makeRoom(key: string, bytes: number): Promise<void> {
+    const [session = ''] = key.split('\n');
+    const [target, main] = [this.#pathOf(key), this.#pathOf(session)];
+    await makeRoom(dirname(this.#folder), { bytes, target, main });
+  }
+
+  /** What was removed of a session to make room for others, by name; `''` is its newest state. Returns it once. */
+  async takeRemoved(session: string): Promise<readonly string[]> {
+    return takeRemoved(this.#pathOf(session));
+  }
+
+  /** Notes that a cell runs in the session, whether or not a checkpoint of it follows. */
+  async noteCell(session: string, cell: number): Promise<void> {
+    await writeFile(`${this.#pathOf(session)}${CELL_SUFFIX}`, String(cell), { mode: OWNER_ONLY_FILE });
+  }
+
+  /** The last cell that has run in the session, as far as it is noted; 0 if it is not. */
+  async noted(session: string): Promise<number> {
+    const text = await readBounded(`${this.#pathOf(session)}${CELL_SUFFIX}`, MAX_CELL_BYTES).then(String, () => '');
+    return /^\d{1,15}$/.test(text) ? Number(text) : 0;
+  }
+
+  async forgetCell(session: string): Promise<void> {
+    await rm(`${this.#pathOf(session)}${CELL_SUFFIX}`, { force: true }).catch((error: unknown) => this.#warn(error));
   }
 
   async #prepare(): Promise<void> {
@@ -143,7 +182,7 @@ export class CheckpointStore {
 
   /** Removes the checkpoint of a session, if there is one. */
   async remove(session: string): Promise<void> {
-    await rm(this.#pathOf(session), { force: true }).catch((error: unknown) => this.#warn(error));
+    await removeFiles(this.#pathOf(session)).catch((error: unknown) => this.#warn(error));
   }
 
   /** Writes the checkpoint of a session to a new file. False if there is none; rejects if it is damaged, or if the file exists. */
@@ -165,15 +204,15 @@ export class CheckpointStore {
   async removeAll(session: string): Promise<void> {
     const named = await this.#keys(`${session}\n`);
     for (const path of [session, ...named].map((key) => this.#pathOf(key))) {
-      await rm(path, { force: true });
-      await rm(`${path}${KEY_SUFFIX}`, { force: true });
+      await removeFiles(path);
     }
+    await takeRemoved(this.#pathOf(session));
   }
 
   /** The newest checkpoint of each session, in no order. Damaged ones are left out. */
   async sessions(): Promise<readonly { readonly facts: CheckpointFacts; readonly bytes: number }[]> {
     const names = await readdir(this.#folder).catch((): string[] => []);
-    const paths = names.filter((name) => name.endsWith(SUFFIX)).map((name) => join(this.#folder, name));
+    const paths = names.filter((name) => name.endsWith(CHECKPOINT_SUFFIX)).map((name) => join(this.#folder, name));
     const found = await Promise.all(paths.map(async (path) => ({ path, read: await readFactsOf(path) })));
     // The file of a named checkpoint has the hash of another key than its session.
     return found.flatMap(({ path, read }) =>
@@ -192,22 +231,41 @@ export class CheckpointStore {
     return (await readFactsOf(this.#pathOf(session)))?.facts;
   }
 
-  /** Copies a checkpoint under a name, over another one if there is one. */
+  /**
+   * Copies a checkpoint under a name, over another one if there is one. Rejects if the named ones of the session would then use more than
+   * they may.
+   */
   async copy(from: string, to: string): Promise<void> {
     await this.#prepare();
+    const [session = ''] = to.split('\n');
+    const others = (await this.#keys(`${session}\n`)).filter((key) => key !== to);
+    const sizes = await Promise.all([from, ...others].map((key) => sizeOf(this.#pathOf(key))));
+    const bytes = sizes.reduce((sum, size) => sum + size, 0);
+    if (bytes > MAX_NAMED_CHECKPOINTS_BYTES) {
+      const names = others.map((key) => key.slice(session.length + 1)).toSorted();
+      throw new Error(
+        `the named checkpoints of the session would use ${counted(bytes, 'byte')}, and the limit is ` +
+          `${counted(MAX_NAMED_CHECKPOINTS_BYTES, 'byte')}; use one of their names again: ${names.join(', ')}`,
+      );
+    }
     // First: without its key, a checkpoint belongs to no session, and `removeAll` would leave it.
     await writeFile(`${this.#pathOf(to)}${KEY_SUFFIX}`, to, { mode: OWNER_ONLY_FILE });
     await this.copyFrom(this, from, to);
   }
 
-  /** Copies a checkpoint of another store, over another one if there is one. */
+  /**
+   * Copies a checkpoint of another store, over another one if there is one. What ran in the session until then is not missing from it,
+   * because someone chose the copy.
+   */
   async copyFrom(store: CheckpointStore, from: string, to: string): Promise<void> {
     const target = this.#pathOf(to);
     const temporary = `${target}.${randomUUID()}${TEMPORARY_SUFFIX}`;
     try {
       await this.#prepare();
+      await this.#makeRoom(to, await sizeOf(store.#pathOf(from)));
       await copyFile(store.#pathOf(from), temporary, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
       await replaceFile(temporary, target);
+      await this.forgetCell(to);
     } catch (error) {
       await rm(temporary, { force: true });
       throw error;
@@ -265,10 +323,19 @@ export class CheckpointStore {
         throw new Error(`process ${claim.pid} has the session`);
       }
       try {
-        await this.copyFrom(store, session, session);
+        await this.copyWithCell(store, session);
       } finally {
         await claim.release();
       }
+    }
+  }
+
+  /** Copies the state of a session from another store, with the last cell that is noted of it. */
+  async copyWithCell(store: CheckpointStore, session: string): Promise<void> {
+    const cell = await store.noted(session);
+    await this.copyFrom(store, session, session);
+    if (cell > 0) {
+      await this.noteCell(session, cell);
     }
   }
 
@@ -309,35 +376,34 @@ export class CheckpointStore {
     await claimSession(join(this.#folder, OWNER_FILE));
   }
 
-  /** Removes checkpoints that are too old, then the oldest until the others fit. Those of `kept` stay. */
-  async prune(
-    kept: ReadonlySet<string>,
-    limits: { readonly maxBytes: number; readonly maxAgeMs: number },
-  ): Promise<void> {
-    const mine = new Set([...kept].map((session) => this.#pathOf(session)));
-    const paths = (await readdir(this.#folder).catch(() => []))
-      .filter((name) => name.endsWith(SUFFIX) || name.endsWith(TEMPORARY_SUFFIX))
-      .map((name) => join(this.#folder, name));
-    const found = await Promise.all(
-      paths.map(async (path) => ({ path, stats: await lstat(path).catch(() => undefined) })),
-    );
-    let bytes = 0;
-    for (const { path, stats } of found.toSorted((a, b) => (b.stats?.mtimeMs ?? 0) - (a.stats?.mtimeMs ?? 0))) {
-      bytes += stats?.size ?? 0;
-      const isOld = stats !== undefined && Date.now() - stats.mtimeMs > limits.maxAgeMs;
-      // What another bridge is writing now is not old.
-      const isTooMuch = bytes > limits.maxBytes && !path.endsWith(TEMPORARY_SUFFIX);
-      if ((isOld || isTooMuch) && !mine.has(path)) {
-        await Promise.all([rm(path, { force: true }), rm(`${path}${KEY_SUFFIX}`, { force: true })]).catch(
-          (error: unknown) => this.#warn(error),
-        );
+  /** Removes what is too old of every session but `own`. */
+  async removeOld(own: string | undefined, maxAgeMs: number): Promise<void> {
+    const mine = own === undefined ? '' : basename(this.#pathOf(own));
+    for (const name of await readdir(this.#folder).catch((): string[] => [])) {
+      const path = join(this.#folder, name);
+      const stats = await lstat(path).catch(() => undefined);
+      const isTemporary = name.endsWith(TEMPORARY_SUFFIX);
+      const isOfOne = [CHECKPOINT_SUFFIX, CELL_SUFFIX, REMOVED_SUFFIX].some((suffix) => name.endsWith(suffix));
+      const limitMs = isTemporary ? Math.min(maxAgeMs, MAX_TEMPORARY_AGE_MS) : maxAgeMs;
+      const isMine = mine !== '' && (name === mine || name === `${mine}${CELL_SUFFIX}`);
+      if ((isTemporary || isOfOne) && !isMine && stats !== undefined && Date.now() - stats.mtimeMs > limitMs) {
+        await removeFiles(path).catch((error: unknown) => this.#warn(error));
       }
     }
   }
 
-  /** Names of sessions come from clients, so a file is named by a hash. */
+  /** Of a bridge that was killed, only the last state of `default` is left to the next one, which cannot reach the rest. */
+  async keepOnlyDefault(): Promise<void> {
+    const state = basename(this.#pathOf(DEFAULT_SESSION));
+    const kept = [OWNER_FILE, HEIR_FILE, state, `${state}${CELL_SUFFIX}`];
+    const names = await readdir(this.#folder).catch((): string[] => []);
+    for (const name of names.filter((one) => !kept.includes(one))) {
+      await rm(join(this.#folder, name), { force: true }).catch((error: unknown) => this.#warn(error));
+    }
+  }
+
   #pathOf(session: string): string {
-    return join(this.#folder, `${createHash('sha256').update(session).digest('hex').slice(0, 32)}${SUFFIX}`);
+    return checkpointPath(this.#folder, session);
   }
 }
 
@@ -364,12 +430,9 @@ export function lastingStore(folder: string, user: SessionUser, logger: Logger):
   return new CheckpointStore(join(folder, name), logger, { isOwn: false, user });
 }
 
-/** The name of the folder that gets `default` of a bridge that was killed. */
-async function readHeir(folder: string): Promise<string | undefined> {
-  return readBounded(join(folder, HEIR_FILE), MAX_HEIR_BYTES).then(
-    (bytes) => bytes.toString('utf8'),
-    () => undefined,
-  );
+/** 0 if there is none. */
+async function sizeOf(path: string): Promise<number> {
+  return (await lstat(path).catch(() => undefined))?.size ?? 0;
 }
 
 async function readUser(path: string): Promise<SessionUser | undefined> {
@@ -422,10 +485,14 @@ export async function sweepCheckpoints(folder: string, logger: Logger, maxAgeMs:
     );
     const store = new CheckpointStore(join(folder, name), logger, { isOwn: false });
     const isLeft = (await readHeir(join(folder, name))) !== undefined;
+    const isOver = isOwned && (await readHolder(owner)) === undefined;
     if (!isOwned || isLeft) {
-      await store.prune(new Set(), { maxBytes: Number.POSITIVE_INFINITY, maxAgeMs });
+      await store.removeOld(undefined, maxAgeMs);
     }
-    if (isOwned && !(isLeft && (await store.sessions()).length > 0) && (await readHolder(owner)) === undefined) {
+    if (isOver && isLeft) {
+      await store.keepOnlyDefault();
+    }
+    if (isOver && !(isLeft && (await store.sessions()).length > 0)) {
       await store.clear();
     }
   }
@@ -435,13 +502,15 @@ class Writer implements CheckpointWriter {
   readonly #file: FileHandle;
   readonly #temporary: string;
   readonly #path: string;
+  readonly #makeRoom: (bytes: number) => Promise<void>;
   #hash = createHash('sha256');
   #bytes = 0;
 
-  constructor(file: FileHandle, temporary: string, path: string) {
+  constructor(file: FileHandle, temporary: string, path: string, room: (bytes: number) => Promise<void>) {
     this.#file = file;
     this.#temporary = temporary;
     this.#path = path;
+    this.#makeRoom = room;
   }
 
   async restart(): Promise<void> {
@@ -465,6 +534,7 @@ class Writer implements CheckpointWriter {
       const footer = Buffer.concat([length, this.#hash.update(length).digest(), MARK]);
       await writeAll(this.#file, footer, this.#bytes);
       await this.#file.close();
+      await this.#makeRoom(this.#bytes);
       await replaceFile(this.#temporary, this.#path);
     } catch (error) {
       await this.discard();

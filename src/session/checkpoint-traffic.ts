@@ -34,16 +34,22 @@ export type SaveReport =
 
 export type RestoreReport = Pick<RestoredFrame, 'variables' | 'files' | 'lost'>;
 
+/** A cell waited, and ran first. */
+export const GAVE_WAY = 'a cell came first';
+
+export const NO_ROOM_FOR_COPY = 'a copy of the process needs too much memory';
+export const TOO_LARGE = 'it is larger than the limit';
+
 /** The reasons of the kernel. Any other text may be anything: code can write it. */
 const KNOWN_FAILURES: ReadonlySet<string> = new Set([
-  'it is larger than the limit',
+  TOO_LARGE,
   'files changed while they were read',
-  'a cell came first',
-  'a copy of the process needs too much memory',
+  GAVE_WAY,
+  NO_ROOM_FOR_COPY,
   'no thread could be started',
   'the process that wrote it ended early',
 ]);
-const SANDBOX_ENDED = 'the sandbox ended';
+export const SANDBOX_ENDED = 'the sandbox ended';
 /** Parts that may wait for the disk. The kernel sends no more, so a sandbox that does is not the kernel. */
 const MAX_WAITING_PARTS = 8;
 /** Requests for parts that may wait. The kernel has two. */
@@ -123,7 +129,7 @@ export class CheckpointTraffic {
     save.bytes = (restart === true ? 0 : save.bytes) + part.length;
     save.waiting += 1;
     if (save.bytes > MAX_CHECKPOINT_BYTES || save.waiting > MAX_WAITING_PARTS) {
-      this.#endSave({ ok: false, reason: 'it is larger than the limit' });
+      this.#endSave({ ok: false, reason: TOO_LARGE });
       return false;
     }
     save.writes = save.writes.then(async () => {

@@ -187,7 +187,7 @@ export class KernelConnection {
     return new Promise((resolve) => {
       this.#frames = 0;
       this.#running = { cell: frame.cell, listener, resolve };
-      this.#dispatcher.beginCell(frame.cell, asker, listener.callWatch);
+      this.#dispatcher.beginCell(frame.cell, asker, listener.callWatch, frame.restore === true);
       this.outbox.send({ type: 'execute', ...frame });
     });
   }

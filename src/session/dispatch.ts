@@ -89,6 +89,9 @@ function isStateMethod(method: string): method is StateMethod {
 /** Calls that the kernel's check makes before a cell runs (`bridge_kernel/check.py`). Code makes all others. */
 const CALLS_OF_CHECK: ReadonlySet<string> = new Set(['tool_specs', 'list_tools', 'install_packages', 'read_wheel']);
 
+/** Calls that the kernel itself makes while it restores a session. Objects that are restored call nothing. */
+const CALLS_OF_RESTORE: ReadonlySet<string> = new Set(['read_wheel']);
+
 /** The longest message of an error: it may repeat what the sandbox sent. Chosen: no line of it is longer than others. */
 const MAX_ERROR_CHARS = 100_000;
 
@@ -106,6 +109,8 @@ export class Dispatcher {
   #cell = 0;
   #asker: Asker | undefined;
   #watch: CallWatch | undefined;
+  /** Whether the cell restores the session, and has no code of its own. */
+  #isRestoring = false;
   #callsOfCell = 0;
   /** Calls of this cell that failed, with their codes. Texts are not kept: every call may fail. */
   readonly #refused = new Map<number, ErrorCode>();
@@ -123,8 +128,9 @@ export class Dispatcher {
   }
 
   /** Begins a cell: calls are allowed until `endCell`. */
-  beginCell(cell: number, asker: Asker | undefined, watch?: CallWatch): void {
+  beginCell(cell: number, asker: Asker | undefined, watch?: CallWatch, isRestoring = false): void {
     this.#cell = cell;
+    this.#isRestoring = isRestoring;
     this.#asker = asker;
     this.#watch = watch;
     this.#callsOfCell = 0;
@@ -158,6 +164,7 @@ export class Dispatcher {
   endCell(cancel: boolean): void {
     const ended = this.#cell;
     this.#cell = 0;
+    this.#isRestoring = false;
     this.#asker = undefined;
     this.#watch = undefined;
     if (!cancel) {
@@ -380,6 +387,11 @@ export class Dispatcher {
   }
 
   #reasonToRefuse({ job, method }: CallFrame, bytes: number): BridgeError | undefined {
+    if (this.#isRestoring && !CALLS_OF_RESTORE.has(method)) {
+      return new BridgeError('CALL_REFUSED', `${method} was called while the session was being restored`, {
+        hint: 'Call servers in a cell, not while objects are unpickled.',
+      });
+    }
     const isAllowed = job !== undefined && method !== 'start_job';
     const reason = isAllowed ? this.#jobs.reasonToRefuse(job) : this.#reasonToRefuseCell();
     if (reason !== undefined) {

@@ -7,20 +7,26 @@ import { BridgeError, messageOf } from '../base/errors.ts';
 import {
   LAST_CHECKPOINT_MS,
   MAX_CHECKPOINT_AGE_MS,
-  MAX_CHECKPOINTS_BYTES,
   MAX_NAMED_CHECKPOINTS,
   QUIET_BEFORE_CHECKPOINT_MS,
   UNSAVED_MS,
 } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import type { CheckpointFacts, CheckpointStore, CheckpointWriter, StoredCheckpoint } from './checkpoint-store.ts';
-import type { CheckpointSink, RestoreReport } from './checkpoint-traffic.ts';
+import { type CheckpointSink, GAVE_WAY, type RestoreReport, SANDBOX_ENDED } from './checkpoint-traffic.ts';
 import type { Kernel } from './kernel.ts';
 import type { SavePace } from './save-pace.ts';
 import type { Claim } from './session-claim.ts';
 
 /** After a checkpoint that took long, the next one waits for this many times as long. Chosen: at most a tenth of a core. */
 const REST_FACTOR = 10;
+/** How often it is noted which cell runs: the first one at once. Chosen: an agent runs few cells in that time. */
+const NOTE_EVERY_MS = 100;
+
+const RESET = 'the session was reset';
+const TAKEN = 'another bridge has taken the session';
+/** Why a checkpoint was not taken, if that is no loss or another sentence says so. */
+const EXPECTED_FAILURES: ReadonlySet<string> = new Set([GAVE_WAY, RESET, SANDBOX_ENDED, TAKEN]);
 
 export interface KeeperOptions {
   /** For sessions that end with the bridge. */
@@ -60,6 +66,16 @@ export const PREVIOUS = 'previous';
 export interface Restored {
   readonly facts: CheckpointFacts;
   readonly report: RestoreReport;
+  /** The last cell of an earlier bridge in the session, if it is known. */
+  readonly reached?: number | undefined;
+}
+
+/** What a person who relies on the state must know, until an answer has said it. */
+export interface StateTroubles {
+  /** Why the session is not saved. */
+  readonly unsaved: string | undefined;
+  /** Names of its checkpoints that were removed to make room for others; `''` is its newest state. */
+  readonly removed: readonly string[];
 }
 
 export class Keeper {
@@ -73,17 +89,30 @@ export class Keeper {
   #releasing: Promise<void> | undefined;
   /** What an earlier bridge has left of the session `default`. */
   #previous: CheckpointFacts | undefined;
+  #previousReached = 0;
   #forgetting: Promise<void> | undefined;
   #saved: CheckpointFacts | undefined;
   /** Since when a cell has run that no checkpoint holds, in ms of `performance.now()`. */
   #unsavedSince: number | undefined;
   #hasHeir = false;
   #cell = 0;
+  /** The last cell that has begun, and the one that an earlier bridge has noted. */
+  #begun = 0;
+  #reached = 0;
+  #noting: Promise<void> | undefined;
+  #noteTimer: NodeJS.Timeout | undefined;
+  #notedAt = Number.NEGATIVE_INFINITY;
   #servers: readonly string[] = [];
-  #saving: Promise<void> | undefined;
+  #saving: Promise<unknown> | undefined;
   #nextAt = 0;
   /** Why the last checkpoint was not taken. */
   #failure = '';
+  /** The reason that an answer has given, and the one that none has. */
+  #said: string | undefined;
+  #unsaid: string | undefined;
+  #removed: readonly string[] = [];
+  /** Set if the session could not be claimed: when the checkpoint from which it goes on was saved, if there was one. */
+  #unclaimed: { readonly savedAt: string | undefined } | undefined;
   #timer: NodeJS.Timeout | undefined;
   /** Checkpoints taken before are not committed afterwards. */
   #epoch = 0;
@@ -104,6 +133,11 @@ export class Keeper {
     return this.#previous;
   }
 
+  /** The last cell of the bridge that has left `previous`; 0 if it is not known. */
+  get previousReached(): number {
+    return this.#previousReached;
+  }
+
   /** Whether the newest checkpoint holds all that cells have done. */
   get isSaved(): boolean {
     return this.#unsavedSince === undefined;
@@ -114,9 +148,83 @@ export class Keeper {
     return this.#saved;
   }
 
+  /** The last cell that an earlier bridge has noted of the session; 0 if there is none. */
+  get reached(): number {
+    return this.#reached;
+  }
+
+  /** Returns what no answer has said yet, once. */
+  takeTroubles(): StateTroubles {
+    const [unsaved, removed] = [this.#unsaid, this.#removed];
+    this.#said = unsaved ?? this.#said;
+    this.#unsaid = undefined;
+    this.#removed = [];
+    return { unsaved, removed };
+  }
+
   /** A cell is about to run. */
   cellBegins(): void {
     clearTimeout(this.#timer);
+  }
+
+  /** A cell runs: if all of this ends before it is saved, a later bridge knows. */
+  cellRuns(cell: number): void {
+    this.#begun = cell;
+    this.#note();
+  }
+
+  #note(): void {
+    const store = this.#storeOfNotes();
+    if (store === undefined || this.#noting !== undefined || this.#noteTimer !== undefined) {
+      return;
+    }
+    const waitMs = this.#notedAt + NOTE_EVERY_MS - performance.now();
+    if (waitMs > 0) {
+      this.#noteTimer = setTimeout(() => {
+        this.#noteTimer = undefined;
+        this.#note();
+      }, waitMs).unref();
+      return;
+    }
+    this.#notedAt = performance.now();
+    const cell = this.#begun;
+    // If it fails, the checkpoint that follows fails, too, and an answer says so.
+    this.#noting = store
+      .noteCell(this.#session, cell)
+      .catch(() => undefined)
+      .finally(() => {
+        this.#noting = undefined;
+        if (this.#begun !== cell) {
+          this.#note();
+        }
+      });
+  }
+
+  /** Where a later bridge looks; undefined if none does. */
+  #storeOfNotes(): CheckpointStore | undefined {
+    return this.#claim === undefined ? (this.#hasHeir ? this.#options.store : undefined) : this.#options.lasting;
+  }
+
+  /** Nothing more is noted: the note says how far the session had got, or is removed if everything is saved. */
+  async #endNotes(): Promise<void> {
+    await this.#pauseNotes();
+    const store = this.#storeOfNotes();
+    if (store === undefined || this.#begun === 0) {
+      return;
+    }
+    if ((this.#saved?.cell ?? 0) >= this.#begun) {
+      await store.forgetCell(this.#session);
+    } else {
+      await store.noteCell(this.#session, this.#begun).catch(() => undefined);
+    }
+  }
+
+  async #pauseNotes(): Promise<void> {
+    clearTimeout(this.#noteTimer);
+    this.#noteTimer = undefined;
+    await this.#noting;
+    clearTimeout(this.#noteTimer);
+    this.#noteTimer = undefined;
   }
 
   /** A cell has ended, and its sandbox lives. */
@@ -129,15 +237,13 @@ export class Keeper {
       return;
     }
     const restMs = this.#nextAt - now;
-    if (!this.#options.isBusy()) {
-      const waitMs = Math.max(QUIET_BEFORE_CHECKPOINT_MS, restMs);
-      this.#saveIn(waitMs, kernel);
-      return;
-    }
-    // While cells follow each other, copying the process would slow them down.
+    // While cells follow each other, at once or after a moment, copying the process would slow them down.
     const isDue = now - this.#unsavedSince >= UNSAVED_MS && restMs <= 0 && this.#saving === undefined;
     if (isDue && (this.#options.pace?.begin() ?? 0) === 0) {
-      void this.#save(kernel, { mayBlock: false });
+      // One that has given way to a cell would do so each time.
+      void this.#save(kernel, { mayBlock: this.#failure === GAVE_WAY });
+    } else if (!this.#options.isBusy()) {
+      this.#saveIn(Math.max(QUIET_BEFORE_CHECKPOINT_MS, restMs), kernel);
     }
   }
 
@@ -183,19 +289,23 @@ export class Keeper {
     servers: readonly string[],
     name: string | undefined,
   ): Promise<CheckpointFacts | string> {
-    await this.#afterSaves(() => {
+    const saved = await this.#afterSaves(() => {
       this.#cell = cell;
       this.#servers = servers;
       this.#unsavedSince ??= performance.now();
       return this.#save(kernel, { mayBlock: true });
     });
-    if (this.#saved === undefined || this.#unsavedSince !== undefined) {
-      return this.#failure;
+    if (typeof saved === 'string') {
+      // Whoever asked says so.
+      [this.#said, this.#unsaid] = [saved, undefined];
+      return saved;
     }
-    if (name !== undefined) {
-      await this.#store.copy(this.#session, this.#named(name));
+    try {
+      await (name === undefined ? undefined : this.#store.copy(this.#session, this.#named(name)));
+    } catch (error) {
+      return whyNotWritten(error);
     }
-    return this.#saved;
+    return saved;
   }
 
   /** Keeps a checkpoint that could not be restored, because the next one takes its place. */
@@ -230,6 +340,9 @@ export class Keeper {
     await this.#afterSaves(() => {
       this.#epoch += 1;
     });
+    await this.#pauseNotes();
+    this.#begun = 0;
+    this.#reached = 0;
     const named = await this.#store.facts(this.#named(name));
     if (named === undefined) {
       await this.#store.copyFrom(this.#options.lasting, this.#session, this.#session);
@@ -273,6 +386,9 @@ export class Keeper {
     this.#epoch += 1;
     this.#saved = undefined;
     this.#unsavedSince = undefined;
+    this.#reached = 0;
+    this.#begun = 0;
+    await this.#pauseNotes();
     await this.#store.remove(this.#session);
   }
 
@@ -293,6 +409,8 @@ export class Keeper {
       if (leavesDefault) {
         await lasting.inherit(DEFAULT_SESSION);
         this.#previous = await lasting.facts(DEFAULT_SESSION);
+        this.#previousReached = await lasting.noted(DEFAULT_SESSION);
+        this.#removed = await lasting.takeRemoved(DEFAULT_SESSION);
       }
       return undefined;
     }
@@ -300,8 +418,10 @@ export class Keeper {
     try {
       claim = isTrial ? undefined : await lasting.claim(this.#session);
     } catch (error) {
+      // What is there can be read; what follows can be written later, if at all.
       logger.warning(`session ${this.#session} cannot last: ${messageOf(error)}`);
-      return undefined;
+      this.#unclaimed = { savedAt: undefined };
+      this.#unsaid = whyNotWritten(error);
     }
     if (claim !== undefined && 'pid' in claim) {
       this.#heldBy = claim.pid;
@@ -310,6 +430,12 @@ export class Keeper {
     }
     this.#store = this.#claim === undefined ? store : lasting;
     const stored = await lasting.open(this.#session);
+    if (this.#claim !== undefined) {
+      this.#reached = await lasting.noted(this.#session);
+      this.#begun = this.#reached;
+      this.#removed = await lasting.takeRemoved(this.#session);
+    }
+    this.#unclaimed &&= { savedAt: stored?.facts.savedAt };
     // A copy has no checkpoint of its own yet.
     this.#saved = this.#claim === undefined ? undefined : stored?.facts;
     return stored;
@@ -322,12 +448,14 @@ export class Keeper {
     if (this.#claim === undefined) {
       if (this.#session === DEFAULT_SESSION && this.#options.leavesDefault) {
         await this.#saveInTime(kernel);
+        await this.#endNotes();
         await this.#leaveBehind();
       }
       await this.#forgetSaved();
       return;
     }
     await this.#saveInTime(kernel);
+    await this.#endNotes();
     await this.release();
   }
 
@@ -343,7 +471,7 @@ export class Keeper {
         return;
       }
       try {
-        await lasting.copyFrom(this.#store, this.#session, this.#session);
+        await lasting.copyWithCell(this.#store, this.#session);
       } finally {
         await claim.release();
       }
@@ -387,7 +515,7 @@ export class Keeper {
   /** The session was saved, and its sandbox ends: any bridge may continue it, and this one asks again before it does. */
   letGo(): Promise<void> {
     this.#isAttached &&= this.#claim === undefined;
-    this.#releasing = this.release();
+    this.#releasing = this.#endNotes().then(() => this.release());
     return this.#releasing;
   }
 
@@ -406,7 +534,8 @@ export class Keeper {
     }
   }
 
-  #save(kernel: Kernel, options: SaveOptions): Promise<void> {
+  /** Resolves with what is saved, or the reason why it is not. */
+  #save(kernel: Kernel, options: SaveOptions): Promise<CheckpointFacts | string> {
     // The request goes out before anything is awaited: the next cell must not run before it.
     const saving = this.#saveNow(kernel, options).finally(() => {
       if (this.#saving === saving) {
@@ -417,9 +546,8 @@ export class Keeper {
     return saving;
   }
 
-  async #saveNow({ connection, engine, ready }: Kernel, { mayBlock }: SaveOptions): Promise<void> {
+  async #saveNow({ connection, engine, ready }: Kernel, { mayBlock }: SaveOptions): Promise<CheckpointFacts | string> {
     const { logger, memoryBytes } = this.#options;
-    const store = this.#store;
     const began = performance.now();
     const since = this.#unsavedSince;
     const epoch = this.#epoch;
@@ -427,7 +555,8 @@ export class Keeper {
     const cell = this.#cell;
     const servers = this.#servers;
     const savedAt = new Date().toISOString();
-    const writer = store.begin(this.#session);
+    const opened = this.#openStore();
+    const writer = opened.then((store) => store.begin(this.#session));
     // Whoever writes gets the error.
     writer.catch(() => undefined);
     const report = await connection.checkpoints.save({ memoryBytes, mayBlock }, sinkOf(writer));
@@ -437,40 +566,90 @@ export class Keeper {
     try {
       if (!report.ok || epoch !== this.#epoch) {
         await (await writer).discard();
-        throw new Error(report.ok ? 'the session was reset' : report.reason);
+        throw new Error(report.ok ? RESET : report.reason);
       }
       if (!(await this.#isStillHeld())) {
         await (await writer).discard();
-        throw new Error('another bridge has taken the session');
+        throw new Error(TAKEN);
       }
       const { variables, files, lost } = report;
       const facts = { session: this.#session, cell, savedAt, variables, files, lost: [...lost], servers: [...servers] };
       const saved = { ...facts, python: ready.python_version, engine: engine.name };
+      const store = await opened;
       await (await writer).commit(saved);
       if (epoch !== this.#epoch) {
         await store.remove(this.#session);
-        return;
+        return RESET;
       }
-      this.#saved = saved;
-      await this.#nameHeir();
-      if (store === this.#options.lasting) {
-        await store.prune(new Set([this.#session]), {
-          maxBytes: MAX_CHECKPOINTS_BYTES,
-          maxAgeMs: MAX_CHECKPOINT_AGE_MS,
-        });
-      }
+      await this.#noteSaved(saved, store);
       logger.debug(`session ${this.#session}: checkpoint after cell ${cell}`);
+      return saved;
     } catch (error) {
-      this.#failure = messageOf(error);
       this.#unsavedSince ??= epoch === this.#epoch ? since : undefined;
+      this.#noteFailure(whyNotWritten(error));
       logger.debug(`session ${this.#session}: no checkpoint after cell ${cell}: ${messageOf(error)}`);
+      return this.#failure;
     }
+  }
+
+  async #noteSaved(saved: CheckpointFacts, store: CheckpointStore): Promise<void> {
+    this.#saved = saved;
+    this.#failure = '';
+    if (this.#unclaimed === undefined) {
+      [this.#said, this.#unsaid] = [undefined, undefined];
+    }
+    await this.#nameHeir();
+    if (store === this.#options.lasting) {
+      await store.removeOld(this.#session, MAX_CHECKPOINT_AGE_MS);
+    }
+  }
+
+  #noteFailure(reason: string): void {
+    this.#failure = reason;
+    if (!EXPECTED_FAILURES.has(reason)) {
+      this.#unsaid = reason === this.#said ? undefined : reason;
+      this.#nextAt = Math.max(this.#nextAt, performance.now() + UNSAVED_MS);
+    }
+  }
+
+  /** The store for the next checkpoint. A session that could not be claimed is, if no bridge has saved it since. */
+  async #openStore(): Promise<CheckpointStore> {
+    const unclaimed = this.#unclaimed;
+    const { lasting } = this.#options;
+    if (unclaimed !== undefined) {
+      const claim = await lasting.claim(this.#session).catch(() => undefined);
+      if (claim !== undefined && !('pid' in claim)) {
+        if ((await lasting.facts(this.#session))?.savedAt === unclaimed.savedAt) {
+          [this.#claim, this.#store, this.#unclaimed] = [claim, lasting, undefined];
+        } else {
+          await claim.release();
+        }
+      }
+    }
+    return this.#store;
   }
 }
 
 function sinkOf(writer: Promise<CheckpointWriter>): CheckpointSink {
-  return {
-    restart: async () => (await writer).restart(),
-    write: async (part) => (await writer).write(part),
+  const explain = (error: unknown): never => {
+    throw new Error(whyNotWritten(error));
   };
+  return {
+    restart: async () => writer.then((open) => open.restart()).catch(explain),
+    write: async (part) => writer.then((open) => open.write(part)).catch(explain),
+  };
+}
+
+/** What errors of the operating system mean for the state directory. Its path is no business of the code in the sandbox. */
+const WRITE_ERRORS: Readonly<Record<string, string>> = {
+  ENOSPC: 'the disk of the state directory is full',
+  EDQUOT: 'the disk quota of the state directory is used up',
+  EROFS: 'the state directory is read-only',
+  EACCES: 'the state directory may not be written to',
+  EPERM: 'the state directory may not be written to',
+};
+
+function whyNotWritten(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  return WRITE_ERRORS[code] ?? messageOf(error);
 }

@@ -1,10 +1,10 @@
 /** The sentences about a restored checkpoint. */
-import { MAX_REPORTED_NAMES } from '../base/limits.ts';
+import { MAX_CHECKPOINT_BYTES, MAX_REPORTED_NAMES } from '../base/limits.ts';
 import { escapeControls } from '../base/log.ts';
 import { counted } from '../base/units.ts';
 import type { CheckpointFacts } from './checkpoint-store.ts';
-import type { Lost } from './checkpoint-traffic.ts';
-import { PREVIOUS, type Restored } from './keeper.ts';
+import { type Lost, NO_ROOM_FOR_COPY, TOO_LARGE } from './checkpoint-traffic.ts';
+import { PREVIOUS, type Restored, type StateTroubles } from './keeper.ts';
 import { isPythonName } from './run-cell.ts';
 
 /** What Python's own messages call a type. */
@@ -19,6 +19,7 @@ const KNOWN_REASONS = new Set([
   'a running task',
   'a running thread',
   'a background job',
+  'a call while it was saved or restored',
   'a call that was not awaited',
   'a frame of running code',
   'a traceback',
@@ -27,24 +28,70 @@ const KNOWN_REASONS = new Set([
   'a pipe, a socket or a device',
   'a file that cannot be read',
   'nested too deeply',
+  'too large for a checkpoint',
 ]);
 
 /** The notice of the first answer after a restore. `loss` says why the earlier sandbox ended, if this bridge knows. */
 export function describeRestored(
-  { facts, report }: Restored,
+  { facts, reached = 0, report }: Restored,
   loss: { readonly reason: string; readonly cell: number } | undefined,
 ): string {
   const ended = loss === undefined ? '' : `The earlier sandbox of this session ended because ${loss.reason}. `;
   const what = `${counted(report.variables, 'variable')} and ${counted(report.files, 'file')}`;
-  const missing = describeMissing(facts.cell, loss?.cell ?? facts.cell);
+  const missing = describeMissing(facts.cell, Math.max(reached, loss?.cell ?? 0));
   return `${ended}Restored ${what} as they were after cell ${facts.cell} (${timeOf(facts.savedAt)})${missing}.${describeLost([...facts.lost, ...report.lost])}`;
 }
 
 /** The notice of the first cell of a bridge in the session `default`, if an earlier bridge has left a state of it. */
-export function describePrevious({ files, savedAt, variables }: CheckpointFacts): string {
+export function describePrevious({ cell, files, savedAt, variables }: CheckpointFacts, reached: number): string {
+  const missing = describeMissing(cell, reached);
   const what = `${counted(variables, 'variable')} and ${counted(files, 'file')}`;
-  return `An earlier bridge left a state of this session: ${what} (${timeOf(savedAt)}). To continue with it: runtime.restore("${PREVIOUS}").`;
+  return `An earlier bridge left a state of this session: ${what} (${timeOf(savedAt)})${missing}. To continue with it: runtime.restore("${PREVIOUS}").`;
 }
+
+/** The notice of the first cell of a bridge in a session of which an earlier bridge has saved nothing. */
+export function describeNeverSaved(reached: number): string {
+  const which = reached === 1 ? 'cell 1' : `cells 1 to ${reached}`;
+  return `State was lost: an earlier bridge has run ${which} in this session, and nothing of it was saved.`;
+}
+
+/** Of a session whose checkpoint could not be used. */
+export function describeNotRestored(reason: string): string {
+  return `Its checkpoint was not restored: ${escapeControls(reason)}.`;
+}
+
+/** What an answer says after its outcome about state that is not kept. `saved` is the newest checkpoint. */
+export function describeTroubles({ removed, unsaved }: StateTroubles, saved: CheckpointFacts | undefined): string[] {
+  const notices: string[] = [];
+  if (removed.length > 0) {
+    const names = removed.filter((name) => name !== '').map((name) => `the checkpoint '${name}'`);
+    const all = removed.includes('') ? ['its saved state', ...names] : names;
+    notices.push(`Removed from this session to make room for newer state of other sessions: ${all.join(', ')}.`);
+  }
+  if (unsaved !== undefined) {
+    const since =
+      saved === undefined
+        ? 'Nothing of it is saved; it is lost when its sandbox or the bridge ends.'
+        : `Its last checkpoint is from after cell ${saved.cell}; what later cells change is lost when its sandbox or the bridge ends.`;
+    notices.push(`${describeUnsaved(unsaved)} ${since}`);
+  }
+  return notices;
+}
+
+function describeUnsaved(reason: string): string {
+  switch (reason) {
+    case NO_ROOM_FOR_COPY:
+      return 'The state of this session is saved only when it is idle or by runtime.checkpoint(), because a copy of its process needs too much memory.';
+    case TOO_LARGE:
+      return `The state of this session is not saved: it is larger than ${counted(MAX_CHECKPOINT_BYTES, 'byte')}, which is the limit. Delete large variables that you do not need.`;
+    default:
+      return `The state of this session is not saved: ${escapeControls(reason)}.`;
+  }
+}
+
+/** The notice of a cell whose deadline was reached while its session was being saved. */
+export const STILL_SAVING =
+  'The session is not saved yet: that takes longer than this cell may. It goes on, and the next answer says how it ended.';
 
 /** The notice of a cell that has saved its session; `facts` may be the reason why it is not saved. */
 export function describeSaved(facts: CheckpointFacts | string, name: string | undefined): string {

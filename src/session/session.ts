@@ -5,8 +5,15 @@
 
 import { unlessAborted } from '../base/cancel.ts';
 import type { CellAnswer, CellRequest, EngineReport } from '../base/cell.ts';
+import { createDeferred } from '../base/deferred.ts';
 import { BridgeError, messageOf } from '../base/errors.ts';
-import { MAX_REPORTED_NAMES, RESTORE_TIMEOUT_MS, START_GRACE_MS, START_TIMEOUT_MS } from '../base/limits.ts';
+import {
+  INTERRUPT_GRACE_MS,
+  MAX_REPORTED_NAMES,
+  RESTORE_TIMEOUT_MS,
+  START_GRACE_MS,
+  START_TIMEOUT_MS,
+} from '../base/limits.ts';
 import { escapeControls } from '../base/log.ts';
 import type { ServerReference } from '../protocol/frames.ts';
 import type { StartingServer } from './cell-progress.ts';
@@ -18,7 +25,15 @@ import { JOB_NAME } from './jobs.ts';
 import { Keeper, type KeeperOptions, NOT_RESTORED, type Restored } from './keeper.ts';
 import { type Kernel, type KernelOptions, startKernel } from './kernel.ts';
 import type { RecordedCell, SessionRecorder, SessionRun } from './recorder.ts';
-import { describePrevious, describeRestored, describeSaved } from './restored.ts';
+import {
+  describeNeverSaved,
+  describeNotRestored,
+  describePrevious,
+  describeRestored,
+  describeSaved,
+  describeTroubles,
+  STILL_SAVING,
+} from './restored.ts';
 import { type CellOutcome, isByOperator, isPythonName, runCell } from './run-cell.ts';
 
 /** What a session needs besides its own name and state. */
@@ -140,7 +155,11 @@ export class Session {
   #idleTimer: NodeJS.Timeout | undefined;
   #lastUsed = 0;
   readonly #keeper: Keeper | undefined;
-  /** What the sandbox got from an earlier one, kept until an answer has reported it; or why it got nothing. */
+  /** Resolved once the sandbox that starts restores the session. */
+  #restoring = createDeferred<void>();
+  /** What became of a checkpoint that a cell has asked for but did not wait for. */
+  #savedLate: string[] = [];
+  /** What the sandbox got from an earlier one, kept until an answer has reported it; or a sentence that says why it got nothing. */
   #restored: Restored | string | undefined;
   /** Set while it is saved before its sandbox ends. A cell that arrives takes that back. */
   #ending: symbol | undefined;
@@ -326,21 +345,25 @@ export class Session {
     const kernel = this.#kernel ?? (await this.#awaitStart(request));
     this.#throwIfOver(request);
     this.#cells += 1;
+    this.#keeper?.cellRuns(this.#cells);
+    const startedAt = performance.now();
     const run = { session: this.name, generation: this.#generation, cell: this.#cells };
     const recorded = this.#options.recorder?.cellStarted(run, request, [...this.#loaded]);
     if (recorded !== undefined) {
       await recorded;
     }
     const engine = this.#takeEngineReport(kernel);
-    const loss = this.#loss;
-    const restored = this.#restored;
+    const [loss, restored] = [this.#loss, this.#restored];
     const isPreviousReported = this.#isPreviousReported;
     const notices = [...this.#takeStateNotice(), ...standInNotices(engine)];
     const { imported: _, memoryBytes, names, ...outcome } = await this.#runRecorded(kernel, run, request);
     this.#names = names ?? this.#names;
     this.#memoryBytes = memoryBytes ?? this.#memoryBytes;
     const servers = [...this.#loaded].toSorted();
-    const saved = this.#wanted === undefined ? [] : await this.#carryOut(kernel);
+    const saved =
+      this.#wanted === undefined
+        ? []
+        : await this.#carryOut(kernel, request.timeoutMs - (performance.now() - startedAt));
     if (this.#isResetPending) {
       this.#reset();
     }
@@ -355,7 +378,7 @@ export class Session {
       servers,
       session: this.name,
       timeoutSeconds: request.timeoutMs / 1000,
-      notices: [...notices, ...saved, ...(isSeen ? [...this.#takeDefinedNotice(), ...this.#takeLoadedNotice()] : [])],
+      ...this.#withTaken([...notices, ...saved], isSeen),
       engine,
     };
   }
@@ -405,8 +428,29 @@ export class Session {
     return null;
   }
 
-  /** Returns the notices. */
-  async #carryOut(kernel: Kernel): Promise<string[]> {
+  /** Adds what an answer that someone reads says once. */
+  #withTaken(notices: readonly string[], isSeen: boolean): Pick<CellAnswer, 'notices' | 'afterwards'> {
+    return isSeen
+      ? {
+          notices: [...notices, ...this.#takeDefinedNotice(), ...this.#takeLoadedNotice()],
+          ...this.#takeAfterwards(),
+        }
+      : { notices };
+  }
+
+  /** What an answer says after its outcome. */
+  #takeAfterwards(): Pick<CellAnswer, 'afterwards'> | undefined {
+    const keeper = this.#keeper;
+    if (keeper === undefined) {
+      return undefined;
+    }
+    const afterwards = [...this.#savedLate, ...describeTroubles(keeper.takeTroubles(), keeper.saved)];
+    this.#savedLate = [];
+    return afterwards.length === 0 ? undefined : { afterwards };
+  }
+
+  /** Returns the notices. A checkpoint that takes longer than `leftMs` goes on without the cell. */
+  async #carryOut(kernel: Kernel, leftMs: number): Promise<string[]> {
     const wanted = this.#wanted;
     this.#wanted = undefined;
     if (wanted === undefined || this.#keeper === undefined || this.#kernel !== kernel) {
@@ -416,7 +460,13 @@ export class Session {
     const what = name === undefined ? 'the checkpoint' : `the checkpoint '${name}'`;
     try {
       if (method === 'checkpoint') {
-        return [describeSaved(await this.#keeper.saveAs(kernel, this.#cells, [...this.#loaded], name), name)];
+        const saving = this.#keeper.saveAs(kernel, this.#cells, [...this.#loaded], name);
+        return [
+          await this.#inTime(
+            saving.then((saved) => describeSaved(saved, name)),
+            leftMs,
+          ),
+        ];
       }
       await this.#keeper.restoreFrom(name ?? '');
       this.#leave('runtime.restore() was called');
@@ -425,6 +475,19 @@ export class Session {
       const verb = method === 'checkpoint' ? 'write' : 'read';
       return [`The bridge cannot ${verb} ${what}: ${escapeControls(messageOf(error))}.`];
     }
+  }
+
+  /** The sentence about a checkpoint; if it takes longer than its cell may, the next answer has it. */
+  async #inTime(saved: Promise<string>, leftMs: number): Promise<string> {
+    const late = createDeferred<undefined>();
+    const timer = setTimeout(() => late.resolve(undefined), Math.max(leftMs, INTERRUPT_GRACE_MS));
+    const sentence = await Promise.race([saved, late.promise]);
+    clearTimeout(timer);
+    if (sentence !== undefined) {
+      return sentence;
+    }
+    void saved.then((text) => this.#savedLate.push(text));
+    return STILL_SAVING;
   }
 
   #startingServers(): StartingServer[] {
@@ -445,9 +508,11 @@ export class Session {
     this.#onStartProgress = onProgress;
     this.#starting ??= this.#start(request.timeoutMs).finally(() => {
       this.#starting = undefined;
+      this.#restoring = createDeferred<void>();
     });
     try {
-      const kernel = await unlessAborted(unlessAborted(this.#starting, signal), this.#closing.signal);
+      const started = unlessAborted(unlessAborted(this.#starting, signal), this.#closing.signal);
+      const kernel = await this.#unlessRestoreIsLate(started, request.timeoutMs);
       // Otherwise code that prints nothing looks like a sandbox that does not start.
       onProgress?.({ message: 'running the code', isRunning: true });
       return kernel;
@@ -456,6 +521,23 @@ export class Session {
       throw error;
     } finally {
       this.#onStartProgress = undefined;
+    }
+  }
+
+  /** Rejects if restoring takes longer than the cell may: it goes on for a later cell. */
+  async #unlessRestoreIsLate(started: Promise<Kernel>, timeoutMs: number): Promise<Kernel> {
+    let timer: NodeJS.Timeout | undefined;
+    let isOver = false;
+    const late = new Promise<never>((_, reject) => {
+      void this.#restoring.promise.then(() => {
+        timer = isOver ? undefined : setTimeout(() => reject(stillRestoring(timeoutMs)), timeoutMs + START_GRACE_MS);
+      });
+    });
+    try {
+      return await Promise.race([started, late]);
+    } finally {
+      isOver = true;
+      clearTimeout(timer);
     }
   }
 
@@ -474,12 +556,12 @@ export class Session {
       return kernel;
     }
     void kernel.connection.kill('its state could not be restored');
-    if (kernel.isAhead === true) {
+    if (kernel.isAhead === true && failure !== RESTORE_TOO_SLOW) {
       // It may have loaded packages in other versions than the session had.
       return this.#start(timeoutMs, false);
     }
     await this.#keeper?.setAside();
-    this.#restored = `${failure}. To try again: runtime.restore("${NOT_RESTORED}")`;
+    this.#restored = describeNotRestored(`${failure}. To try again: runtime.restore("${NOT_RESTORED}")`);
     const fresh = await this.#startKernel(timeoutMs, mayTakeStandby);
     this.#enter(fresh);
     return fresh;
@@ -493,10 +575,16 @@ export class Session {
   }
 
   async #openCheckpoint(): Promise<StoredCheckpoint | undefined> {
+    const keeper = this.#keeper;
     try {
-      return await this.#keeper?.open();
+      const stored = await keeper?.open();
+      if (keeper !== undefined && stored === undefined && keeper.reached > this.#cells) {
+        this.#restored = describeNeverSaved(keeper.reached);
+        this.#cells = keeper.reached;
+      }
+      return stored;
     } catch (error) {
-      this.#restored = messageOf(error);
+      this.#restored = describeNotRestored(messageOf(error));
       return undefined;
     }
   }
@@ -506,19 +594,25 @@ export class Session {
     const { connection } = kernel;
     const { facts } = stored;
     this.#onStartProgress?.({ message: 'restoring the session' });
+    this.#restoring.resolve();
     connection.checkpoints.offer(stored);
     try {
       const { error, memoryBytes, names, status } = await this.#runRestoringCell(kernel, facts.cell);
       const report = connection.checkpoints.takeRestored();
       if (status !== 'success' || report === undefined) {
+        if (status === 'timeout') {
+          return RESTORE_TOO_SLOW;
+        }
         // The message of an exception is a text from the sandbox; its class is a checked name.
         return error?.exception === undefined ? (error?.message ?? 'it ended early') : `it raised ${error.exception}`;
       }
       this.#names = names;
       this.#memoryBytes = memoryBytes;
-      this.#cells = Math.max(this.#cells, facts.cell);
+      const reached = this.#keeper?.reached ?? 0;
+      // Cells of this bridge that are missing are those of a sandbox that it has lost.
+      this.#restored = { facts, report, reached: reached > this.#cells ? reached : undefined };
+      this.#cells = Math.max(this.#cells, facts.cell, reached);
       facts.servers.forEach((server) => this.#loaded.add(server));
-      this.#restored = { facts, report };
       return undefined;
     } finally {
       await stored.close();
@@ -695,7 +789,7 @@ export class Session {
     if (typeof restored === 'object') {
       return [describeRestored(restored, loss), ...held];
     }
-    const failure = restored === undefined ? [] : [`Its checkpoint was not restored: ${escapeControls(restored)}.`];
+    const failure = restored === undefined ? [] : [restored];
     const lost = loss === undefined ? failure : [[describeLoss(loss), ...failure].join(' ')];
     return [...lost, ...held, ...this.#takePreviousNotice()];
   }
@@ -703,7 +797,7 @@ export class Session {
   #takePreviousNotice(): string[] {
     const previous = this.#isPreviousReported ? undefined : this.#keeper?.previous;
     this.#isPreviousReported = true;
-    return previous === undefined ? [] : [describePrevious(previous)];
+    return previous === undefined ? [] : [describePrevious(previous, this.#keeper?.previousReached ?? 0)];
   }
 
   #takeHeldNotice(): string[] {
@@ -734,6 +828,16 @@ export class Session {
       this.#idleTimer = setTimeout(() => void this.endIdle(reason), idleTimeoutMs).unref();
     }
   }
+}
+
+const RESTORE_TOO_SLOW = `it took longer than ${RESTORE_TIMEOUT_MS / 1000} s`;
+
+function stillRestoring(timeoutMs: number): BridgeError {
+  return new BridgeError(
+    'CELL_DEADLINE',
+    `the cell did not begin within its ${timeoutMs / 1000} s, because the state of the session is still being restored; that goes on for at most ${RESTORE_TIMEOUT_MS / 1000} s`,
+    { hint: 'Run the cell again, or give it more time with the argument timeout.' },
+  );
 }
 
 /** The answer to cells that have not begun when the bridge ends. */

@@ -52,7 +52,8 @@ class Savings(unittest.TestCase):
         repl: Any = types.SimpleNamespace(user_values=lambda _owns: values, flags=0)
         start: Any = ([], dict(os.environ), self.folder.name, list(warnings.filters))
         channel: Any = _Channel()
-        parts = checkpoints.SessionParts(repl, api, self.loop, start, may_fork=True)
+        loop: Any = types.SimpleNamespace(loop=self.loop, is_saving=False)
+        parts = checkpoints.SessionParts(repl, api, loop, start, may_fork=True)
         saving = checkpoints.Checkpoints(channel, parts)
         frame: Any = {"checkpoint": 1, "max_bytes": 1 << 30, "memory_bytes": 1 << 40, "may_block": False}
         with patch.object(checkpoints, "_fork", side_effect=OSError(11, "no processes here")):

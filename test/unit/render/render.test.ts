@@ -37,6 +37,11 @@ describe('compact', () => {
     ['nothing', answerOf(), 'Success (no output)'],
     ['nothing but blank lines', answerOf({ stdout: text('\n\r\n\n') }), 'Success (no output)'],
     ['a notice before the value', answerOf({ notices: ['Lost.'], value: '1' }), 'Lost.\n1'],
+    [
+      'a notice about what became of the state after the outcome',
+      answerOf({ notices: ['Restored.'], value: '1', afterwards: ['Not saved.', 'Removed.'] }),
+      'Restored.\n1\nnotices:\nNot saved.\nRemoved.',
+    ],
     ['a notice alone', answerOf({ notices: ['Lost.'] }), 'Lost.\nSuccess (no output)'],
     ['an empty value', answerOf({ value: '' }), ''],
     [

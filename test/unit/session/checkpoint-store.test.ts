@@ -1,8 +1,20 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { silentLogger } from '../../../src/base/log.ts';
+import { checkpointPath, makeRoom } from '../../../src/session/checkpoint-room.ts';
 import { type CheckpointFacts, CheckpointStore, sweepCheckpoints } from '../../../src/session/checkpoint-store.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'bridge-test-checkpoints-'));
@@ -123,14 +135,103 @@ describe('named checkpoints', () => {
   });
 });
 
-describe('pruning', () => {
-  it('removes what is too old or too much, but not the sessions in use', async () => {
+describe('age', () => {
+  it('removes what is too old, but not the session in use', async () => {
     await save('in use');
     await save('other');
-    await store.prune(new Set(['in use']), { maxBytes: 1, maxAgeMs: 60_000 });
-    expect([await content('in use'), await content('other')]).toEqual([DATA, undefined]);
-    await store.prune(new Set(), { maxBytes: 1_000_000, maxAgeMs: -1 });
-    expect(await content('in use')).toBeUndefined();
+    await store.noteCell('gone', 3);
+    await store.removeOld('in use', -1);
+    expect([await content('in use'), await content('other'), await store.noted('gone')]).toEqual([DATA, undefined, 0]);
+    await store.removeOld(undefined, -1);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+});
+
+describe('the last cell of a session', () => {
+  it('is noted beside its checkpoint, and gone with it or once it goes on from another one', async () => {
+    await save('report');
+    await store.noteCell('report', 9);
+    expect([await store.noted('report'), await store.noted('other')]).toEqual([9, 0]);
+    await store.copy('report', 'report\nstart');
+    expect(await store.noted('report')).toBe(9);
+    await store.copyFrom(store, 'report\nstart', 'report');
+    expect(await store.noted('report')).toBe(0);
+    await store.noteCell('report', 10);
+    await store.remove('report');
+    expect(await store.noted('report')).toBe(0);
+  });
+});
+
+describe('the room for checkpoints', () => {
+  const pathOf = (session: string) => checkpointPath(folder, session);
+  /** As if it were the file of a checkpoint of that size, so many seconds old. */
+  function occupy(session: string, bytes: number, ageSeconds: number, name?: string) {
+    const path = pathOf(name === undefined ? session : `${session}\n${name}`);
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(path, '');
+    truncateSync(path, bytes);
+    const seconds = Date.now() / 1000 - ageSeconds;
+    utimesSync(path, seconds, seconds);
+    if (name !== undefined) {
+      writeFileSync(`${path}.key`, `${session}\n${name}`);
+    }
+  }
+  const exists = (session: string, name?: string) =>
+    existsSync(pathOf(name === undefined ? session : `${session}\n${name}`));
+  const make = (session: string, bytes: number, maxBytes: number) =>
+    makeRoom(join(root, String(count)), { bytes, target: pathOf(session), main: pathOf(session) }, maxBytes);
+  const MIB = 1024 * 1024;
+
+  // The five named checkpoints of one session removed what all others had saved, and no one was told.
+  it('is taken from the session that uses most, whose next answer says so', async () => {
+    occupy('small', 10 * MIB, 900);
+    occupy('hog', 20 * MIB, 1);
+    occupy('hog', 30 * MIB, 500, 'first');
+    occupy('hog', 30 * MIB, 400, 'second');
+    await make('new', 20 * MIB, 100 * MIB);
+    expect([exists('small'), exists('hog'), exists('hog', 'first'), exists('hog', 'second')]).toEqual([
+      true,
+      true,
+      false,
+      true,
+    ]);
+    expect(await store.takeRemoved('hog')).toEqual(['first']);
+    expect(await store.takeRemoved('hog')).toEqual([]);
+  });
+
+  it('is not taken from a session that a bridge has, nor from the one that is saved', async () => {
+    occupy('mine', 40 * MIB, 900, 'first');
+    occupy('held', 40 * MIB, 900);
+    occupy('other', 5 * MIB, 1);
+    const claim = await store.claim('held');
+    onTestFinished(() => ('pid' in claim ? undefined : claim.release()));
+    await expect(make('mine', 40 * MIB, 100 * MIB)).rejects.toThrow(
+      'all saved sessions together would use 120 MiB; the limit is 100 MiB, and the others are in use',
+    );
+    expect([exists('mine', 'first'), exists('held'), exists('other')]).toEqual([true, true, false]);
+  });
+
+  it('does not count what the new one replaces, and has a limit for small ones', async () => {
+    occupy('mine', 60 * MIB, 1);
+    await make('mine', 60 * MIB, 100 * MIB);
+    for (let number = 0; number < 20; number += 1) {
+      occupy(`small${number}`, 1, 1_000 - number);
+    }
+    rmSync(pathOf('mine'));
+    await make('more', 1, MIB);
+    expect(exists('small0')).toBe(false);
+    expect(readdirSync(folder).filter((name) => name.endsWith('.checkpoint'))).toHaveLength(15);
+  });
+
+  it('for the named ones of a session is limited, too; one of them can be replaced', async () => {
+    await save('report');
+    const names = [1, 2, 3, 4].map((number) => `n${number}`);
+    names.forEach((name) => occupy('report', 256 * MIB - 1_000, 1, name));
+    await expect(store.copy('report', 'report\nmore')).rejects.toThrow(
+      /would use 1,0\d\d,\d\d\d,\d\d\d bytes, and the limit is 1,073,741,824 bytes; use one of their names again: n1, n2, n3, n4$/,
+    );
+    await store.copy('report', 'report\nn2');
+    expect(await content('report\nn2')).toEqual(DATA);
   });
 });
 
@@ -192,6 +293,20 @@ describe('the session that a killed bridge leaves to the next one', () => {
     expect(existsSync(dead('late'))).toBe(true);
     await sweepCheckpoints(join(root, String(count)), silentLogger, -1);
     expect(existsSync(dead('late'))).toBe(false);
+  });
+
+  // Its named checkpoints stayed for 30 days, 2.3 GiB in nine of them, although no one could reach them.
+  it('leaves no named checkpoints', async () => {
+    await leave('dead', '2026-01-01T00:00:00.000Z', 'left');
+    const own = new CheckpointStore(dead('dead'), silentLogger, { isOwn: false });
+    await own.copy('default', 'default\nbefore');
+    await own.noteCell('default', 9);
+    const begun = await own.begin('default');
+    onTestFinished(() => begun.discard());
+    await sweepCheckpoints(join(root, String(count)), silentLogger, 60_000);
+    expect(readdirSync(dead('dead'))).toHaveLength(4);
+    await store.inherit('default');
+    expect([await content('default'), await store.noted('default')]).toEqual([Buffer.from('left'), 9]);
   });
 
   it('is not taken over while another bridge has it', async () => {

@@ -90,6 +90,24 @@ describe('a call', () => {
     expect(begun).toHaveLength(1);
   });
 
+  // Objects that were restored called servers, under the number of a cell that never started.
+  it('of an object that is restored is refused; only the kernel reads packages then', async () => {
+    const { dispatcher, begun, call, ends } = setUp();
+    dispatcher.beginCell(1, undefined, undefined, true);
+    call(1);
+    call(2, { method: 'save_tool' });
+    call(3, { method: 'read_wheel' });
+    expect(await ends()).toEqual([
+      [1, 'CALL_REFUSED'],
+      [2, 'CALL_REFUSED'],
+    ]);
+    expect(begun).toHaveLength(1);
+    dispatcher.endCell(false);
+    dispatcher.beginCell(2, undefined);
+    call(4);
+    expect(begun).toHaveLength(2);
+  });
+
   it('that waits for a place begins in a cell only', async () => {
     const { dispatcher, begun, call } = setUp();
     dispatcher.beginCell(1, undefined);

@@ -1,7 +1,8 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { access } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, it, vi } from 'vitest';
+import { afterAll, expect, it, onTestFinished, vi } from 'vitest';
 import { MAX_NAMED_CHECKPOINTS } from '../../../src/base/limits.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import { CheckpointStore } from '../../../src/session/checkpoint-store.ts';
@@ -200,4 +201,67 @@ it('waits at the end of the bridge as long as it may, and no longer', async () =
   expect(await closing).toBe(1);
   // What was given up is still written to its end.
   await expect.poll(() => short.saved).toBeDefined();
+});
+
+const kernelThat = (save: () => Promise<object>): Kernel =>
+  ({ ...savingKernel, connection: { checkpoints: { save } } }) as unknown as Kernel;
+
+// Each cell put the checkpoint off, for as long as they followed each other.
+it('saves while cells follow each other after short pauses', async () => {
+  const root = mkdtempSync(join(folder, 'pauses-'));
+  const keeper = new Keeper(
+    'work',
+    optionsIn(root, new CheckpointStore(join(root, 'lasting'), silentLogger, { isOwn: false })),
+  );
+  await keeper.open();
+  vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const asked: object[] = [];
+  const kernel = kernelThat((...given: unknown[]) => {
+    asked.push(given[0] as object);
+    return Promise.resolve(
+      asked.length === 1 ? { ok: false, reason: 'a cell came first' } : { ok: true, variables: 1, files: 0, lost: [] },
+    );
+  });
+  for (let cell = 1; asked.length < 2 && cell <= 1_000; cell += 1) {
+    keeper.cellBegins();
+    keeper.cellEnded(kernel, cell, []);
+    await vi.advanceTimersByTimeAsync(100);
+    // The first one is discarded meanwhile, on a real disk.
+    await access(root);
+  }
+  // One that gave way would give way each time.
+  expect(asked.slice(0, 2)).toMatchObject([{ mayBlock: false }, { mayBlock: true }]);
+  await keeper.close(undefined);
+});
+
+it('says once why a session is not saved, and again if that changes or it was saved meanwhile', async () => {
+  const root = mkdtempSync(join(folder, 'failing-'));
+  const lasting = new CheckpointStore(join(root, 'lasting'), silentLogger, { isOwn: false });
+  const keeper = new Keeper('work', { ...optionsIn(root, lasting), mode: 'idle' });
+  await keeper.open();
+  const save = async (cell: number, reason: string | undefined) => {
+    keeper.cellRuns(cell);
+    const report = reason === undefined ? { ok: true, variables: 1, files: 0, lost: [] } : { ok: false, reason };
+    const kernel = kernelThat(async () => report);
+    keeper.cellEnded(kernel, cell, []);
+    await keeper.saveLast(kernel);
+    return keeper.takeTroubles().unsaved;
+  };
+  expect(await save(1, 'x')).toBe('x');
+  expect(await save(2, 'x')).toBeUndefined();
+  expect(await save(3, 'y')).toBe('y');
+  expect(await save(4, undefined)).toBeUndefined();
+  expect(await save(5, 'y')).toBe('y');
+  expect(await save(6, 'the sandbox ended')).toBeUndefined();
+  await keeper.close(undefined);
+  expect([await lasting.noted('work'), (await lasting.facts('work'))?.cell]).toEqual([6, 4]);
+
+  const next = new Keeper('work', optionsIn(root, lasting));
+  await (await next.open())?.close();
+  expect(next.reached).toBe(6);
+  next.cellRuns(7);
+  await next.saveAs(savingKernel, 7, [], undefined);
+  await next.close(undefined);
+  expect(await lasting.noted('work')).toBe(0);
 });

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { describeRestored, describeSaved } from '../../../src/session/restored.ts';
+import { describePrevious, describeRestored, describeSaved, describeTroubles } from '../../../src/session/restored.ts';
 
 const facts = {
   session: 's',
@@ -45,4 +45,21 @@ it('says what was saved by hand, or why it was not', () => {
   expect(describeSaved('no space\u001B[2J', 'start')).toMatch(
     /^The checkpoint 'start' is not saved: no space.+1b\[2J\.$/,
   );
+});
+
+it('says what is missing of what an earlier bridge has run', () => {
+  expect(describeRestored({ facts, report, reached: 9 }, undefined)).toContain('; what cells 8 to 9 changed is lost.');
+  expect(describePrevious(facts, 8)).toContain('(2020-01-02 12:04); what cell 8 changed is lost. To continue with it:');
+  expect(describePrevious(facts, 0)).toContain('(2020-01-02 12:04). To continue with it:');
+});
+
+it('says why a session is not saved, and what was removed of it', () => {
+  expect(describeTroubles({ removed: [], unsaved: undefined }, facts)).toEqual([]);
+  expect(describeTroubles({ removed: ['', 'start'], unsaved: 'the state directory is read-only' }, facts)).toEqual([
+    "Removed from this session to make room for newer state of other sessions: its saved state, the checkpoint 'start'.",
+    'The state of this session is not saved: the state directory is read-only. Its last checkpoint is from after cell 7; what later cells change is lost when its sandbox or the bridge ends.',
+  ]);
+  expect(describeTroubles({ removed: [], unsaved: 'it is larger than the limit' }, undefined)).toEqual([
+    'The state of this session is not saved: it is larger than 268,435,456 bytes, which is the limit. Delete large variables that you do not need. Nothing of it is saved; it is lost when its sandbox or the bridge ends.',
+  ]);
 });

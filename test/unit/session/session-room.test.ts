@@ -30,7 +30,7 @@ it('a session that cannot be saved keeps its sandbox if another one can', async 
   const writer = { commit: nothing, discard: nothing };
   const store = {
     begin: async () => writer,
-    prune: nothing,
+    removeOld: nothing,
     claim: nothing,
     open: nothing,
   } as unknown as CheckpointStore;

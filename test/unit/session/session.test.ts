@@ -574,7 +574,7 @@ describe('an idle session', () => {
   it('waits for a save that began while another one was being written', async () => {
     const nothing = async () => undefined;
     const writer = { commit: nothing, discard: nothing };
-    const store = { begin: async () => writer, prune: nothing } as unknown as CheckpointStore;
+    const store = { begin: async () => writer, removeOld: nothing } as unknown as CheckpointStore;
     const { begin, session } = openSession({
       checkpoints: { store, mode: 'auto', isTrial: false, leavesDefault: false, memoryBytes: 1, lasting: () => store },
     });

@@ -1,0 +1,237 @@
+/**
+ * What all checkpoints of a state directory may use together: those of every session, project and client, because whoever is limited
+ * chooses these names, and each principal has a state directory. If there is too little room, the session that uses most loses its oldest
+ * checkpoint, unless a bridge has it. A file beside says so to the next bridge of that session.
+ */
+import { createHash } from 'node:crypto';
+import { lstat, readdir, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { z } from 'zod';
+import { MAX_CHECKPOINTS_BYTES, MIN_CHECKPOINT_BYTES } from '../base/limits.ts';
+import { ensureDirectory, readBounded, TEMPORARY_SUFFIX, writeAtomically } from '../state/state-files.ts';
+import { JOB_NAME } from './jobs.ts';
+import { claimSession, readHolder } from './session-claim.ts';
+
+export const CHECKPOINT_SUFFIX = '.checkpoint';
+export const CLAIM_SUFFIX = '.claim';
+/** Beside a named checkpoint: its key, because the name of the file is a hash. */
+export const KEY_SUFFIX = '.key';
+export const MAX_KEY_BYTES = 4_096;
+/** Beside a checkpoint, or where one would be: the last cell that has run in the session. */
+export const CELL_SUFFIX = '.cell';
+/** Beside a checkpoint, or where one was: what was removed of the session to make room. */
+export const REMOVED_SUFFIX = '.removed';
+const MAX_REMOVED_BYTES = 16_384;
+const MAX_REMOVED_NAMES = 100;
+/** In the folder of one bridge. */
+export const OWNER_FILE = 'bridge.claim';
+/** There, too: the folder that gets its `default` if that bridge is killed. */
+export const HEIR_FILE = 'heir';
+const MAX_HEIR_BYTES = 256;
+
+/** How long a count of all files is trusted; other bridges write, too. Chosen: counting 1,000 files takes 20 ms. */
+const COUNTED_MS = 60_000;
+/** State directories whose count is kept. If there are more, all are counted again. */
+const MAX_COUNTED = 1_000;
+
+/** The names of what was removed: `''` is the checkpoint that the session goes on from. */
+const RemovedSchema = z.array(z.union([z.literal(''), z.string().regex(JOB_NAME)])).max(MAX_REMOVED_NAMES);
+
+/** A checkpoint that takes the place of the one at `target`, if there is one. */
+interface NewCheckpoint {
+  readonly bytes: number;
+  readonly target: string;
+  /** Where the newest state of its session is. */
+  readonly main: string;
+}
+
+interface StoredFile {
+  readonly path: string;
+  readonly bytes: number;
+  readonly mtimeMs: number;
+}
+
+/** The checkpoints of one session. */
+interface Group {
+  /** Of its newest state; what is beside it has the same path and a suffix. */
+  readonly main: string;
+  readonly files: (StoredFile & { readonly name: string })[];
+  bytes: number;
+}
+
+const counts = new Map<string, { bytes: number; readonly at: number }>();
+
+/** Names of sessions come from clients, so a file is named by a hash. */
+export function checkpointPath(folder: string, key: string): string {
+  return join(folder, `${createHash('sha256').update(key).digest('hex').slice(0, 32)}${CHECKPOINT_SUFFIX}`);
+}
+
+/** Makes room for one more checkpoint in a folder of `root`. Its own session loses nothing. Rejects if there is no room. */
+export async function makeRoom(
+  root: string,
+  { bytes, main, target }: NewCheckpoint,
+  maxBytes = MAX_CHECKPOINTS_BYTES,
+): Promise<void> {
+  const needed = Math.max(bytes, MIN_CHECKPOINT_BYTES);
+  const known = counts.get(root);
+  if (known !== undefined && performance.now() - known.at < COUNTED_MS && known.bytes + needed <= maxBytes) {
+    known.bytes += needed;
+    return;
+  }
+  const isReplaced = (path: string): boolean =>
+    path === target || (path.startsWith(`${target}.`) && path.endsWith(TEMPORARY_SUFFIX));
+  const files = (await listFiles(root)).filter(({ path }) => !isReplaced(path));
+  let used = files.reduce((sum, file) => sum + file.bytes, 0);
+  if (used + needed > maxBytes) {
+    used -= await removeLargest(await groupsOf(files), used + needed - maxBytes, main);
+  }
+  if (counts.size >= MAX_COUNTED) {
+    counts.clear();
+  }
+  counts.set(root, { bytes: used + needed, at: performance.now() });
+  if (used + needed > maxBytes) {
+    counts.delete(root);
+    throw new Error(
+      `all saved sessions together would use ${mib(used + needed)}; the limit is ${mib(maxBytes)}, and the others are in use`,
+    );
+  }
+}
+
+/** What was removed of the session to make room since the last call, by name. */
+export async function takeRemoved(main: string): Promise<readonly string[]> {
+  const names = await readRemoved(main);
+  if (names.length > 0) {
+    await rm(`${main}${REMOVED_SUFFIX}`, { force: true }).catch(() => undefined);
+  }
+  return names;
+}
+
+/** The name of the folder that gets `default` of a bridge that was killed. */
+export async function readHeir(folder: string): Promise<string | undefined> {
+  const heir = await readText(join(folder, HEIR_FILE), MAX_HEIR_BYTES);
+  return heir === '' ? undefined : heir;
+}
+
+/** Every checkpoint, also one that is being written. */
+async function listFiles(root: string): Promise<StoredFile[]> {
+  const folders = await readdir(root).catch((): string[] => []);
+  const found = await Promise.all(folders.map((folder) => listFolder(join(root, folder))));
+  return found.flat();
+}
+
+async function listFolder(folder: string): Promise<StoredFile[]> {
+  const names = await readdir(folder).catch((): string[] => []);
+  const files = names
+    .filter((name) => name.endsWith(CHECKPOINT_SUFFIX) || name.endsWith(TEMPORARY_SUFFIX))
+    .map(async (name): Promise<StoredFile[]> => {
+      const path = join(folder, name);
+      const stats = await lstat(path).catch(() => undefined);
+      return stats === undefined
+        ? []
+        : [{ path, bytes: Math.max(stats.size, MIN_CHECKPOINT_BYTES), mtimeMs: stats.mtimeMs }];
+    });
+  return (await Promise.all(files)).flat();
+}
+
+/** Smallest first, and of sessions of one size those that were used last. */
+async function groupsOf(files: readonly StoredFile[]): Promise<Group[]> {
+  const groups = new Map<string, Group>();
+  const newestFirst = files
+    .filter(({ path }) => path.endsWith(CHECKPOINT_SUFFIX))
+    .toSorted((a, b) => b.mtimeMs - a.mtimeMs);
+  for (const file of newestFirst) {
+    const [session = '', name = ''] = (await readText(`${file.path}${KEY_SUFFIX}`, MAX_KEY_BYTES)).split('\n');
+    const main = session === '' ? file.path : checkpointPath(dirname(file.path), session);
+    const group = groups.get(main) ?? { main, files: [], bytes: 0 };
+    groups.set(main, group);
+    group.files.push({ ...file, name });
+    group.bytes += file.bytes;
+  }
+  return [...groups.values()].toSorted((a, b) => a.bytes - b.bytes);
+}
+
+/** Removes checkpoints until so many bytes are free. Resolves with the bytes that are. */
+async function removeLargest(groups: Group[], bytes: number, own: string): Promise<number> {
+  let freed = 0;
+  while (freed < bytes) {
+    const group = groups.pop();
+    if (group === undefined) {
+      break;
+    }
+    const oldest = group.main === own ? undefined : group.files.pop();
+    if (oldest === undefined || !(await removeUnlessUsed(group.main, oldest))) {
+      continue;
+    }
+    freed += oldest.bytes;
+    group.bytes -= oldest.bytes;
+    if (group.files.length > 0) {
+      groups.splice(groups.findLastIndex((other) => other.bytes <= group.bytes) + 1, 0, group);
+    }
+  }
+  return freed;
+}
+
+/** False if a bridge has the session. */
+async function removeUnlessUsed(main: string, { path, name }: Group['files'][number]): Promise<boolean> {
+  const folder = dirname(main);
+  const isOfBridge = await lstat(join(folder, OWNER_FILE)).then(
+    () => true,
+    () => false,
+  );
+  if (isOfBridge) {
+    if ((await readHolder(join(folder, OWNER_FILE))) !== undefined) {
+      return false;
+    }
+    const heir = await readHeir(folder);
+    await removeFiles(path);
+    // Of a bridge that was killed, only `default` is left to anyone.
+    await (heir === undefined || name !== ''
+      ? undefined
+      : noteRemoved(join(dirname(folder), basename(heir), basename(main)), name));
+    return true;
+  }
+  const claim = await claimSession(`${main}${CLAIM_SUFFIX}`).catch(() => undefined);
+  if (claim === undefined || 'pid' in claim) {
+    return false;
+  }
+  try {
+    await noteRemoved(main, name);
+    await removeFiles(path);
+  } finally {
+    await claim.release();
+  }
+  return true;
+}
+
+/** A checkpoint and what is known of it. */
+export async function removeFiles(path: string): Promise<void> {
+  await Promise.all(['', KEY_SUFFIX, CELL_SUFFIX].map((suffix) => rm(`${path}${suffix}`, { force: true })));
+}
+
+async function noteRemoved(main: string, name: string): Promise<void> {
+  const names = new Set([...(await readRemoved(main)), name]);
+  await ensureDirectory(dirname(main));
+  await writeAtomically(`${main}${REMOVED_SUFFIX}`, [JSON.stringify([...names].slice(-MAX_REMOVED_NAMES))], {
+    isDurable: false,
+  });
+}
+
+async function readRemoved(main: string): Promise<readonly string[]> {
+  try {
+    return RemovedSchema.parse(JSON.parse(await readText(`${main}${REMOVED_SUFFIX}`, MAX_REMOVED_BYTES)));
+  } catch {
+    return [];
+  }
+}
+
+/** Empty if there is no such file. */
+async function readText(path: string, maxBytes: number): Promise<string> {
+  return readBounded(path, maxBytes).then(
+    (bytes) => bytes.toString('utf8'),
+    () => '',
+  );
+}
+
+function mib(bytes: number): string {
+  return `${Math.ceil(bytes / 1024 ** 2).toLocaleString('en-US')} MiB`;
+}
