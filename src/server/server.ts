@@ -115,7 +115,7 @@ function answerInSentences(server: Server): void {
             {
               ...message,
               error: { code: ProtocolErrorCode.InvalidParams, message: `Invalid params: ${explained}` },
-            } as never,
+            },
             options,
           );
     };
