@@ -324,7 +324,7 @@ function answerAfterNoise(line: Buffer): JsonObject[] | undefined {
 function parseMessages(line: Buffer): JsonObject[] | undefined {
   try {
     const value: unknown = parseExact(line.toString('utf8'), MAX_RESULT_LONG_NUMBERS);
-    const messages = (Array.isArray(value) ? value : [value]).filter(isMessage);
+    const messages = (Array.isArray(value) ? value : [value]).filter(isJsonRpc);
     return messages.length === 0 ? undefined : messages;
   } catch (error) {
     if (error instanceof RangeError) {
@@ -335,7 +335,7 @@ function parseMessages(line: Buffer): JsonObject[] | undefined {
   }
 }
 
-function isMessage(value: unknown): value is JsonObject {
+function isJsonRpc(value: unknown): value is JsonObject {
   return isObject(value) && value['jsonrpc'] === '2.0';
 }
 
