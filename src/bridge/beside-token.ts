@@ -11,7 +11,7 @@ type Prepare = (definition: UpstreamDefinition) => Promise<UpstreamDefinition>;
 /** Throws `SERVER_START_FAILED` for a local server, unless the operator allows them. */
 export function awayFromToken(settings: Settings, prepare: Prepare): Prepare {
   const { kubernetesLocalServers: isAllowed, kubernetesOwner: pod, runtime } = settings;
-  if (pod === undefined || runtime !== 'kubernetes' || isAllowed === true) {
+  if (pod === undefined || runtime !== 'kubernetes' || isAllowed) {
     return prepare;
   }
   return async (definition) => {

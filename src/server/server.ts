@@ -132,7 +132,7 @@ function answerInSentences(server: Server): void {
             {
               ...message,
               error: { code: ProtocolErrorCode.InvalidParams, message: `Invalid params: ${explained}` },
-            } as never,
+            },
             options,
           );
     };

@@ -317,10 +317,10 @@ export function isMessageId(value: unknown): value is MessageId {
 
 /** The JSON-RPC 2.0 object, or those of a batch, if there is any. */
 function messagesIn(value: unknown): readonly JsonObject[] | undefined {
-  const messages = (Array.isArray(value) ? value : [value]).filter(isMessage);
+  const messages = (Array.isArray(value) ? value : [value]).filter(isJsonRpc);
   return messages.length === 0 ? undefined : messages;
 }
 
-function isMessage(value: unknown): value is JsonObject {
+function isJsonRpc(value: unknown): value is JsonObject {
   return isObject(value) && value['jsonrpc'] === '2.0';
 }
