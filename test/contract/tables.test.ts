@@ -13,7 +13,8 @@ const ROOT = fileURLToPath(new URL('src', PACKAGE_ROOT));
 /** Code of browsers and of sandboxes, whose memory is theirs. */
 const ELSEWHERE = ['ui/page/', 'engines/embedded/child/', 'engines/embedded/javascript/guest/'];
 /** A field, or a constant of a module, that is made empty. */
-const TABLE = /^(?: {2}(?:readonly |private |static )*|(?:export )?(?:const|let) )(#?\w+)(?: ?:.*)? = new (?:Map|Set)\b.*\(\);/gm;
+const TABLE =
+  /^(?: {2}(?:readonly |private |static )*|(?:export )?(?:const|let) )(#?\w+)(?: ?:.*)? = new (?:Map|Set)\b.*\(\);/gm;
 
 /** Reasons, each with what it holds for. */
 const BOUNDED: Readonly<Record<string, string>> = {
@@ -118,7 +119,9 @@ it('every table that lives longer than a function has a bound', () => {
   const found = readdirSync(ROOT, { recursive: true, encoding: 'utf8' })
     .map((file) => file.replaceAll('\\', '/'))
     .filter((file) => file.endsWith('.ts') && !ELSEWHERE.some((folder) => file.startsWith(folder)))
-    .flatMap((file) => [...readFileSync(join(ROOT, file), 'utf8').matchAll(TABLE)].map(([, name]) => `${file} ${name}`));
+    .flatMap((file) =>
+      [...readFileSync(join(ROOT, file), 'utf8').matchAll(TABLE)].map(([, name]) => `${file} ${name}`),
+    );
   const bounded = Object.values(BOUNDED).flatMap((text) =>
     text
       .trim()
