@@ -23,6 +23,7 @@ const BOUNDED: Readonly<Record<string, string>> = {
     artifacts/artifacts.ts #transfers #writes
     audit/trail.ts #ranByOperator
     audit/writer.ts #bytesOf #waiting #open
+    base/connections.ts #known #owned #strangers
     base/run-process.ts endings
     chat-view/cell-views.ts #running
     directory/background-work.ts #busy #again
@@ -38,8 +39,9 @@ const BOUNDED: Readonly<Record<string, string>> = {
     packages/packages.ts #progress
     packages/shared-progress.ts #listeners
     policy/rules/counters.ts #waiting
+    server/answer-room.ts #exchanges
     server/http/endpoint.ts #open
-    server/http/http-front.ts #leaving #connections
+    server/http/http-front.ts #leaving
     server/http/mcp-sessions.ts #byId
     server/suspended-calls.ts #byToken
     session/cell-progress.ts #calls #unsent
@@ -67,9 +69,11 @@ const BOUNDED: Readonly<Record<string, string>> = {
     login-pages/login-pages.ts #links #linksOf #attempts
     pins/pinned-tools.ts #logged
     policy/rules/paths.ts folders
+    session/checkpoint-room.ts counts
     session/dispatch.ts #refused
     session/jobs.ts #calls
-    session/sessions.ts #sessions`,
+    session/sessions.ts #sessions
+    upstream/page-cursors.ts #seen`,
   'keys are what the operator configured, principals that exist, or words of this program': `
     audit/trail.ts #defined
     catalog/search-rank.ts #vocabulary #starts
