@@ -121,14 +121,14 @@ class mmap:  # noqa: N801 Named as in Python.
         self._have()
         return self._position
 
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+    def seek(self, offset: int, origin: int = os.SEEK_SET) -> int:
         """Moves the position within the map."""
         starts = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: len(self)}
-        if whence not in starts:
+        if origin not in starts:
             raise ValueError("unknown seek type")
-        if not 0 <= starts[whence] + offset <= len(self):
+        if not 0 <= starts[origin] + offset <= len(self):
             raise ValueError("seek out of range")
-        self._position = starts[whence] + offset
+        self._position = starts[origin] + offset
         return self._position
 
     def seekable(self) -> bool:

@@ -84,7 +84,7 @@ export type ReadJson =
   | { readonly ok: true; readonly value: unknown }
   | {
       readonly ok: false;
-      /** What the text is: `not JSON`, or by what it is too large, to follow "is". */
+      /** What the text is: `not JSON`, or in which way it is too large, to follow "is". */
       readonly reason: string;
       /** Whether it may be valid and only exceeds a bound. */
       readonly isTooMuch: boolean;

@@ -1,6 +1,6 @@
 /** Where measured values go: to OpenTelemetry, to the endpoint for Prometheus, or both. */
 import type { Measure } from '../base/measure.ts';
-import { type Metrics, type MoreMetric, OTHER } from '../server/http/metrics.ts';
+import { type Metrics, type MoreMetric, OTHER_LABEL } from '../server/http/metrics.ts';
 import { ATTRIBUTES, isKnownErrorType, MEASURES, type MeasureName } from './names.ts';
 
 /** Adds a value to a counter, or to the distribution of a histogram. */
@@ -31,7 +31,7 @@ export function toPrometheus(metrics: Pick<Metrics, 'record'>): Measure {
       const labelled = attributes[label];
       // A server can answer with any number.
       const isKnown = label !== ATTRIBUTES.errorType || isKnownErrorType(String(labelled));
-      return labelled === undefined ? [] : [[label.replaceAll('.', '_'), isKnown ? String(labelled) : OTHER]];
+      return labelled === undefined ? [] : [[label.replaceAll('.', '_'), isKnown ? String(labelled) : OTHER_LABEL]];
     });
     metrics.record(prometheusName(measured), Object.fromEntries(labels), value);
   };

@@ -51,7 +51,7 @@ export interface KeptParts {
 }
 
 /** A file that is read while it is sent. */
-export interface OpenFile {
+export interface SentFile {
   readonly name: string;
   readonly mimeType: string;
   readonly sizeBytes: number;
@@ -69,5 +69,5 @@ export interface UiParts {
   keepFunction(code: string, name: string, context: UiContext): Promise<void>;
   stored(kind: UiStoredKind, context: UiContext): StoredThings;
   /** Undefined if there is none. */
-  readArtifact(id: string, context: UiContext): Promise<OpenFile | undefined>;
+  readArtifact(id: string, context: UiContext): Promise<SentFile | undefined>;
 }

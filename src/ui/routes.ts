@@ -4,7 +4,7 @@ import type { Bridges } from './bridges.ts';
 import { cellOf, findCell } from './cells.ts';
 import type { AuditViews } from './log.ts';
 import { allowAlways, answerQuestion, overviewOf } from './overview.ts';
-import type { OpenFile, PolicyEditor, UiContext, UiParts } from './parts.ts';
+import type { PolicyEditor, SentFile, UiContext, UiParts } from './parts.ts';
 import { UiRefusal } from './refusal.ts';
 import { STORED_KINDS, type UiStored, type UiStoredKind } from './schema.ts';
 import { acceptShownTools, beginLogin, chosenTools, listShownServers, withServers } from './servers.ts';
@@ -29,9 +29,9 @@ export interface RouteParts {
 
 /** Bytes instead of JSON. */
 export class Download {
-  readonly file: OpenFile;
+  readonly file: SentFile;
 
-  constructor(file: OpenFile) {
+  constructor(file: SentFile) {
     this.file = file;
   }
 }

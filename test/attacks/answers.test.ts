@@ -1,5 +1,5 @@
 /**
- * Attacks with answers that nobody reads: a request of 100 bytes can have an answer of 64 MiB. The bridge grows by at most 300 MiB,
+ * Attacks with answers that no one reads: a request of 100 bytes can have an answer of 64 MiB. The bridge grows by at most 300 MiB,
  * and another principal's cell and `/healthz` are answered within a second throughout.
  */
 import { spawn } from 'node:child_process';
@@ -55,7 +55,7 @@ const many = (count: number, message: object): object[] =>
   Array.from({ length: count }, () => ({ ...message, id: nextId() }));
 
 for (const engine of await enginesForBridge()) {
-  describe(`answers that nobody reads on ${engine.label}`, () => {
+  describe(`answers that no one reads on ${engine.label}`, () => {
     let bridge: HttpBridge & { readonly tokens: string[] };
     let bob: HttpClient;
     let session: string;
@@ -197,7 +197,7 @@ for (const engine of await enginesForBridge()) {
       const uris = [URIS.text, ...Array<string>(amount(4, 60)).fill(URIS.binary)];
       uris.forEach((uri) => send({ ...read(uri), id: nextId() }));
       many(amount(100, 10_000), { jsonrpc: '2.0', method: 'resources/list' }).forEach(send);
-      await pause(ATTACK_MS, 'nobody reads meanwhile');
+      await pause(ATTACK_MS, 'no one reads meanwhile');
       // Now it is read after all: every line is one message.
       const lengths: number[] = [];
       let length = 0;
@@ -218,7 +218,7 @@ for (const engine of await enginesForBridge()) {
   });
 }
 
-it('downloads from the page server that nobody reads', async () => {
+it('downloads from the page server that no one reads', async () => {
   const ui = await startUi();
   storeFor(ui.stateDir);
   const before = process.memoryUsage().rss;
@@ -231,7 +231,7 @@ it('downloads from the page server that nobody reads', async () => {
       `GET /api/stored/artifacts/content?id=${encodeURIComponent(':mine/large.bin')} HTTP/1.1\r\nHost: 127.0.0.1:${ui.port}\r\nAuthorization: Bearer ${ui.token}\r\n\r\n`,
     );
   }
-  await pause(ATTACK_MS, 'nobody reads meanwhile');
+  await pause(ATTACK_MS, 'no one reads meanwhile');
   const growthMib = (process.memoryUsage().rss - before) / MIB;
   console.info(`page: grew by ${growthMib.toFixed(0)} MiB`);
   expect(growthMib).toBeLessThan(MAX_GROWTH_MIB);

@@ -1,6 +1,6 @@
 /**
  * What comes from outside is measured before it is parsed (`src/protocol/untrusted-json.ts`). Fails for a file that parses JSON in
- * another way, unless it stands here with the reason why nobody else can have written the text, or how it is bounded.
+ * another way, unless it stands here with the reason why no one else can have written the text, or how it is bounded.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -40,7 +40,7 @@ const PREFIX = 'mcp_bridge_';
 /** Sets of labels of one metric. Beyond this, the values of all further ones are `other`. Chosen: about ten times what is usual. */
 const MAX_SAMPLES = 500;
 /** The value of a label for all that are not shown by name. */
-export const OTHER = 'other';
+export const OTHER_LABEL = 'other';
 
 const COUNTERS = {
   http_requests_total: 'Answered HTTP requests, by method and status.',
@@ -113,7 +113,7 @@ export class Metrics {
 function keyIn(samples: ReadonlyMap<string, unknown>, labels: Labels): string {
   const key = renderLabels(labels);
   const hasRoom = samples.has(key) || samples.size < MAX_SAMPLES;
-  return hasRoom ? key : renderLabels(Object.fromEntries(Object.keys(labels).map((name) => [name, OTHER])));
+  return hasRoom ? key : renderLabels(Object.fromEntries(Object.keys(labels).map((name) => [name, OTHER_LABEL])));
 }
 
 /** Buckets are cumulative here. */

@@ -5,7 +5,7 @@ import { engineOptions } from '../../../src/settings/engine-options.ts';
 import { loadSettings } from '../../../src/settings/settings.ts';
 import { principalFolder, profileFolder } from '../../../src/state/principals.ts';
 
-it('each principal and profile has a store of packages of its own, which is not named by what a token is called', () => {
+it('each principal and profile has a store of packages of its own, whose name does not have that of its token', () => {
   const storeOf = (stateDir: string, folder?: string) => {
     const settings = loadSettings({ HOME: '/home/ada', MCP_BRIDGE_STATE_DIR: stateDir });
     return engineOptions(settings, silentLogger, folder).packages;
