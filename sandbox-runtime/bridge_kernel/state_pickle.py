@@ -20,8 +20,6 @@ import pickle
 import sys
 import types
 
-from bridge_kernel.errors import MCPError
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
@@ -501,6 +499,9 @@ def reason_of(error: BaseException) -> str:
     """Why a value is not kept, in one short line."""
     if isinstance(error, NotKeptError):
         return str(error)
+    # Not imported above: worker processes have this module and few others of the kernel.
+    from bridge_kernel.errors import MCPError
+
     if isinstance(error, MCPError):
         return "a call while it was saved or restored"
     cause = error.__cause__

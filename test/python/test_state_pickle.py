@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -11,7 +13,7 @@ import textwrap
 import unittest
 from typing import Any
 
-from bridge_kernel import state_pickle
+from bridge_kernel import processes, state_pickle
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _KERNEL = os.path.dirname(os.path.dirname(state_pickle.__file__))
@@ -96,6 +98,20 @@ def run(program: str, kinds: list[dict[str, Any]], *arguments: str) -> Any:
     if ended.returncode != 0:
         raise AssertionError(ended.stderr)
     return json.loads(ended.stdout.splitlines()[-1])
+
+
+class ModulesOfWorkers(unittest.TestCase):
+    """Worker processes get some modules of the kernel as files."""
+
+    def test_import_no_others_while_they_are_imported(self) -> None:
+        names = processes._MODULES  # noqa: SLF001
+        for name in names:
+            source = pathlib.Path(processes.__file__).with_name(f"{name}.py").read_text()
+            for node in ast.parse(source).body:
+                if isinstance(node, ast.ImportFrom) and node.module == "bridge_kernel":
+                    self.assertLessEqual({alias.name for alias in node.names}, set(names), name)
+                elif isinstance(node, ast.ImportFrom) and str(node.module).startswith("bridge_kernel."):
+                    self.assertIn(str(node.module).split(".")[1], names, name)
 
 
 class KindsTest(unittest.TestCase):
