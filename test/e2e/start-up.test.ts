@@ -8,8 +8,11 @@ import { CLI } from '../support/bridge-client.ts';
 import { type LoadedFile, loadedFiles } from '../support/loaded-files.ts';
 import { LineClient } from './front-process.ts';
 
-/** 126 KB when this was written, 139 KB with the settings for Kubernetes and OAuth. More is not forbidden, but should be a decision. */
-const MAX_START_BYTES = 145_000;
+/**
+ * 126 KB when this was written, 139 KB with the settings for Kubernetes and OAuth, 166 KB with the checks of what a client sends, which
+ * begin with its first message. More is not forbidden, but should be a decision.
+ */
+const MAX_START_BYTES = 170_000;
 /** What only a call needs: the SDK alone is 300 KB. */
 const MIN_CALL_BYTES = 500_000;
 
