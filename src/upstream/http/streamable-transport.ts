@@ -268,7 +268,7 @@ export class StreamableTransport implements ServerTransport {
 
 function rpcErrorIn(text: string): JsonObject | undefined {
   // What is not JSON comes from a proxy or web server, and its text is quoted in the refusal.
-  const read = readUntrusted(text, JSON_BOUNDS.serverPart);
+  const read = readUntrusted(text, JSON_BOUNDS.serverMessage);
   const body = read.ok ? read.value : undefined;
   return isObject(body) && isObject(body['error']) && body['jsonrpc'] === '2.0' ? body['error'] : undefined;
 }
