@@ -8,7 +8,8 @@
  * process does. So if tasks waited for a core during half of a long delay (`/proc/pressure/cpu`), only the time for which this
  * thread ran counts (the first number).
  *
- * Each connection to the socket gets the measurements since the last one, taken after a garbage collection.
+ * Each connection to the socket gets the measurements since the last one, taken after a garbage collection. If it sends a number, the
+ * loop is held for so many milliseconds after that, which shows that the measurement works.
  */
 import { openSync, readSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -54,7 +55,14 @@ if (isMainThread && socket !== null) {
     const p99 = sorted[Math.max(0, Math.ceil(sorted.length * 0.99) - 1)] ?? 0;
     const { rss, heapUsed, external } = process.memoryUsage();
     const measured = { turns: sorted.length, p99Ms: p99, maxMs: sorted.at(-1) ?? 0, rss, heapUsed, external };
-    connection.on('error', () => undefined).end(JSON.stringify(measured));
+    connection
+      .on('error', () => undefined)
+      .on('data', (text) => {
+        for (const end = performance.now() + Number(text); performance.now() < end; ) {
+          // Work.
+        }
+      })
+      .end(JSON.stringify(measured));
   });
   server.listen(socket).unref();
 }

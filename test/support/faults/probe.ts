@@ -32,6 +32,15 @@ export async function takeMeasured(folder: string): Promise<Measured> {
   return JSON.parse(Buffer.concat(chunks).toString('utf8')) as Measured;
 }
 
+/** Holds the event loop of the bridge. The measurements since the last call are lost. */
+export async function holdLoop(folder: string, ms: number): Promise<void> {
+  const connection = createConnection({ path: socketIn(folder), allowHalfOpen: true });
+  connection.end(String(ms));
+  for await (const _ of connection) {
+    // Read to its end.
+  }
+}
+
 function socketIn(folder: string): string {
   return join(folder, 'loop-probe.sock');
 }
