@@ -57,14 +57,17 @@ describe('what a client may send', () => {
   test('an invalid request: refused by its id, and the connection stays open', async () => {
     const client = await connected();
     client.write({ id: 1, method: 'tools/list' }, { jsonrpc: '1.0', id: 2, method: 'tools/list' });
-    client.write(
-      `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":${'['.repeat(100_000)}${']'.repeat(100_000)}}`,
-    );
+    client.write(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":${'['.repeat(50_000)}${']'.repeat(50_000)}}`);
+    client.write(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"x":[${'0,'.repeat(200_000)}0]}}`);
     expect((await client.answer(1)).error.code).toBe(-32600);
     expect((await client.answer(2)).error.code).toBe(-32600);
     expect((await client.answer(3)).error).toMatchObject({
       code: -32600,
       message: expect.stringContaining('200 levels'),
+    });
+    expect((await client.answer(5)).error).toMatchObject({
+      code: -32600,
+      message: 'Invalid Request: too large: more than 100,000 values',
     });
     expect((await client.run(4, { code: '1' })).result.isError).toBe(false);
   });
