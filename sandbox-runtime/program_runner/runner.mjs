@@ -1,6 +1,7 @@
 // PID 1 of a sandbox for JavaScript: writes the files, runs the program as a child process, and passes on its output and its
-// calls as lines of JSON. The first argument is the source of what is loaded before the program. The child reaches only this
-// process, so what it prints is never taken for a line to the host.
+// calls as lines of JSON. The first argument is the source of what is loaded before the program. What the child
+// prints is never taken for a line to the host. In a container it can open the pipe of this process, which has the same user, and
+// write such lines itself: the host bounds them, and they can do no more than the program may.
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
