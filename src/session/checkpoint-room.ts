@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto';
 import { lstat, readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
+import { CappedMap } from '../base/capped-map.ts';
 import { MAX_CHECKPOINTS_BYTES, MIN_CHECKPOINT_BYTES } from '../base/limits.ts';
 import { ensureDirectory, readBounded, TEMPORARY_SUFFIX, writeAtomically } from '../state/state-files.ts';
 import { JOB_NAME } from './jobs.ts';
@@ -31,7 +32,7 @@ const MAX_HEIR_BYTES = 256;
 
 /** How long a count of all files is trusted; other bridges write, too. Chosen: counting 1,000 files takes 20 ms. */
 const COUNTED_MS = 60_000;
-/** State directories whose count is kept. If there are more, all are counted again. */
+/** State directories whose count is kept. Others are counted again. */
 const MAX_COUNTED = 1_000;
 
 /** The names of what was removed: `''` is the checkpoint that the session goes on from. */
@@ -59,7 +60,7 @@ interface Group {
   bytes: number;
 }
 
-const counts = new Map<string, { bytes: number; readonly at: number }>();
+const counts = new CappedMap<string, { bytes: number; readonly at: number }>(MAX_COUNTED);
 
 /** Names of sessions come from clients, so a file is named by a hash. */
 export function checkpointPath(folder: string, key: string): string {
@@ -84,9 +85,6 @@ export async function makeRoom(
   let used = files.reduce((sum, file) => sum + file.bytes, 0);
   if (used + needed > maxBytes) {
     used -= await removeLargest(await groupsOf(files), used + needed - maxBytes, main);
-  }
-  if (counts.size >= MAX_COUNTED) {
-    counts.clear();
   }
   counts.set(root, { bytes: used + needed, at: performance.now() });
   if (used + needed > maxBytes) {

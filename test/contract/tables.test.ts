@@ -69,7 +69,6 @@ const BOUNDED: Readonly<Record<string, string>> = {
     login-pages/login-pages.ts #links #linksOf #attempts
     pins/pinned-tools.ts #logged
     policy/rules/paths.ts folders
-    session/checkpoint-room.ts counts
     session/dispatch.ts #refused
     session/jobs.ts #calls
     session/sessions.ts #sessions
