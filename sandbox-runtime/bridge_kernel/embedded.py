@@ -170,13 +170,13 @@ class Platform:
 
     def cell_loop(self, channel: rpc.Channel) -> CellLoop:
         """Creates the session's event loop and makes `asyncio.run` work beside it."""
-        _replace_loops(self._channel)
+        replace_loops(self._channel)
         loop = asyncio.new_event_loop()
         nested_run.install(loop, bool)
         return CellLoop(channel, loop, None)
 
 
-def _replace_loops(channel: Channel) -> None:
+def replace_loops(channel: Channel) -> None:
     """Makes every new event loop a `Loop`."""
 
     class SessionLoop(Loop):

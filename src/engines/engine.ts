@@ -70,6 +70,8 @@ export interface PackageStore extends StorePlace {
 
 /** What a sandbox for one program has instead of what a session has. */
 export interface ProgramSandbox {
+  /** Which interpreter of its own an engine starts, if it has such; JavaScript if undefined. */
+  readonly interpreter?: 'javascript' | 'python' | undefined;
   /** Image on engines with images; undefined for that of sessions. */
   readonly image?: string | undefined;
   /** Undefined for those of sessions. */
@@ -167,10 +169,10 @@ export interface Engine {
   /** How code is isolated, in one short line without a full stop. After a start it describes what was actually applied. */
   readonly isolation: string;
   /**
-   * Where programs come from in sandboxes for programs: from images, from this machine, or from the engine, which then runs only
-   * JavaScript; undefined if it has no such sandboxes.
+   * Where programs come from in sandboxes for programs: from images, from this machine, or the engine's own interpreters of
+   * JavaScript and Python; undefined if it has no such sandboxes.
    */
-  readonly programs?: 'images' | 'machine' | 'javascript' | undefined;
+  readonly programs?: 'images' | 'machine' | 'own' | undefined;
   /** Whether `start` can start a builder. */
   readonly canBuild?: boolean | undefined;
   /**

@@ -7,7 +7,7 @@ import { findEngines } from '../engines/detect.ts';
 import type { Engine } from '../engines/engine.ts';
 import { engineOptions } from '../settings/engine-options.ts';
 import { type Examination, type Examined, type Finding, problemOf } from '../terminal/finding.ts';
-import { type Language, readLanguages } from './languages-file.ts';
+import { interpreterOf, type Language, readLanguages } from './languages-file.ts';
 import { findOnMachine } from './machine-programs.ts';
 
 /** How long an engine may take to say whether it has an image. */
@@ -64,8 +64,8 @@ async function whyNoImage(
 }
 
 async function whyNotHere(engine: Engine, language: Language, env: Examined['env']): Promise<string | undefined> {
-  if (engine.programs === 'javascript') {
-    return language.runner === 'node' ? undefined : 'needs a container engine';
+  if (engine.programs === 'own') {
+    return interpreterOf(language) !== undefined ? undefined : 'needs a container engine';
   }
   try {
     await findOnMachine(language, env);

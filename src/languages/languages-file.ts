@@ -14,6 +14,7 @@ import { MAX_LANGUAGES, MAX_LANGUAGES_FILE_BYTES } from '../base/limits.ts';
 import { COMMAND } from '../base/package.ts';
 import { didYouMean } from '../base/suggest.ts';
 import { counted, parseDurationMs, parseSizeBytes } from '../base/units.ts';
+import type { ProgramSandbox } from '../engines/engine.ts';
 import { MAX_PIDS, MAX_TIMEOUT_MS, MIN_MEMORY_BYTES, MIN_PIDS } from '../settings/settings.ts';
 
 export interface Language {
@@ -70,6 +71,8 @@ const OF_SESSIONS = {
 
 const NODE_COMMAND = ['node', '{file}'];
 const NODE_IMAGE = 'node:24-slim';
+
+const PYTHON_COMMAND = ['python3', '{file}'];
 
 const DEFAULTS: readonly Language[] = [
   {
@@ -133,11 +136,20 @@ const DEFAULTS: readonly Language[] = [
     name: 'python',
     aliases: ['py', 'python3'],
     runner: 'shell',
-    command: ['python3', '{file}'],
+    command: PYTHON_COMMAND,
     fileName: 'main.py',
     extensions: ['.py'],
   },
 ];
+
+/** Which interpreter runs it on an engine that has interpreters of its own; undefined for none. */
+export function interpreterOf({ command, name, runner }: Language): ProgramSandbox['interpreter'] {
+  if (runner === 'node') {
+    return 'javascript';
+  }
+  // With a command of the user's, it is another program.
+  return name === 'python' && command.join(' ') === PYTHON_COMMAND.join(' ') ? 'python' : undefined;
+}
 
 const MAX_WORD_CHARS = 1_024;
 const MAX_WORDS = 64;

@@ -9,7 +9,7 @@ import { didYouMean } from '../base/suggest.ts';
 import type { Environment } from '../engines/client-env.ts';
 import type { Engine, PrepareProgress, ProgramSandbox, SandboxLimits } from '../engines/engine.ts';
 import { checkFiles, withGoodNames } from './file-names.ts';
-import type { Language, Languages } from './languages-file.ts';
+import { interpreterOf, type Language, type Languages } from './languages-file.ts';
 import { MAX_ARGUMENT_BYTES, MAX_ARGUMENTS, MAX_FILES, MAX_OUTPUT_FILES_BYTES } from './limits.ts';
 import { findOnMachine } from './machine-programs.ts';
 import type { ProgramEnd, RunnableProgram } from './program-run.ts';
@@ -245,7 +245,8 @@ async function prepareProgram(
 ): Promise<{ readonly program: RunnableProgram; readonly sandbox: ProgramSandbox }> {
   const { language } = job;
   const source = options.engine.programs;
-  if (source === undefined || (source === 'javascript' && language.runner !== 'node')) {
+  const interpreter = source === 'own' ? interpreterOf(language) : undefined;
+  if (source === undefined || (source === 'own' && interpreter === undefined)) {
     throw new BridgeError('ENGINE_UNAVAILABLE', `${language.name} does not run on the engine ${options.engine.name}`, {
       hint: 'Install Podman or Docker, or choose an installed one with MCP_BRIDGE_RUNTIME.',
       data: { engine: options.engine.name, retryNow: false },
@@ -255,6 +256,7 @@ async function prepareProgram(
   return {
     program: await programOf(job, options, found?.program),
     sandbox: {
+      interpreter,
       image: source === 'images' ? language.image : undefined,
       binds: found?.binds,
       limits: limitsOfLanguage(language, options.limits),
@@ -266,7 +268,7 @@ async function prepareProgram(
 async function programOf(job: Job, options: RunOptions, machineProgram: string | undefined): Promise<RunnableProgram> {
   const { entry, files, language, request } = job;
   const { args, stdin, wantsFiles } = request;
-  if (language.runner === 'shell') {
+  if (language.runner === 'shell' && options.engine.programs !== 'own') {
     const command = [...commandOf(language, entry, files, machineProgram), ...args];
     return shellProgram({ language, command, files, stdin, wantsFiles });
   }

@@ -11,13 +11,17 @@ export interface ChildRequest {
   readonly limits: SandboxLimits;
 }
 
-export function childArguments({ folder, limits, name, nodeVersion }: ChildRequest): string[] {
+export function childArguments(
+  { folder, limits, name, nodeVersion }: ChildRequest,
+  work: 'session' | 'program' = 'session',
+): string[] {
   return [
     ...nodeFlags(folder, nodeVersion),
     // `.cjs`, because for a `.js` file Node 20.19.0 looks for a package.json in parent folders, which it may not read.
     `${folder}/child.cjs`,
     folder,
     ...[limits.memoryBytes, limits.tmpBytes, limits.workspaceBytes].map(String),
+    work,
     // Only for `ps`.
     name,
   ];

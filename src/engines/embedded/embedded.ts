@@ -12,11 +12,20 @@ import type { Logger } from '../../base/log.ts';
 import { endTree, hasEnded } from '../../base/process-tree.ts';
 import { hasSpoken, openPipe, type PipeProcess } from '../client.ts';
 import type { Environment } from '../client-env.ts';
-import type { Engine, Mount, Sandbox, SandboxExit, SandboxLimits, StartRequest, SweepOptions } from '../engine.ts';
+import type {
+  Engine,
+  Mount,
+  ProgramSandbox,
+  Sandbox,
+  SandboxExit,
+  SandboxLimits,
+  StartRequest,
+  SweepOptions,
+} from '../engine.ts';
 import { createSandbox, RunningSandboxes } from '../sandbox.ts';
 import { BUILT_FILES_FOLDER, createBuiltFilesCheck } from './built-files.ts';
 import { MANIFEST } from './child/built-files.ts';
-import { childArguments, javascriptArguments } from './child-command.ts';
+import { type ChildRequest, childArguments, javascriptArguments } from './child-command.ts';
 import { type HostMachine, LAYER_NAMES, type LayerRefusal, type Surroundings } from './layer.ts';
 import { chooseSurroundings, readMachine } from './layers.ts';
 import { embeddedStartError, missingFiles, noMounts } from './start-failure.ts';
@@ -69,11 +78,18 @@ interface Start {
   silentMs?: number;
 }
 
+function argumentsOf(wanted: ChildRequest, program: ProgramSandbox | undefined): string[] {
+  if (program === undefined) {
+    return childArguments(wanted);
+  }
+  return program.interpreter === 'python' ? childArguments(wanted, 'program') : javascriptArguments(wanted);
+}
+
 class EmbeddedEngine implements Engine {
   readonly name = 'embedded';
   readonly missing = MISSING;
   readonly wheelsFor = PYTHON;
-  readonly programs = 'javascript';
+  readonly programs = 'own';
   readonly #options: EmbeddedOptions;
   readonly #folder: string;
   readonly #check: ReturnType<typeof createBuiltFilesCheck>;
@@ -116,10 +132,8 @@ class EmbeddedEngine implements Engine {
     this.#startedCount += 1;
     const name = `mcp-bridge-${instanceId}-${this.#startedCount}`;
     const limits = request.program?.limits ?? this.#options.limits;
-    const argumentsOf = request.program === undefined ? childArguments : javascriptArguments;
-    const launch = surroundings.launch(
-      argumentsOf({ ...surroundings, limits, name, nodeVersion: process.versions.node }),
-    );
+    const wanted = { ...surroundings, limits, name, nodeVersion: process.versions.node };
+    const launch = surroundings.launch(argumentsOf(wanted, request.program));
     const inputs = [launch.input];
     const child = await openPipe({ ...launch, env: {} }, launch.arguments, { inputs }).catch((error: unknown) => {
       throw cannotRun(launch.executable, error);

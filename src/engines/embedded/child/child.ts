@@ -1,6 +1,6 @@
 /**
  * The child process of the embedded engine. Restores CPython from its snapshot and runs it until it ends or the host is gone.
- * Usage: `node child.cjs FOLDER MEMORY_BYTES TMP_BYTES WORKSPACE_BYTES`, with frames on stdin and stdout and reports on stderr.
+ * Usage: `node child.cjs FOLDER MEMORY_BYTES TMP_BYTES WORKSPACE_BYTES session|program`, with frames on stdin and stdout and reports on stderr.
  * The main thread reads the host's pipe and ends the process. A second thread runs the same file and, in it, Python.
  */
 import { setFlagsFromString } from 'node:v8';
@@ -54,6 +54,7 @@ if (isMainThread) {
 function startGuest(): void {
   const [directory = '', ...numbers] = process.argv.slice(2);
   const [memoryBytes = 0, tmpBytes = 0, workspaceBytes = 0] = numbers.map(Number);
+  const isForProgram = numbers[3] === 'program';
   if (typeof WebAssembly !== 'object') {
     throw new Error('this Node has no WebAssembly; it may have been started with --jitless');
   }
@@ -61,7 +62,7 @@ function startGuest(): void {
   const { port1, port2 } = new MessageChannel();
   const data: GuestData = {
     shared: { words, port: port2 },
-    options: { directory, memoryBytes, tmpBytes, workspaceBytes },
+    options: { directory, memoryBytes, tmpBytes, workspaceBytes, isForProgram },
   };
   const guest = new Worker(process.argv[1] ?? '', {
     workerData: data,

@@ -20,6 +20,8 @@ export interface ChildOptions {
   readonly memoryBytes: number;
   readonly tmpBytes: number;
   readonly workspaceBytes: number;
+  /** Whether one program runs, instead of the cells of a session. */
+  readonly isForProgram: boolean;
 }
 
 type EndedReport = Extract<SupervisorReport, { report: 'ended' }>;
@@ -72,7 +74,7 @@ function guestEnvironment(
     return openIndexedFile(join(directory, BUILT_FILE.LIBRARY));
   };
   return {
-    root: createRoot(openLibrary, options, SYSTEM_CLOCK.realtime()),
+    root: createRoot(openLibrary, options, SYSTEM_CLOCK.realtime(), options.isForProgram),
     clock: SYSTEM_CLOCK,
     waiter: input,
     devices: [NULL_DEVICE, stdout.writeEnd, stderr.writeEnd, input, output, stdout.readEnd, stderr.readEnd],

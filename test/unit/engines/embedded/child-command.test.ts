@@ -18,8 +18,14 @@ describe('the arguments of Node', () => {
       '536870912',
       '67108864',
       '134217728',
+      'session',
       'mcp-bridge-x-1',
     ]);
+  });
+
+  it('say that a program is to run, not the cells of a session', () => {
+    const wanted = { folder: '/e', limits, name: 'x', nodeVersion: '24.1.0' };
+    expect(childArguments(wanted, 'program').slice(-2)).toEqual(['program', 'x']);
   });
 
   it('are pinned for JavaScript', () => {

@@ -6,6 +6,9 @@ import { Volume } from './volume.ts';
 /** For unpacked packages: this process holds them in memory. Chosen: several times the largest common set of pure Python. */
 const PACKAGES_BYTES = 256 * 1024 * 1024;
 
+/** Tells the interpreter, whose memory is the same at each start, to run one program. The kernel looks for it in /dev. */
+const PROGRAM_MARK = 'program';
+
 export interface WritableBytes {
   readonly tmpBytes: number;
   readonly workspaceBytes: number;
@@ -15,12 +18,20 @@ export interface WritableBytes {
  * `openPack` opens the files under /usr, with an index like `{ "usr/lib/a.py": [offset, length] }`. It is called on the first
  * access to /usr; each file is loaded when it is read.
  */
-export function createRoot(openPack: () => IndexedFile, limits: WritableBytes, now: bigint): DirectoryNode {
+export function createRoot(
+  openPack: () => IndexedFile,
+  limits: WritableBytes,
+  now: bigint,
+  isForProgram = false,
+): DirectoryNode {
   const system = new Volume(1, 0);
   const root = new DirectoryNode(system, now);
   root.entries.set('usr', new DirectoryNode(system, now, root, (usr) => fillFromPack(usr, openPack())));
   const dev = new DirectoryNode(system, now, root);
   dev.entries.set('null', new FileNode(new Volume(5, Number.MAX_SAFE_INTEGER), now, new NoContent()));
+  if (isForProgram) {
+    dev.entries.set(PROGRAM_MARK, new FileNode(system, now, new NoContent()));
+  }
   root.entries.set('dev', dev);
   root.entries.set('tmp', new DirectoryNode(new Volume(2, limits.tmpBytes), now, root));
   root.entries.set('workspace', new DirectoryNode(new Volume(3, limits.workspaceBytes), now, root));
