@@ -71,7 +71,7 @@ class _Program:
             return self._status_of(given[job["entry"]], path, main.__dict__)
         finally:
             # As the interpreter does at its end, whatever the program has put in their place.
-            atexit._run_exitfuncs()
+            atexit._run_exitfuncs()  # noqa: SLF001
             for stream in (sys.stdout, sys.stderr):
                 _flush(stream)
 
@@ -100,7 +100,7 @@ class _Program:
     @staticmethod
     def _status_of(source: bytes, path: str, names: dict[str, Any]) -> int:
         try:
-            exec(compile(source, path, "exec", dont_inherit=True), names)  # noqa: S102
+            exec(compile(source, path, "exec", dont_inherit=True), names)
         except SystemExit as error:
             if error.code is None or isinstance(error.code, int):
                 return (error.code or 0) & 0xFF
