@@ -85,6 +85,9 @@ function argumentsOf(wanted: ChildRequest, program: ProgramSandbox | undefined):
   return program.interpreter === 'python' ? childArguments(wanted, 'program') : javascriptArguments(wanted);
 }
 
+/** 128 and the number of SIGKILL. */
+const KILLED = 137;
+
 class EmbeddedEngine implements Engine {
   readonly name = 'embedded';
   readonly missing = MISSING;
@@ -146,7 +149,7 @@ class EmbeddedEngine implements Engine {
     const explain = (retryNow: boolean) => embeddedStartError({ ...start, exit, stderrTail }, retryNow);
     const error = explain(false);
     const layer = start?.surroundings.layer;
-    const isOwnFault = error.code === 'ENGINE_UNAVAILABLE' || start?.silentMs !== undefined || saidWhy(exit);
+    const isOwnFault = error.code === 'ENGINE_UNAVAILABLE' || start?.silentMs !== undefined || saidWhy(exit) || wasKilled(exit);
     if (layer === undefined || isOwnFault) {
       return error;
     }
@@ -225,6 +228,11 @@ function hasReported({ stderr }: PipeProcess): boolean {
 /** Whether the child itself reported why it cannot continue. */
 function saidWhy({ exitCode }: SandboxExit): boolean {
   return exitCode === CHILD_FAILED;
+}
+
+/** From outside, such as by a machine without memory. A layer passes on the end of its child as an exit code. */
+function wasKilled({ exitCode, signal }: SandboxExit): boolean {
+  return signal === 'SIGKILL' || exitCode === KILLED;
 }
 
 function cannotRun(executable: string, error: unknown): BridgeError {

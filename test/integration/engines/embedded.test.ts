@@ -45,7 +45,7 @@ async function startDeaf(source = DEAF) {
   const sandbox = await engine.start({ command: [], session: 'test' });
   await firstOutput(sandbox);
   const [client = 0] = clientsOf(sandbox.id);
-  return { sandbox, processes: [client, ...descendantsOf(client)] };
+  return { engine, sandbox, processes: [client, ...descendantsOf(client)] };
 }
 
 describe('a child that does not start', () => {
@@ -79,6 +79,15 @@ describe('a child that does not start', () => {
     expect(rounds.at(-1)?.message).toBe('the embedded engine did not start (exit code 3): no luck');
     expect(engine.isolation).toContain('without an operating-system sandbox around it');
     expect(engine.description).toContain('no luck');
+  });
+
+  // Code that uses up the memory of the machine must not take the layer from sandboxes that start later.
+  it('because something killed it costs no layer', async () => {
+    const { engine, processes, sandbox } = await startDeaf();
+    process.kill(processes.at(-1) ?? 0, 'SIGKILL');
+    const error = engine.explainStartFailure(sandbox, await sandbox.exited, '');
+    expect(error).toMatchObject({ code: 'ENGINE_FAILED', data: { retryNow: false } });
+    expect(engine.description).not.toContain('not used');
   });
 
   it('because it hangs is killed, and the error says so', async () => {
