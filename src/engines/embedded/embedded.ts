@@ -149,7 +149,8 @@ class EmbeddedEngine implements Engine {
     const explain = (retryNow: boolean) => embeddedStartError({ ...start, exit, stderrTail }, retryNow);
     const error = explain(false);
     const layer = start?.surroundings.layer;
-    const isOwnFault = error.code === 'ENGINE_UNAVAILABLE' || start?.silentMs !== undefined || saidWhy(exit) || wasKilled(exit);
+    const isOwnFault =
+      error.code === 'ENGINE_UNAVAILABLE' || start?.silentMs !== undefined || saidWhy(exit) || wasKilled(exit);
     if (layer === undefined || isOwnFault) {
       return error;
     }
