@@ -229,7 +229,7 @@ async function openParts(
   given: PartsOptions,
   ifFailed: (end: () => unknown) => void,
 ) {
-  const { client, isDryRun, onCall, principal, replay, resume } = given;
+  const { client, countedFor, isDryRun, onCall, principal, replay, resume } = given;
   const { stateDir } = settings;
   // What sessions leave is in the folder of the principal; what the operator decides, such as the policy, is shared.
   const folder = principal?.folder ?? stateDir;
@@ -254,9 +254,9 @@ async function openParts(
   const calls = makeCalls(approvals, { ...records, ...watching, dryRun, isDryRun, onCall });
   const artifacts = createArtifacts(folder);
   const lastAnswers = new LastAnswers(settings);
-  const packages = createPackages({ engine, policies: servers.policies, settings, trail, folder });
+  const packages = createPackages({ countedFor, engine, policies: servers.policies, settings, trail, folder });
   const parts = { artifacts, engine, lastAnswers, packages, records, savedTools, servers, traced, views };
-  const { handleCall, run: runProgramForCall } = answerCalls({ ...parts, calls, settings, logger, trail });
+  const { handleCall, run: runProgramForCall } = answerCalls({ ...parts, countedFor, calls, settings, logger, trail });
   const checkpoints = new CheckpointStore(join(folder, CHECKPOINTS, options.instanceId), logger, { isOwn: true });
   const keeperParts = { ...given, logger };
   const modules = watchModules(personal, logger, { ...given, run: options.instanceId });
@@ -331,7 +331,7 @@ async function createSessions(
   return { sessions, standby };
 }
 
-interface CallParts {
+interface CallParts extends Pick<CreateOptions, 'countedFor'> {
   readonly artifacts: Artifacts;
   readonly lastAnswers: LastAnswers;
   readonly calls: CallPipeline;
@@ -379,7 +379,8 @@ function programRunner({
   settings,
   logger,
   trail,
-}: Pick<CallParts, 'engine' | 'settings' | 'logger' | 'trail'>) {
+  countedFor,
+}: Pick<CallParts, 'countedFor' | 'engine' | 'settings' | 'logger' | 'trail'>) {
   const { maxTimeoutSeconds, stateDir, timeoutSeconds } = settings;
   const languages = () => readLanguages(stateDir);
   const run = async (
@@ -395,6 +396,7 @@ function programRunner({
       limits: limitsOf(settings),
       env: process.env,
       logger,
+      countedFor,
       ...call,
     });
   return async (
@@ -570,7 +572,7 @@ function manualOf({ autoload, packages }: Settings): string {
   return CAPABILITY_SUMMARY + (autoload ? AUTOLOAD_SUMMARY : '') + (packages === 'off' ? '' : PACKAGES_SUMMARY);
 }
 
-interface PackageParts {
+interface PackageParts extends Pick<CreateOptions, 'countedFor'> {
   /** Of the principal, or the state directory. */
   readonly folder: string;
   readonly engine: Engine;
@@ -579,7 +581,7 @@ interface PackageParts {
   readonly trail: AuditTrail | undefined;
 }
 
-function createPackages({ engine, folder, policies, settings, trail }: PackageParts): PackageInstaller {
+function createPackages({ countedFor, engine, folder, policies, settings, trail }: PackageParts): PackageInstaller {
   return createPackageInstaller({
     engine,
     mode: settings.packages,
@@ -593,6 +595,7 @@ function createPackages({ engine, folder, policies, settings, trail }: PackagePa
     operatorsDir: folder === settings.stateDir ? undefined : settings.stateDir,
     image: settings.image,
     preinstall: settings.preinstall,
+    countedFor,
     onInstalled: (call, installation) => trail?.packagesInstalled(call, installation),
     onRefused: (call, refused) => trail?.packagesRefused(call, refused),
   });

@@ -17,7 +17,7 @@ export const MAX_ARGUMENT_BYTES = 100_000;
 export const MAX_NAME_BYTES = 240;
 /** The same for a file that a program has left. Chosen: longer than any path that people make. */
 export const MAX_RETURNED_NAME_BYTES = 1_000;
-/** Programs of one bridge that run at once; others wait. Chosen: each may use the memory of a session. */
+/** Programs of one principal that run at once, and half of those of all; others wait. Chosen: each may use the memory of a session. */
 export const MAX_PROGRAMS_AT_ONCE = 4;
 /** Of them, those of one session, and those of it that wait. Each holds what it was given in memory. Both chosen. */
 export const MAX_PROGRAMS_OF_SESSION = 2;

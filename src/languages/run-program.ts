@@ -44,6 +44,8 @@ export interface RunOptions {
   readonly servers?: readonly { readonly name: string; readonly alias: string }[] | undefined;
   /** Name of the session, for the label of the sandbox. */
   readonly session?: string | undefined;
+  /** Programs with the same object wait for each other: those of a principal in all its profiles. */
+  readonly countedFor?: object | undefined;
   /** Called once the code is known, before anything starts. */
   readonly onSource?: ((found: { readonly language: string; readonly code: string }) => void) | undefined;
   readonly logger: Logger;
@@ -62,6 +64,8 @@ const NO_SESSION = '';
 const MAX_START_ROUNDS = 8;
 
 const turns = new ProgramTurns();
+/** Without principals, all programs are those of the user. */
+const USER = {};
 
 /**
  * Runs the program. A program that fails or is ended at its deadline is a result. Rejects with a `BridgeError` if it cannot run:
@@ -79,7 +83,7 @@ export async function runProgram(request: ProgramRequest, options: RunOptions): 
     return notCompiled(converted.failure);
   }
   const job = { language, entry: entry.name, files: converted.files, request };
-  return turns.take(options.session ?? NO_SESSION, () => runInRounds(job, options));
+  return turns.take(options.countedFor ?? USER, options.session ?? NO_SESSION, () => runInRounds(job, options));
 }
 
 async function findSource({ source }: ProgramRequest, options: RunOptions): Promise<SnippetSource> {

@@ -1,9 +1,10 @@
-/** Who gets a builder next. One session can ask for many packages without keeping others from theirs. */
+/** Who gets a builder next. One session can ask for many packages without keeping others from theirs, nor can one principal. */
 import { BridgeError } from '../base/errors.ts';
 import { limitConcurrency } from '../base/limit-concurrency.ts';
+import { SharedTurns } from '../base/shared-turns.ts';
 
-/** Builders at once, over all sessions. Chosen. */
-const MAX_BUILDERS = 2;
+/** Builders of one principal at once, and half of those of all. Chosen. */
+export const MAX_BUILDERS = 2;
 /** Requests of a session that wait or run, also those of cancelled cells. Chosen. */
 export const MAX_WAITING_PER_SESSION = 16;
 
@@ -13,10 +14,18 @@ interface Line<Value> {
   readonly waiting: Map<string, Promise<Value>>;
 }
 
+/** Of the process: each principal has a bridge, and one for each profile. */
+const builders = new SharedTurns(MAX_BUILDERS);
+
 export class BuildTurns<Value> {
-  readonly #inTurn = limitConcurrency(MAX_BUILDERS);
+  readonly #owner: object;
   readonly #lines = new Map<string, Line<Value>>();
   readonly #running = new Map<string, Promise<Value>>();
+
+  /** @param owner The same object for all bridges of one principal. */
+  constructor(owner: object = {}) {
+    this.#owner = owner;
+  }
 
   /**
    * Runs `work` when it is the session's turn, unless the same request runs already, or waits in this session. It does not join
@@ -39,7 +48,7 @@ export class BuildTurns<Value> {
     }
     this.#lines.set(session, line);
     const result = line
-      .inTurn(() => this.#inTurn(() => this.#running.get(key) ?? this.#begin(key, work)))
+      .inTurn(() => builders.take(this.#owner, () => this.#running.get(key) ?? this.#begin(key, work)))
       .finally(() => {
         line.waiting.delete(key);
         if (line.waiting.size === 0) {

@@ -67,6 +67,8 @@ export interface PackagesOptions extends ConsentOptions {
   readonly image: string;
   /** What every session can import without asking, as `MCP_BRIDGE_PREINSTALL` names it. */
   readonly preinstall?: readonly string[] | undefined;
+  /** The same object for all bridges of one principal, whose builders wait for each other. */
+  readonly countedFor?: object | undefined;
   readonly onInstalled?: (call: InstallingCall, installation: Installation) => void;
   /** Called for each request that the policy, the setting or the user refused. */
   readonly onRefused?: (call: InstallingCall, refused: RefusedInstallation) => void;
@@ -204,7 +206,7 @@ class Packages {
   readonly #budget: StoreBudget;
   /** By sandbox, the last answers by set: the one that it uses is among them. */
   readonly #installed = new WeakMap<object, Map<string | null, Installed>>();
-  readonly #turns = new BuildTurns<PackageLock>();
+  readonly #turns: BuildTurns<PackageLock>;
   /** Of the builds that wait or run, by key. */
   readonly #progress = new Map<string, SharedProgress>();
   readonly #failures = new CappedMap<string, { readonly error: unknown; readonly at: number }>(MAX_FAILURES);
@@ -214,6 +216,7 @@ class Packages {
   constructor(options: PackagesOptions) {
     this.#options = options;
     this.#consent = new Consent(options);
+    this.#turns = new BuildTurns(options.countedFor);
     const { operatorsDir, stateDir } = options;
     this.#locks = createPackageLocks(stateDir);
     this.#operatorsLocks = operatorsDir === undefined ? undefined : createPackageLocks(operatorsDir);

@@ -66,7 +66,7 @@ export interface BridgeOptions {
   readonly resume?: string | undefined;
   /** Whose bridge it is; undefined for the user of this machine. */
   readonly principal?: BridgePrincipal | undefined;
-  /** Limits of policies count together in all bridges with the same object: those of a principal. Alone by default. */
+  /** Limits of policies, programs and builders count together in all bridges with the same object: those of a principal. Alone by default. */
   readonly countedFor?: object | undefined;
   /** The profile of `policy.json` that it serves; by default that of the settings. */
   readonly profile?: string | undefined;

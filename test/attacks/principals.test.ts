@@ -4,11 +4,15 @@
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { enginesForBridge } from '../support/attacks.ts';
 import { fixtureServer } from '../support/bridge-client.ts';
 import { type HttpClient, startHttpBridge } from '../support/http-bridge.ts';
 
+// Each engine runs JavaScript.
+const PROGRAM = '"javascript", "setTimeout(() => {}, 15000)"';
+const HELLO = '"javascript", "console.log(\'hello\')"';
 const SECRET = 'the-secret-of-alice';
 const POLICY = {
   rules: [{ effect: 'ask', server: 'echo', tool: 'structured' }],
@@ -185,6 +189,17 @@ print("found", found)`;
       expect(await carol.run(code, more)).toContain('two of carol');
       expect(await inProfile.run(code, more)).toMatch(/POLICY_LIMIT/);
       await Promise.all([carol.close(), inProfile.close()]);
+    });
+
+    it('the turns of programs, in a session of the same name', async () => {
+      const many = `import asyncio
+programs = [asyncio.ensure_future(runtime.run(${PROGRAM}, timeout=20)) for _ in range(18)]
+await asyncio.wait(programs, timeout=2)`;
+      const one = `try:\n    print((await runtime.run(${HELLO})).stdout)\nexcept Exception as error:\n    print(error)`;
+      const ofAlice = alice.run(`${many}\nawait asyncio.wait(programs, timeout=15)`, { session: 'programs' });
+      await sleep(3_000);
+      expect(await bob.run(one, { session: 'programs' })).toContain('hello');
+      await ofAlice;
     });
 
     it('its place in the audit log', async () => {

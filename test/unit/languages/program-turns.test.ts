@@ -9,8 +9,9 @@ function createLine() {
   const turns = new ProgramTurns();
   const running: string[] = [];
   const endings: (() => void)[] = [];
-  const start = (session: string): Promise<void> =>
-    turns.take(session, async () => {
+  const user = {};
+  const start = (session: string, owner = user): Promise<void> =>
+    turns.take(owner, session, async () => {
       running.push(session);
       const end = createDeferred<undefined>();
       endings.push(() => end.resolve(undefined));
@@ -39,6 +40,21 @@ it('no more run at once than the machine should bear, and the next one starts wh
   await turn();
   expect(running).toHaveLength(MAX_PROGRAMS_AT_ONCE);
   finish();
+  await turn();
+  expect(running).toHaveLength(MAX_PROGRAMS_AT_ONCE + 1);
+});
+
+it('sessions of the same name of two principals do not count together, and one cannot take all places', async () => {
+  const { running, start } = createLine();
+  const [alice, bob] = [{}, {}];
+  for (let count = 0; count < MAX_PROGRAMS_OF_SESSION + MAX_PROGRAMS_WAITING; count += 1) {
+    for (const session of ['default', 'second', 'third']) {
+      void start(session, alice);
+    }
+  }
+  await turn();
+  expect(running).toHaveLength(MAX_PROGRAMS_AT_ONCE);
+  void start('default', bob);
   await turn();
   expect(running).toHaveLength(MAX_PROGRAMS_AT_ONCE + 1);
 });

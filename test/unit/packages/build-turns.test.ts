@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
 import { createDeferred } from '../../../src/base/deferred.ts';
-import { BuildTurns, MAX_WAITING_PER_SESSION } from '../../../src/packages/build-turns.ts';
+import { BuildTurns, MAX_BUILDERS, MAX_WAITING_PER_SESSION } from '../../../src/packages/build-turns.ts';
 
 /** Turns whose work is recorded, and ends when the test says so. */
-function record() {
-  const turns = new BuildTurns<string>();
+function record(owner?: object) {
+  const turns = new BuildTurns<string>(owner);
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
   const take = (session: string, key: string) =>
@@ -51,4 +51,25 @@ it('runs a request once that is asked for again, but waits for no queue of anoth
   ends.get('pandas')?.();
   expect(await Promise.all([...queued, other, joined])).toEqual(['pandas', 'pandas', 'pandas', 'pandas']);
   expect(begun).toEqual(['attacker slow', 'other pandas']);
+});
+
+it('gives a principal with many profiles no more builders than one, and another one its turn', async () => {
+  const alice = {};
+  const profiles = Array.from({ length: 3 }, () => record(alice));
+  const bob = record({});
+  const all = profiles.flatMap(({ take }) => [take('first', 'a'), take('second', 'b')]);
+  const ofBob = bob.take('work', 'pandas');
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  await turn();
+  expect(profiles.flatMap(({ begun }) => begun)).toHaveLength(MAX_BUILDERS);
+  expect(bob.begun).toEqual(['work pandas']);
+  bob.ends.get('pandas')?.();
+  await ofBob;
+  while (profiles.some(({ begun }) => begun.length < 2)) {
+    profiles.forEach(({ ends }) => ends.forEach((end) => end()));
+    // biome-ignore lint/performance/noAwaitInLoops: the next ones begin only then.
+    await turn();
+  }
+  profiles.forEach(({ ends }) => ends.forEach((end) => end()));
+  await Promise.all(all);
 });
