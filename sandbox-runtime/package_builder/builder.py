@@ -83,6 +83,35 @@ _FIRST_PIP = (22, 2)
 """Has --report, and reads JSON."""
 _GOOD_PIP = (23, 3)
 """Reads the metadata of a wheel without fetching the wheel, so it is worth fetching this pip."""
+_PIPS = {
+    "23.3": "bc38bb52bc286514f8f7cb3a1ba5ed100b76aaef29b521d48574329331c5ae7b",
+    "23.3.1": "55eb67bb6171d37447e82213be585b75fe2b12b359e993773aca4de9247a052b",
+    "23.3.2": "5052d7889c1f9d05224cd41741acb7c5d6fa735ab34e339624a614eaaa7e7d76",
+    "24.0": "ba0d021a166865d2265246961bec0152ff124de910c5cc39f1156ce3fa7c69dc",
+    "24.1": "a775837439bf5da2c1a0c2fa43d5744854497c689ddbd9344cf3ea6d00598540",
+    "24.1.1": "efca15145a95e95c00608afeab66311d40bfb73bb2266a855befd705e6bb15a0",
+    "24.1.2": "7cd207eed4c60b0f411b444cd1464198fe186671c323b6cd6d433ed80fc9d247",
+    "24.2": "2cd581cf58ab7fcfca4ce8efa6dcacd0de5bf8d0a3eb9ec927e07405f4d9e2a2",
+    "24.3": "461877c364317128146d1eb33c62c2a80e33cb23b4cafdf4ad728bc74958e0dd",
+    "24.3.1": "3790624780082365f47549d032f3770eeb2b1e8bd1f7b2e02dace1afa361b4ed",
+    "25.0": "b6eb97a803356a52b2dd4bb73ba9e65b2ba16caa6bcb25a7497350a4e5859b65",
+    "25.0.1": "c46efd13b6aa8279f33f2864459c8ce587ea6a1a59ee20de055868d8f7688f7f",
+    "25.1": "13b4aa0aaad055020a11bec8a1c2a70a2b2d080e12d89b962266029fff0a16ba",
+    "25.1.1": "2913a38a2abf4ea6b64ab507bd9e967f3b53dc1ede74b01b0931e1ce548751af",
+    "25.2": "6d67a2b4e7f14d8b31b8b52648866fa717f45a1eb70e83002f4331d07e953717",
+    "25.3": "9655943313a94722b7774661c21049070f6bbb0a1516bf02f7c8d5d9201514cd",
+    "26.0": "98436feffb9e31bc9339cf369fd55d3331b1580b6a6f1173bacacddcf9c34754",
+    "26.0.1": "bdb1b08f4274833d62c1aa29e20907365a2ceb950410df15fc9521bad440122b",
+    "26.1": "4e8486d821d814b77319acb7b9e8bf5a4ee7590a643e7cb21029f209be8573c1",
+    "26.1.1": "99cb1c2899893b075ff56e4ed0af55669a955b49ad7fb8d8603ecdaf4ed653fb",
+    "26.1.2": "382ff9f685ee3bc25864f820aa50505825f10f5458ffff07e30a6d96e5715cab",
+    "26.2": "931c303696af6fa3417112103b1cad26890e5a07eccb5b99783700e33f2b8aad",
+    "26.2.1": "71138adf1f4ca900cdb7d289c21b7494329f2332b6d85f0e1c42108c0384ed3e",
+    "26.3": "f3b60b20ffaadd4415ed7957212a38ac63fa4c5fa375bd0f4a797777940fad13",
+}
+"""Versions of pip that are fetched, with the SHA-256 of their wheels on PyPI. pip is the only code of an index that a builder runs, and a
+builder has a network: an index must not choose it.
+"""
 _MAX_FILES = 100_000
 """Files in one wheel. The largest ones have about 10,000."""
 _MAX_RATIO = 200
@@ -1128,9 +1157,10 @@ def own_pip(job: dict[str, Any], index: Index, store: Store) -> str | None:
     present = _pip_version()
     if present >= _GOOD_PIP:
         return None
-    kept = sorted(name for name in os.listdir(store.tools) if name.startswith("pip-"))
-    if kept:
-        return os.path.join(store.tools, kept[-1])
+    for sha256 in reversed(_PIPS.values()):
+        kept = os.path.join(store.tools, f"pip-{sha256[:16]}")
+        if os.path.isdir(kept):
+            return kept
     report("progress", stage="tool")
     files = index.files_of("pip") or []
     chosen = _newest_pip(files, job["uploaded_before"])
@@ -1139,8 +1169,9 @@ def own_pip(job: dict[str, Any], index: Index, store: Store) -> str | None:
     if chosen is None and _newest_pip(files, None) is not None and all(file.uploaded is None for file in files):
         raise no_times(_host(files[0].page))
     if chosen is None:
-        raise JobError("tool", "the image has no pip 22.2 or newer, and the index has none that runs on this Python")
+        raise JobError("tool", "the image has no pip 22.2 or newer, and the index has none of 23.3 to 26.3 as on PyPI that runs on this Python")
     folder = store.path("pip")
+    chosen.sha256 = _PIPS[chosen.version]
     wheel = locked("pip", chosen.version, chosen, index)
     Download(index, store, job["max_bytes"]).unpack(wheel, folder)
     store.sync()
@@ -1156,10 +1187,11 @@ def _newest_pip(files: list[IndexFile], before: str | None) -> IndexFile | None:
         if (match := re.fullmatch(r"pip-(\d+(?:\.\d+)*)-py3-none-any\.whl", file.filename))
         and not file.yanked
         and file.is_old_enough(before)
+        and file.sha256 in (None, _PIPS.get(match[1], ""))
+        and match[1] in _PIPS
         and _supports_this_python(file.requires_python)
     ]
-    version, chosen = max(usable, key=lambda one: one[0], default=((), None))
-    return chosen if version >= _FIRST_PIP else None
+    return max(usable, key=lambda one: one[0], default=((), None))[1]
 
 
 def _supports_this_python(specifier: str | None) -> bool:

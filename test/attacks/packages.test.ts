@@ -23,6 +23,12 @@ const PASSWORD = 'pass-word-of-the-index';
 const BASIC = Buffer.from(`ada:${PASSWORD}`).toString('base64');
 const MAX_ANSWER_MS = 1_000 * PATIENCE;
 const MIB = 1024 * 1024;
+/** Builders fetch a pip if the image has none, or an old one: this one would run in each. */
+const HOSTILE_PIP = makeWheel({
+  name: 'pip',
+  version: '99.0',
+  files: { 'pip/__init__.py': '', 'pip/__main__.py': 'raise SystemExit("hostile pip")' },
+});
 
 for (const engine of await coverPackageEngines(await coverEngines())) {
   describe(`packages on ${engine.label}`, () => {
@@ -55,7 +61,7 @@ function attack(engine: TestEngine): void {
 
   beforeAll(async () => {
     index = await startPackageIndex();
-    index.add(makeWheel({ name: 'honest' }), makeWheel({ name: 'honest-too' }));
+    index.add(makeWheel({ name: 'honest' }), makeWheel({ name: 'honest-too' }), HOSTILE_PIP);
     bridge = await startBridge({
       engine,
       env: {
@@ -79,6 +85,10 @@ function attack(engine: TestEngine): void {
     } else {
       rmSync(join('/var/lib/mcp-server-code-execution-mode', store), { recursive: true, force: true });
     }
+  });
+
+  it('runs no pip that the index chooses', async () => {
+    expect(await run('import honest\nhonest.name', 'attacker')).toBe("'honest'");
   });
 
   it('shows code no password of the index, and takes nothing but names and versions from it', async () => {

@@ -657,14 +657,32 @@ class FormsTest(unittest.TestCase):
         young = {**job, "uploaded_before": "2026-01-01T00:00:00Z"}
         index = index_of(self.store, f"{self.own}/simple")
         out = contextlib.redirect_stdout(io.StringIO())
-        with out, mock.patch.object(builder, "_pip_version", return_value=(22, 3)):
+        known = mock.patch.dict(builder._PIPS, {"26.0": hashlib.sha256(pip[1]).hexdigest()})
+        with out, known, mock.patch.object(builder, "_pip_version", return_value=(22, 3)):
             self.assertIsNone(builder.own_pip(young, index, self.store))
-        with out, mock.patch.object(builder, "_pip_version", return_value=()):
+        with out, known, mock.patch.object(builder, "_pip_version", return_value=()):
             self.assertRaisesRegex(builder.JobError, "no upload times", builder.own_pip, young, index, self.store)
             elsewhere = index_of(self.store, f"{self.own}/empty")
             self.assertRaisesRegex(builder.JobError, "has no pip", builder.own_pip, job, elsewhere, self.store)
             found = builder.own_pip(job, index, self.store) or ""
         self.assertTrue(os.path.isfile(os.path.join(found, "pip", "__init__.py")))
+
+    # pip is the one thing of an index that runs, with the network of the builder.
+    def test_an_index_cannot_choose_the_pip_that_runs(self) -> None:
+        job: dict[str, Any] = {"uploaded_before": None, "max_bytes": 1 << 30}
+        out = contextlib.redirect_stdout(io.StringIO())
+        for number, (version, has_hash, reason) in enumerate(
+            (("99.0", True, "has no pip"), ("26.0", True, "has no pip"), ("26.0", False, "SHA-256"))
+        ):
+            pip = made_wheel("pip", version)
+            self.add(f"/hostile{number}/pip/", pip)
+            fragment = f"#sha256={hashlib.sha256(pip[1]).hexdigest()}" if has_hash else ""
+            self.html(f"/hostile{number}/pip/", f'href="{pip[0]}{fragment}"')
+            index = index_of(self.store, f"{self.own}/hostile{number}")
+            with self.subTest(version=version, has_hash=has_hash), out:
+                with mock.patch.object(builder, "_pip_version", return_value=()):
+                    self.assertRaisesRegex(builder.JobError, reason, builder.own_pip, job, index, self.store)
+        self.assertEqual([name for name in os.listdir(self.store.tools) if name.startswith("pip")], [])
 
     # Anyone could publish the name of a private package on the public index, with a higher version.
     def test_the_public_index_is_not_asked_for_a_name_that_a_private_one_has(self) -> None:
