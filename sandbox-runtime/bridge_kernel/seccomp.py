@@ -17,7 +17,7 @@ _PR_SET_NO_NEW_PRIVS = 38
 _PR_SET_SECCOMP = 22
 _SECCOMP_MODE_FILTER = 2
 
-_EPERM, _ENOSYS, _EOPNOTSUPP, _EAFNOSUPPORT = 1, 38, 95, 97
+_EPERM, _EINVAL, _ENOSYS, _EOPNOTSUPP, _EAFNOSUPPORT = 1, 22, 38, 95, 97
 _RETURN_ALLOW, _RETURN_ERRNO = 0x7FFF0000, 0x00050000
 _LOAD, _JUMP_EQUAL, _JUMP_GREATER_EQUAL, _JUMP_SET, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _OFFSET_NUMBER, _OFFSET_ARCH = 0, 4
@@ -35,6 +35,10 @@ _FIRST_PROCESS = 1
 _SOL_SOCKET = 1
 # SO_ATTACH_FILTER, SO_ATTACH_BPF, SO_ATTACH_REUSEPORT_CBPF, SO_ATTACH_REUSEPORT_EBPF.
 _SOCKET_PROGRAMS = (26, 50, 51, 52)
+
+# F_SETLEASE, F_NOTIFY and F_SETDELEG (linux/fcntl.h). A lease makes whoever opens the file next wait for 45 s, also outside
+# of the sandbox, and also through a mount that is read-only; a notice says what others do in a folder.
+_SHARED_FILE_COMMANDS = (1024, 1026, 1040)
 
 # Numbers from the kernel's syscall tables: (x86_64, aarch64); None if the call does not exist.
 _DENIED: dict[str, tuple[int | None, int | None]] = {
@@ -80,18 +84,20 @@ _OF_PROCESS: dict[str, tuple[int, int]] = {
 # The same for calls that also accept a process group or all processes of a user; with the value that means a user.
 _OF_PROCESSES: dict[str, tuple[int, int, int]] = {"setpriority": (141, 140, 2), "ioprio_set": (251, 30, 3)}
 
-# Memory that belongs to no process, so only a cgroup counts it: in-memory files, and what System V shares.
-_DENIED_WITHOUT_CGROUP: dict[str, tuple[int, int]] = {
+# Memory that belongs to no process, so only a cgroup counts it: in-memory files, what System V shares, and watches of files.
+# Those also see each program and module that others open on bubblewrap, which shares /usr with the machine and has no cgroup.
+_DENIED_WITHOUT_CGROUP: dict[str, tuple[int, int | None]] = {
     "memfd_create": (319, 279), "shmget": (29, 194), "msgget": (68, 186), "semget": (64, 190),
+    "inotify_init": (253, None), "inotify_init1": (294, 26),
 }  # fmt: skip
 
 # Flags of mmap. MAP_SHARED_VALIDATE contains MAP_SHARED (linux/mman.h).
 _MAP_SHARED, _MAP_ANONYMOUS = 0x01, 0x20
 
-# machine: (AUDIT_ARCH value, column of _DENIED, clone, clone3, socket, socketpair, setsockopt, mmap)
+# machine: (AUDIT_ARCH value, column of _DENIED, clone, clone3, socket, socketpair, setsockopt, mmap, fcntl)
 _MACHINES = {
-    "x86_64": (0xC000003E, 0, 56, 435, 41, 53, 54, 9),
-    "aarch64": (0xC00000B7, 1, 220, 435, 198, 199, 208, 222),
+    "x86_64": (0xC000003E, 0, 56, 435, 41, 53, 54, 9, 72),
+    "aarch64": (0xC00000B7, 1, 220, 435, 198, 199, 208, 222, 25),
 }
 
 Instruction = tuple[int, int, int, int]
@@ -110,7 +116,7 @@ def build_filter(
     known = _MACHINES.get(machine)
     if known is None:
         return None
-    arch, column, clone, clone3, socket, socketpair, setsockopt, mmap = known
+    arch, column, clone, clone3, socket, socketpair, setsockopt, mmap, fcntl = known
 
     program: list[Instruction] = [
         (_LOAD, 0, 0, _OFFSET_ARCH),
@@ -129,7 +135,9 @@ def build_filter(
     program += _protect_first_process(column)
     if not has_cgroup:
         for numbers in _DENIED_WITHOUT_CGROUP.values():
-            program += [(_JUMP_EQUAL, 0, 1, numbers[column]), _refuse(_ENOSYS)]
+            number = numbers[column]
+            if number is not None:
+                program += [(_JUMP_EQUAL, 0, 1, number), _refuse(_ENOSYS)]
         program += [
             (_JUMP_EQUAL, 0, 5, mmap),
             (_LOAD, 0, 0, _OFFSET_ARGUMENT_3),
@@ -147,6 +155,7 @@ def build_filter(
         _refuse(_EPERM),
         (_RETURN, 0, 0, _RETURN_ALLOW),
     ]
+    program += _limit_argument(fcntl, _OFFSET_ARGUMENT_1, _SHARED_FILE_COMMANDS, _EINVAL)
     program += [*_limit_sockets(socket, socketpair, setsockopt, has_network), (_RETURN, 0, 0, _RETURN_ALLOW)]
     return program
 
@@ -176,6 +185,17 @@ def _protect_first_process(column: int) -> list[Instruction]:
             (_RETURN, 0, 0, _RETURN_ALLOW),
         ]
     return program
+
+
+def _limit_argument(number: int, offset: int, refused: tuple[int, ...], errno: int) -> list[Instruction]:
+    """Refuses a call with one of these values of one argument."""
+    return [
+        (_JUMP_EQUAL, 0, len(refused) + 3, number),
+        (_LOAD, 0, 0, offset),
+        *((_JUMP_EQUAL, len(refused) - index, 0, value) for index, value in enumerate(refused)),
+        (_RETURN, 0, 0, _RETURN_ALLOW),
+        _refuse(errno),
+    ]
 
 
 def _limit_sockets(socket: int, socketpair: int, setsockopt: int, has_network: bool) -> list[Instruction]:
@@ -257,6 +277,11 @@ def build_profile() -> dict[str, object]:
                 _refused(["setsockopt"], _EPERM,
                          [option, {"index": 2, "value": each, "valueTwo": 0, "op": "SCMP_CMP_EQ"}])
                 for each in _SOCKET_PROGRAMS
+            ),
+            *(
+                _refused(["fcntl"], _EINVAL,
+                         [{"index": 1, "value": 0xFFFFFFFF, "valueTwo": each, "op": "SCMP_CMP_MASKED_EQ"}])
+                for each in _SHARED_FILE_COMMANDS
             ),
             _refused(list(_OF_PROCESS), _EPERM, [first_process]),
         ],

@@ -1,6 +1,6 @@
 /**
- * Attacks on files: running a program that code wrote into its scratch space, by every way that maps it executable, and reading
- * what containers hide under /proc.
+ * Attacks on files: running a program that code wrote into its scratch space, by every way that maps it executable, reading
+ * what containers hide under /proc, and watching or delaying what others do with files that sandboxes share.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type BridgeClient, startBridge } from '../support/bridge-client.ts';
@@ -82,6 +82,28 @@ for path in ("/proc/acpi", "/proc/asound", "/proc/scsi", "/sys/firmware"):
 print(json.dumps(shown))
 `;
 
+/** Prints the ways in which code can see or delay what others do with a file: on bubblewrap, /usr is that of the machine. */
+const WATCH = `
+import json, os
+found = []
+try:
+    import ctypes, fcntl
+except ImportError:
+    fcntl = None
+if fcntl is not None:
+    if ctypes.CDLL(None).inotify_init1(0) >= 0:
+        found.append("inotify")
+    with open("/tmp/own", "w"):
+        pass
+    for name, path, command, value in (("lease", "/tmp/own", 1024, 1), ("notice", "/usr", 1026, 1), ("delegation", "/tmp", 1040, 0)):
+        try:
+            fcntl.fcntl(os.open(path, os.O_RDONLY), command, value)
+        except OSError:
+            continue
+        found.append(name)
+print(json.dumps(found))
+`;
+
 describe.each(engines)('files of a sandbox on $label', (engine) => {
   let bridge: BridgeClient;
   beforeAll(async () => {
@@ -95,6 +117,14 @@ describe.each(engines)('files of a sandbox on $label', (engine) => {
     const { succeeded, tried } = JSON.parse(String(answer.structured['stdout'])) as Record<string, unknown>;
     expect(succeeded).toEqual([]);
     expect(tried).toBeGreaterThanOrEqual(engine.lacks.includes('ctypes') ? 0 : 18);
+  });
+
+  it('neither show nor delay what others do with them', async () => {
+    const answer = await bridge.runPython(WATCH);
+    expect(answer).toMatchObject({ isError: false });
+    // With a cgroup, and so a root of its own, a sandbox watches only itself.
+    const isOwn = engine.hasCgroupLimits && !engine.lacks.includes('ctypes');
+    expect(JSON.parse(String(answer.structured['stdout']))).toEqual(isOwn ? ['inotify'] : []);
   });
 
   it('do not include what containers mask under /proc and /sys', async () => {
