@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto';
 import { join } from 'node:path';
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 import { describe, expect, it } from 'vitest';
+import { createDeferred } from '../../src/base/deferred.ts';
 import { principalFolder, TOKEN_NAME } from '../../src/state/principals.ts';
 import { runPython, startFront } from '../support/http-front.ts';
 import { AUDIENCE, startTokenIssuer } from '../support/token-issuer.ts';
@@ -250,4 +251,32 @@ describe('what a client reads', () => {
     const { status, headers } = await front.send({ method: 'GET', path });
     expect([status, headers['www-authenticate']]).toEqual([401, 'Bearer']);
   });
+});
+
+// Each subject that had listed the tools once left a bridge of 0.9 MB for half an hour.
+it('subjects without end have few bridges at once, and those that run cells stay', async () => {
+  const issuer = await startTokenIssuer();
+  const held = createDeferred<Record<string, never>>();
+  const front = await startFront({
+    limits: { maxTenants: 3 },
+    oauth: { issuer: issuer.issuer, audience: [AUDIENCE], scopes: [] },
+    runCell: async ({ code }) => (code === 'hold' ? held.promise : {}),
+  });
+  const run = async (sub: string, code = '1') =>
+    (await front.send({ ...runPython(code), token: await issuer.token({ sub }) })).status;
+  const principals = async () => {
+    const token = await issuer.token();
+    return /^\w*principals (\d+)$/m.exec((await front.send({ method: 'GET', path: '/metrics', token })).text)?.[1];
+  };
+  const running = [run('runs', 'hold')];
+  for (let number = 0; number < 10; number += 1) {
+    // biome-ignore lint/performance/noAwaitInLoops: one after the other.
+    expect(await run(`subject-${number}`)).toBe(200);
+  }
+  expect(await principals()).toBe('3');
+  running.push(run('runs-too', 'hold'), run('runs-as-well', 'hold'));
+  await expect.poll(() => run('comes-late')).toBe(429);
+  held.resolve({});
+  expect(await Promise.all(running)).toEqual([200, 200, 200]);
+  expect(await run('comes-late')).toBe(200);
 });

@@ -103,6 +103,11 @@ export class Endpoint {
     return [...this.#open.values()].filter(({ isWork }) => isWork).length;
   }
 
+  /** When something was open last, in ms of `performance.now()`; what is open now does not count. */
+  get lastUsed(): number {
+    return this.#lastUsed;
+  }
+
   /** For how long nothing was open; 0 while something is. */
   get unusedMs(): number {
     return this.#open.size > 0 || this.#sessions.size > 0 ? 0 : performance.now() - this.#lastUsed;

@@ -16,7 +16,7 @@ import { hostInUrl, type ListenAddress } from './listen-address.ts';
 import { type Gauge, METRICS_CONTENT_TYPE, type Metrics } from './metrics.ts';
 import type { Identify, Principal, Unidentified } from './principal.ts';
 import { challengeOf, metadataOf, type ProtectedResource, resourceAt } from './protected-resource.ts';
-import { type HttpRefusal, type RefusalReason, sendRefusal } from './refusal.ts';
+import { busy, type HttpRefusal, type RefusalReason, sendRefusal } from './refusal.ts';
 
 /** Where MCP is served. */
 const MCP_PATH = '/mcp';
@@ -96,6 +96,12 @@ const PROFILE_GONE: HttpRefusal = {
   message: 'The profile of this token is not defined.',
   hint: 'Ask the operator of this server to add it to policy.json.',
 };
+
+const CROWDED = busy('busy', {
+  message: 'Too many principals use this server at the moment.',
+  hint: 'Wait as long as Retry-After says.',
+  retrySeconds: 10,
+});
 
 const WHY: Record<Unidentified, Pick<HttpRefusal, 'message' | 'hint'>> = {
   missing: { message: 'A token is required.', hint: 'Send it in the header Authorization, as "Bearer TOKEN".' },
@@ -302,7 +308,11 @@ export class HttpFront {
       const { principal, isValid } = identity;
       const asked = path === MCP_PATH ? principal.profile : path.slice(PROFILE_PATH.length);
       const without = this.#whyNoProfile(principal, asked);
-      return without ?? (await this.#residentOf(principal, asked, isValid)).endpoint.serve(request, response);
+      if (without !== undefined) {
+        return without;
+      }
+      const resident = await this.#residentOf(principal, asked, isValid);
+      return resident === undefined ? CROWDED : resident.endpoint.serve(request, response);
     }
     if (path === '/metrics' && request.method === 'GET') {
       answerText(response, 200, this.#options.metrics.render(await this.#gauges()), METRICS_CONTENT_TYPE);
@@ -341,11 +351,12 @@ export class HttpFront {
     return own === undefined ? NOT_FOUND : PROFILE_GONE;
   }
 
+  /** Undefined if there is no room for another one. */
   async #residentOf(
     principal: Principal,
     profile: string | undefined,
     isValid: Resident['isValid'],
-  ): Promise<Resident> {
+  ): Promise<Resident | undefined> {
     const owner = principal.name ?? '';
     // A profile has no slash.
     const name = `${owner}/${profile ?? ''}`;
@@ -361,6 +372,9 @@ export class HttpFront {
       this.#retire(name, known);
       return this.#residentOf(principal, profile, isValid);
     }
+    if (this.#residents.size + this.#leaving.size >= this.#limits.maxTenants) {
+      return (await this.#makeRoom()) ? this.#residentOf(principal, profile, isValid) : undefined;
+    }
     const use = this.#uses.get(owner) ?? new ClientUse(this.#limits);
     this.#uses.set(owner, use);
     const tenant = this.#options.createTenant(principal, { profile, use });
@@ -369,6 +383,27 @@ export class HttpFront {
     const resident: Resident = { owner, tenant, endpoint, isValid };
     this.#residents.set(name, resident);
     return resident;
+  }
+
+  /** Ends what was unused longest: its sessions are saved, and streams that only wait can be opened again. False if all are used. */
+  async #makeRoom(): Promise<boolean> {
+    const [leaving] = this.#leaving.values();
+    if (leaving !== undefined) {
+      await leaving;
+      return true;
+    }
+    const unused = [...this.#residents].toSorted(([, a], [, b]) => a.endpoint.lastUsed - b.endpoint.lastUsed);
+    for (const [name, resident] of unused) {
+      const { endpoint, tenant } = resident;
+      // biome-ignore lint/performance/noAwaitInLoops: the first that is unused is enough.
+      const isUsed = endpoint.work > 0 || (await tenant.hasSessions().catch(() => true));
+      if (!isUsed && endpoint.work === 0 && this.#residents.get(name) === resident) {
+        this.#retire(name, resident);
+        await this.#leaving.get(name);
+        return true;
+      }
+    }
+    return false;
   }
 
   /** Ends what principals have open whose tokens were removed or have expired. */

@@ -18,6 +18,11 @@ export interface HttpLimits {
   readonly maxOpenRequests: number;
   /** Requests on one connection that wait for answers. What comes beyond that is dropped, and the connection ends. */
   readonly maxPipelined: number;
+  /**
+   * Principals and their profiles that have a bridge. The one that was unused longest gives way to another one. Each takes 0.9 MB
+   * (measured with clients that only list the tools), and an issuer of OAuth may have any number of subjects.
+   */
+  readonly maxTenants: number;
   /** Connections of older protocol versions (`Mcp-Session-Id`) of one principal, and how long one may be unused. */
   readonly maxMcpSessions: number;
   readonly mcpSessionIdleMs: number;
@@ -43,6 +48,7 @@ export const HTTP_LIMITS: HttpLimits = {
   maxRequestsPerSecond: 200,
   maxOpenRequests: 64,
   maxPipelined: 8,
+  maxTenants: 256,
   maxMcpSessions: 64,
   mcpSessionIdleMs: 3_600_000,
   maxUnreadBytes: 16 * MIB,
