@@ -48,7 +48,7 @@ export const HTTP_LIMITS: HttpLimits = {
   maxRequestsPerSecond: 200,
   maxOpenRequests: 64,
   maxPipelined: 8,
-  maxTenants: 256,
+  maxTenants: 128,
   maxMcpSessions: 64,
   mcpSessionIdleMs: 3_600_000,
   maxUnreadBytes: 16 * MIB,
