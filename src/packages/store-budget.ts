@@ -1,12 +1,12 @@
 /**
  * How much of the disk the package stores of principals take. The operator's own store has the limit that is set. Each principal of
- * HTTP has a store of its own, of at most half of that, and all of theirs together are at most as large as the limit.
+ * HTTP has a store of its own, and one for each profile: together at most half of that. All of theirs are at most as large as the limit.
  */
 import { join } from 'node:path';
 import { z } from 'zod';
 import { BridgeError } from '../base/errors.ts';
 import { COMMAND } from '../base/package.ts';
-import { stateFolders } from '../state/principals.ts';
+import { ownerOfFolder, stateFolders } from '../state/principals.ts';
 import { ensureDirectory, readBounded, writeAtomically } from '../state/state-files.ts';
 import { sizeText } from './set-list.ts';
 
@@ -25,14 +25,21 @@ export class StoreBudget {
 
   /** How large the store may become. Rejects with `PACKAGE_UNAVAILABLE` if there is nothing left for it. */
   async maxBytes(limitBytes: number): Promise<number> {
-    if (this.#operatorsDir === undefined) {
+    const operatorsDir = this.#operatorsDir;
+    if (operatorsDir === undefined) {
       return limitBytes;
     }
-    const others = (await storesOf(this.#operatorsDir)).filter(({ folder }) => folder !== this.#folder);
-    const taken = others.reduce((sum, { bytes }) => sum + bytes, 0);
-    const left = Math.min(Math.ceil(limitBytes / 2), limitBytes - taken);
+    const others = (await storesOf(operatorsDir)).filter(({ folder }) => folder !== this.#folder);
+    const owner = ownerOfFolder(operatorsDir, this.#folder);
+    const ofProfiles = sumOf(others.filter(({ folder }) => ownerOfFolder(operatorsDir, folder) === owner));
+    const ofAll = sumOf(others);
+    const maxOfOne = Math.ceil(limitBytes / 2);
+    const left = Math.min(maxOfOne - ofProfiles, limitBytes - ofAll);
     if (left <= 0) {
-      const message = `the packages of other tokens take ${sizeText(taken)} of the ${sizeText(limitBytes)} that all tokens may have together`;
+      const message =
+        ofProfiles >= maxOfOne
+          ? `the packages of other profiles of the token take ${sizeText(ofProfiles)} of the ${sizeText(maxOfOne)} that a token may have`
+          : `the packages of other tokens take ${sizeText(ofAll)} of the ${sizeText(limitBytes)} that all tokens may have together`;
       throw new BridgeError('PACKAGE_UNAVAILABLE', message, {
         hint: `Only the operator can make room: ${COMMAND} packages prune --older-than 7d, or raise MCP_BRIDGE_PACKAGES_MAX_SIZE.`,
         data: { kind: 'limit' },
@@ -68,6 +75,10 @@ export async function storesOf(stateDir: string): Promise<PrincipalStore[]> {
     return bytes === undefined ? [] : [{ folder: path, owner, bytes }];
   });
   return (await Promise.all(stores)).flat();
+}
+
+function sumOf(stores: readonly PrincipalStore[]): number {
+  return stores.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
 async function readSize(folder: string): Promise<number | undefined> {

@@ -1,7 +1,7 @@
 /** Principals of HTTP by name, and the folders in which what belongs to each is kept. */
 import { createHash } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, relative, sep } from 'node:path';
 
 /** What is only for HTTP, in the state directory. */
 export const HTTP_FOLDER = 'http';
@@ -50,6 +50,11 @@ export async function stateFolders(stateDir: string): Promise<StateFolder[]> {
     ];
   });
   return (await Promise.all(withProfiles)).flat();
+}
+
+/** Whose a folder of state is, with all its profiles: the name of the folder of a principal, or one for the user of the machine. */
+export function ownerOfFolder(stateDir: string, folder: string): string {
+  return relative(principalsOf(stateDir), folder).split(sep)[0] ?? '';
 }
 
 async function namesIn(folder: string): Promise<string[]> {

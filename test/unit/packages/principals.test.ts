@@ -11,6 +11,7 @@ import type { PackageIndex } from '../../../src/packages/package-index.ts';
 import { createPackageInstaller } from '../../../src/packages/packages.ts';
 import { sha256Of, WheelFolder } from '../../../src/packages/pure/wheel-folder.ts';
 import { StoreBudget } from '../../../src/packages/store-budget.ts';
+import { principalFolder, profileFolder } from '../../../src/state/principals.ts';
 import type { Asker } from '../../../src/session/asker.ts';
 import type { CallContext } from '../../../src/session/dispatch.ts';
 
@@ -177,4 +178,22 @@ it('principals share the limit of the store: half for each, and what is left', a
   expect(await Promise.all([alice, eve].map((one) => one.maxBytes(1_000)))).toEqual([500, 150]);
   await expect(eve.maxBytes(850)).rejects.toThrow('the packages of other tokens take 1 KiB of the 1 KiB');
   expect(await new StoreBudget(stateDir, undefined).maxBytes(10)).toBe(10);
+});
+
+it('the stores of all profiles of a token count together, whichever the client chooses', async () => {
+  const budgetOf = async (folder: string, bytes?: number) => {
+    mkdirSync(folder, { recursive: true });
+    const budget = new StoreBudget(folder, stateDir);
+    await budget.note(bytes);
+    return budget;
+  };
+  const bob = principalFolder(stateDir, 'bob');
+  await budgetOf(profileFolder(bob, 'one'), 500);
+  const other = await budgetOf(profileFolder(bob, 'two'));
+  await expect(other.maxBytes(1_000)).rejects.toThrow('other profiles of the token take 1 KiB of the 1 KiB');
+  expect(await other.maxBytes(1_200)).toBe(100);
+  const alice = await budgetOf(principalFolder(stateDir, 'alice'));
+  expect(await alice.maxBytes(1_000)).toBe(500);
+  const ofUser = await budgetOf(profileFolder(stateDir, 'one'), 300);
+  expect(await ofUser.maxBytes(1_000)).toBe(500);
 });
