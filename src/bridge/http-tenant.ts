@@ -4,6 +4,7 @@ import { BridgeError, messageOf, toBridgeError } from '../base/errors.ts';
 import { LAST_CHECKPOINT_OF_SERVICE_MS } from '../base/limits.ts';
 import type { Measure } from '../base/measure.ts';
 import { VERSION } from '../base/version.ts';
+import type { LoginPages } from '../login-pages/index.ts';
 import type { ObserveCall } from '../server/call-observer.ts';
 import { personBehind } from '../server/client-facts.ts';
 import type { Tenant, TenantParts } from '../server/http/http-front.ts';
@@ -14,7 +15,7 @@ import { type Bridge, LazyBridge } from '../server/lazy-bridge.ts';
 import type { SessionRoom } from '../session/session-room.ts';
 import type { Settings } from '../settings/settings.ts';
 import { principalFolder, profileFolder } from '../state/principals.ts';
-import type { BridgePrincipal, CommandContext, LoginInvitations } from '../terminal/command.ts';
+import type { BridgePrincipal, CommandContext } from '../terminal/command.ts';
 import { createFront, type Front } from './front.ts';
 import type { logStartFailures } from './start-failures.ts';
 
@@ -23,7 +24,7 @@ const CLIENT = 'http';
 
 /** What all principals share. */
 interface SharedParts extends CommandContext {
-  readonly loginPages: LoginInvitations;
+  readonly loginPages: LoginPages;
   readonly metrics: Metrics;
   readonly measure: Measure;
   readonly observeCall: ObserveCall;
@@ -40,8 +41,8 @@ export class HttpTenant implements Tenant {
   readonly #use: TenantParts['use'];
   #cells = 0;
 
-  constructor(principal: Principal, { profile, use }: TenantParts, shared: SharedParts) {
-    const { logger, metrics, observer, room, settings } = shared;
+  constructor(principal: Principal, { isValid, profile, use }: TenantParts, shared: SharedParts) {
+    const { logger, loginPages, metrics, observer, room, settings } = shared;
     this.#shared = shared;
     this.#use = use;
     const own = ownPart(principal, profile, settings);
@@ -54,7 +55,10 @@ export class HttpTenant implements Tenant {
         room,
         principal: own,
         countedFor: use,
-        loginPages: shared.loginPages,
+        loginPages: {
+          invite: (...given) => loginPages.invite(...given, isValid),
+          ended: (address) => loginPages.ended(address),
+        },
         profile,
         measure: shared.measure,
         onCall: (outcome) => metrics.count('calls_total', { outcome }),

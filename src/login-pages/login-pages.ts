@@ -31,6 +31,8 @@ interface Link {
   readonly store: LoginStore;
   /** What the server asked for last. A server chooses it, so it is no part of the key. */
   scope: string | undefined;
+  /** Whether its owner may still use the bridge. */
+  isAllowed: () => Promise<boolean>;
   readonly expiresAtMs: number;
   readonly ended: Promise<boolean>;
   readonly end: (hasLogin: boolean) => void;
@@ -65,13 +67,21 @@ export class LoginPages {
     this.#options = options;
   }
 
-  /** The address at which the owner of the definition can log in. The same until it is used or old. */
-  invite(definition: RemoteDefinition, store: LoginStore, scope: string | undefined): string {
+  /**
+   * The address at which the owner of the definition can log in. The same until it is used or old; it leads nowhere once `isAllowed`
+   * says no.
+   */
+  invite(
+    definition: RemoteDefinition,
+    store: LoginStore,
+    scope: string | undefined,
+    isAllowed: Link['isAllowed'],
+  ): string {
     this.#forgetOld();
     const key = JSON.stringify([definition.name, definition.url]);
     const link =
-      this.#linksOf.get(definition.owner?.name ?? '')?.get(key) ?? this.#add(key, { definition, store, scope });
-    link.scope = scope;
+      this.#linksOf.get(definition.owner?.name ?? '')?.get(key) ?? this.#add(key, { definition, store, scope, isAllowed });
+    Object.assign(link, { scope, isAllowed });
     return `${this.#options.origin()}${PATH}${link.id}`;
   }
 
@@ -87,7 +97,7 @@ export class LoginPages {
     }
     const id = path.slice(PATH.length);
     this.#forgetOld();
-    const link = this.#links.get(id);
+    const link = await this.#allowed(this.#links.get(id));
     if (id === CALLBACK && request.method === 'GET') {
       await this.#callBack(request, response);
     } else if (link === undefined) {
@@ -105,7 +115,16 @@ export class LoginPages {
     return true;
   }
 
-  #add(key: string, given: Pick<Link, 'definition' | 'store' | 'scope'>): Link {
+  /** Drops a link whose owner may no longer use the bridge: its login would be there for the next token of that name. */
+  async #allowed(link: Link | undefined): Promise<Link | undefined> {
+    if (link === undefined || (await link.isAllowed().catch(() => false))) {
+      return link;
+    }
+    this.#drop(link, false);
+    return undefined;
+  }
+
+  #add(key: string, given: Pick<Link, 'definition' | 'isAllowed' | 'store' | 'scope'>): Link {
     const owner = given.definition.owner?.name ?? '';
     const own = this.#linksOf.get(owner) ?? new Map<string, Link>();
     const [oldest] = own.size >= MAX_LINKS_OF_ONE ? own.values() : this.#links.values();
@@ -216,7 +235,8 @@ export class LoginPages {
     const { searchParams } = new URL(request.url ?? '', 'http://callback');
     const attempt = this.#attempts.get(searchParams.get('state') ?? '');
     const isRepeated = ['state', 'code', 'error', 'iss'].some((name) => searchParams.getAll(name).length > 1);
-    if (attempt === undefined || isRepeated || !isSame(cookieOf(request), attempt.cookie)) {
+    const isExpected = attempt !== undefined && !isRepeated && isSame(cookieOf(request), attempt.cookie);
+    if (!isExpected || (await this.#allowed(attempt.link)) === undefined) {
       sendPage(response, 400, {
         title: 'No login is waiting for this browser',
         lines: ['Open the link again, and finish the login in the same browser.'],

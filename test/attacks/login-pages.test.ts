@@ -2,6 +2,8 @@
  * The pages on which users log in at a server of their own, with a real authorization server on loopback: whose login it becomes, and
  * what a stranger, another browser or another page can do.
  */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { coverEngines } from '../support/covered-engines.ts';
 import { type HttpBridge, startHttpBridge } from '../support/http-bridge.ts';
@@ -80,6 +82,16 @@ describe.skipIf(engine === undefined)('a login over HTTP', () => {
     expect(await alice.run(CODE, { servers })).toContain('LOGIN_REQUIRED');
     expect((await fetch(callback, { headers: { Cookie: cookie } })).status).toBe(200);
     expect((await fetch(callback, { headers: { Cookie: cookie } })).status).toBe(400);
+  });
+
+  it('is not made for a user whose token was removed', async () => {
+    const { alice, bridge } = await setUp();
+    const link = linkIn(await alice.run(CODE, { servers }), bridge);
+    const { callback, cookie } = await follow(await press(link));
+    await bridge.command('tokens', 'remove', 'alice');
+    expect((await fetch(callback, { headers: { Cookie: cookie } })).status).toBe(400);
+    expect([(await fetch(link)).status, (await press(link)).status]).toEqual([404, 404]);
+    expect(existsSync(join(bridge.folder, 'http/principals/of-alice/.logins'))).toBe(false);
   });
 
   it('is not begun by a page of another site, by looking at the link, or by guessing one', async () => {

@@ -54,6 +54,8 @@ export interface TenantParts {
   readonly profile: string | undefined;
   /** Shared by all tenants of the principal. */
   readonly use: ClientUse;
+  /** Whether its token is still valid. */
+  readonly isValid: () => Promise<boolean>;
 }
 
 export interface HttpFrontOptions {
@@ -377,7 +379,7 @@ export class HttpFront {
     }
     const use = this.#uses.get(owner) ?? new ClientUse(this.#limits);
     this.#uses.set(owner, use);
-    const tenant = this.#options.createTenant(principal, { profile, use });
+    const tenant = this.#options.createTenant(principal, { profile, use, isValid });
     const isDraining = (): boolean => this.#isDraining;
     const endpoint = new Endpoint({ front: tenant.front, limits: this.#limits, use, isDraining });
     const resident: Resident = { owner, tenant, endpoint, isValid };

@@ -36,6 +36,7 @@ vi.mock('../../../src/upstream/oauth/login.ts', () => ({
 
 const ORIGIN = 'https://mcp.example.com';
 const LINK_MS = 900_000;
+const allowed = async (): Promise<boolean> => true;
 const STORE = {} as LoginStore;
 
 beforeEach(() => {
@@ -53,7 +54,7 @@ function definition(owner: string, name = 'tracker', url = 'https://tracker.exam
 
 function open({ origin = ORIGIN } = {}) {
   const pages = new LoginPages({ origin: () => origin, logger: silentLogger, env: {} });
-  const invite = (owner = 'alice', scope?: string): string => pages.invite(definition(owner), STORE, scope);
+  const invite = (owner = 'alice', scope?: string): string => pages.invite(definition(owner), STORE, scope, allowed);
   const ask = async (address: string, request: FakeRequest = {}) => {
     const { pathname, search } = new URL(address);
     const exchange = fakeExchange({ ...request, url: pathname + search });
@@ -78,8 +79,8 @@ describe('a link', () => {
   it('is one for each user and server, and cannot be guessed', () => {
     const { invite, pages } = open();
     const links = [invite(), invite('bob')];
-    links.push(pages.invite(definition('alice', 'other'), STORE, undefined));
-    links.push(pages.invite(definition('alice', 'tracker', 'https://evil.example/mcp'), STORE, undefined));
+    links.push(pages.invite(definition('alice', 'other'), STORE, undefined, allowed));
+    links.push(pages.invite(definition('alice', 'tracker', 'https://evil.example/mcp'), STORE, undefined, allowed));
     expect(new Set(links).size).toBe(4);
     expect(links.every((link) => /^https:\/\/mcp\.example\.com\/login\/[\w-]{43}$/.test(link))).toBe(true);
     expect(invite()).toBe(links[0]);
@@ -99,7 +100,7 @@ describe('a link', () => {
     const { ask, invite, pages } = open();
     const [bobs, first] = [invite('bob'), invite()];
     for (let number = 0; number < 12_000; number += 1) {
-      pages.invite(definition('alice', `server-${number}`), STORE, undefined);
+      pages.invite(definition('alice', `server-${number}`), STORE, undefined, allowed);
     }
     expect((await ask(bobs)).status).toBe(200);
     expect((await ask(first)).status).toBe(404);
@@ -117,7 +118,7 @@ describe('a link', () => {
   it('shows hostile names of users and servers as text', async () => {
     const { ask, pages } = open();
     const hostile = '<script>alert(1)</script>';
-    const { body } = await ask(pages.invite(definition(hostile, hostile), STORE, undefined));
+    const { body } = await ask(pages.invite(definition(hostile, hostile), STORE, undefined, allowed));
     expect(body).not.toContain('<script');
     expect(body.match(/&#60;script&#62;/g)?.length).toBeGreaterThan(4);
   });
