@@ -424,6 +424,7 @@ async function createServers(
   const servers = await createConfiguredServers(settings, logger, {
     hidesDenied: true,
     owner: principal?.name,
+    folder: principal?.folder,
     only: principal?.servers,
     countedFor,
     ...(telemetry && watchServers(telemetry)),

@@ -8,7 +8,7 @@ import { type CallPipeline, createCallPipeline } from '../calls/tool-calls.ts';
 import { assignServerAliases } from '../catalog/names.ts';
 import type { CellViews } from '../chat-view/index.ts';
 import type { ConfiguredServers, ConfiguredServersOptions } from '../directory/configured-servers.ts';
-import { createMetadataCache, type MetadataCache } from '../directory/metadata-cache.ts';
+import { createMetadataCache, type MetadataCache, personalCache } from '../directory/metadata-cache.ts';
 import { type CallableServer, createServerDirectory, type ServerDirectory } from '../directory/server-directory.ts';
 import { createServerFailures, type ServerFailures } from '../directory/server-failures.ts';
 import { createMetadataSource } from '../directory/server-metadata.ts';
@@ -54,7 +54,7 @@ export interface BridgeServers extends ConfiguredServers {
 export async function createConfiguredServers(
   settings: Settings,
   logger: Logger,
-  { hidesDenied = false, concerns = () => true, owner, only, inviteLogin, ...watch }: ConfiguredServersOptions = {},
+  { hidesDenied = false, concerns = () => true, owner, folder, only, inviteLogin, ...watch }: ConfiguredServersOptions = {},
 ): Promise<BridgeServers> {
   const profile = createCurrentProfile(settings, only);
   const discover = discoverIn(profile, await discoveryFor(settings, owner));
@@ -70,7 +70,7 @@ export async function createConfiguredServers(
     onToolsChanged: (server) => known.noteChange(server),
   });
   const ownerOf: OwnerOf = (server) => current.servers.get(server)?.owner;
-  const pins = createPins(settings, pool, { ...watch, failures: kept.failures, logger, ownerOf });
+  const pins = createPins(settings, pool, { ...watch, failures: kept.failures, folder, logger, ownerOf });
   let current: DiscoveredServers = { servers: new Map(), issues: [] };
   let callable: ReadonlyMap<string, CallableServer> = new Map();
   let references: readonly ServerReference[] = [];
@@ -127,6 +127,7 @@ async function discoveryFor(settings: Settings, owner: string | undefined): Prom
 
 interface PinParts {
   readonly failures: ServerFailures;
+  readonly folder: string | undefined;
   readonly logger: Logger;
   readonly onCacheLookup?: ConfiguredServersOptions['onCacheLookup'];
   readonly ownerOf: OwnerOf;
@@ -135,13 +136,12 @@ interface PinParts {
 function createPins(
   { pin, stateDir }: Settings,
   pool: UpstreamPool,
-  { failures, logger, onCacheLookup, ownerOf }: PinParts,
+  { failures, folder, logger, onCacheLookup, ownerOf }: PinParts,
 ): ReturnType<typeof createToolPins> {
-  const source = createMetadataSource(
-    pool,
-    watched(createMetadataCache({ stateDir, logger }), onCacheLookup),
-    failures,
-  );
+  const shared = createMetadataCache({ stateDir, logger });
+  const cache =
+    folder === undefined ? shared : personalCache(shared, createMetadataCache({ stateDir: folder, logger }));
+  const source = createMetadataSource(pool, watched(cache, onCacheLookup), failures);
   const store = createToolPinStore((server) => ownerOf(server)?.folder ?? stateDir);
   return createToolPins({ source, store, mode: () => pin, ownerOf: (server) => ownerOf(server)?.name, logger });
 }

@@ -48,6 +48,8 @@ export interface ConfiguredServersOptions extends Pick<UpstreamPoolOptions, 'fai
   readonly concerns?: (server: string) => boolean;
   /** The principal whose servers they are; that of the operator by default. */
   readonly owner?: string | undefined;
+  /** The folder of state of that principal. */
+  readonly folder?: string | undefined;
   /** Names or patterns of the only servers that exist for it; all by default. */
   readonly only?: readonly string[] | undefined;
   /** Limits count together for all that have the same object; alone by default. */

@@ -17,8 +17,33 @@ const LINE_CHARS = 256 * 1024;
 export interface MetadataCache {
   /** The metadata of this definition; undefined if there is none that can be used. */
   load(definitionHash: string): Promise<ServerMetadata | undefined>;
-  /** Keeps metadata, unless it contains one of `secrets`. Warns once if the directory cannot be written. */
-  save(definitionHash: string, metadata: ServerMetadata, secrets: readonly string[]): Promise<void>;
+  /**
+   * Keeps metadata, unless it contains one of `secrets`. Warns once if the directory cannot be written. `wasUsed` says whether the server
+   * had been called before it sent them: then they may depend on who called it.
+   */
+  save(
+    definitionHash: string,
+    metadata: ServerMetadata,
+    secrets: readonly string[],
+    wasUsed?: boolean | undefined,
+  ): Promise<void>;
+  /** Forgets what is kept. */
+  remove(definitionHash: string): Promise<void>;
+}
+
+/**
+ * The cache of a principal. All share what a server says before it is called; what it says on a connection that was used is kept for
+ * those whose connection it is, because a server may show what they have done.
+ */
+export function personalCache(shared: MetadataCache, own: MetadataCache): MetadataCache {
+  return {
+    load: async (definitionHash) => (await own.load(definitionHash)) ?? shared.load(definitionHash),
+    async save(definitionHash, metadata, secrets, wasUsed) {
+      await (wasUsed === true ? own : shared).save(definitionHash, metadata, secrets);
+      await (wasUsed === true ? undefined : own.remove(definitionHash));
+    },
+    remove: (definitionHash) => own.remove(definitionHash),
+  };
 }
 
 /** The cache of a state directory. None of its methods rejects. */
@@ -51,6 +76,11 @@ export function createMetadataCache({ stateDir, logger }: { stateDir: string; lo
           logger.warning(`Tool lists are not kept for the next start: ${messageOf(error)}`);
         }
       }
+    },
+    async remove(definitionHash) {
+      await cache.remove(definitionHash).catch((error: unknown) => {
+        logger.debug(`A tool list in ${directory} cannot be removed: ${messageOf(error)}`);
+      });
     },
   };
 }

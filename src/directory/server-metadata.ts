@@ -14,6 +14,8 @@ export interface Listing {
   readonly notices: readonly string[];
   /** By name of the tool. */
   readonly fingerprints?: ReadonlyMap<string, string>;
+  /** Whether anything else had been asked of the server, on the same connection. */
+  readonly wasUsed?: boolean;
 }
 
 /** Gives the listings of running servers. */
@@ -82,7 +84,7 @@ export function createMetadataSource(
   async function takeAndKeep(server: DescribedServer, listing: Listing): Promise<ServerMetadata> {
     const metadata = await takeIn(listing);
     if (cache !== undefined && server.definitionHash !== undefined) {
-      inBackground(cache.save(server.definitionHash, metadata, server.secrets ?? []));
+      inBackground(cache.save(server.definitionHash, metadata, server.secrets ?? [], listing.wasUsed));
       inBackground(failures?.forget(server.definitionHash));
     }
     return metadata;

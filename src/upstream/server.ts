@@ -65,6 +65,8 @@ export type AheadStart = 'ready' | 'wanted' | 'asks';
 /** What a running server reports about itself, and its tools. */
 export interface ServerListing extends ToolList {
   readonly info: ServerInfo;
+  /** Whether anything but the list had been asked on the connection when it was complete. */
+  readonly wasUsed: boolean;
 }
 
 export interface ToolRequest {
@@ -110,6 +112,8 @@ export class UpstreamServer {
   /** While a package runner starts the server. */
   #preparing: (() => string) | undefined;
   #listing: Promise<ServerListing> | undefined;
+  /** Connections on which anything but the list was asked: what a server lists may depend on that. */
+  readonly #wasUsed = new WeakSet<ServerConnection>();
   /** The list that is being read, even if the server has announced a change since it began. */
   #reading: Promise<unknown> | undefined;
   /** The list to be read after that one. */
@@ -218,7 +222,7 @@ export class UpstreamServer {
       const request = { method: 'tools/call', params: { name: call.tool, arguments: call.arguments } };
       const { result } = await this.#withConnection(deadline, (open) =>
         open.admitTools === undefined || this.#informed.has(open)
-          ? requestWithInput(open, request, call, deadline)
+          ? requestWithInput(this.#used(open), request, call, deadline)
           : this.#admitAndRequest(open, request, call, deadline),
       );
       this.#failed = 0;
@@ -237,7 +241,7 @@ export class UpstreamServer {
     deadline: Deadline,
   ): Promise<Answer> {
     this.#admit(open, (await this.describe(call.signal)).tools);
-    return requestWithInput(open, request, call, deadline);
+    return requestWithInput(this.#used(open), request, call, deadline);
   }
 
   /** Requests resources or prompts. Bounded by `LIST_TIMEOUT_MS` and by the entry's `timeout`. */
@@ -251,7 +255,7 @@ export class UpstreamServer {
     try {
       return await this.#withConnection(deadline, (open) =>
         askSurface(call, open.info, async (method, params) => {
-          const answer = await requestWithInput(open, { method, params }, call, deadline);
+          const answer = await requestWithInput(this.#used(open), { method, params }, call, deadline);
           return { ...answer, result: objectOfResult(answer.result) };
         }),
       );
@@ -349,10 +353,13 @@ export class UpstreamServer {
           open.requestLine('tools/list', params, { timeoutMs: deadline.leftMs(), signal: deadline.callerSignal }),
         );
       const list = await readToolList(askPage, info.protocolVersion);
-      const admitted = await this.#withConnection(deadline, async (open) => this.#admit(open, list.tools));
+      const [admitted, wasUsed] = await this.#withConnection(
+        deadline,
+        async (open) => [this.#admit(open, list.tools), this.#wasUsed.has(open)] as const,
+      );
       const notices = [...list.notices, ...admitted.notices, ...noticesForTools(this.#definition, list.tools)];
       this.#warnOf(notices);
-      return { ...list, tools: admitted.tools, info, notices };
+      return { ...list, tools: admitted.tools, info, notices, wasUsed };
     } catch (error) {
       throw this.#explain(error, undefined, deadline);
     } finally {
@@ -369,6 +376,11 @@ export class UpstreamServer {
         this.#options.logger.warning(`Tools of server '${this.#definition.name}': ${notice}`);
       }
     }
+  }
+
+  #used(open: ServerConnection): ServerConnection {
+    this.#wasUsed.add(open);
+    return open;
   }
 
   #admit(open: ServerConnection, tools: ToolList['tools']): AdmittedTools {

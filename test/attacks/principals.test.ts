@@ -29,7 +29,7 @@ for (const engine of await enginesForBridge()) {
     beforeAll(async () => {
       bridge = await startHttpBridge({
         engine,
-        servers: { echo: fixtureServer('echo.mjs') },
+        servers: { echo: fixtureServer('echo.mjs'), changing: fixtureServer('changing-list.mjs') },
         policy: POLICY,
         tokens: ['alice', 'bob', 'carol'],
         env: { MCP_BRIDGE_TOOLS: 'run_python,sessions', MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT: '100ms' },
@@ -124,6 +124,15 @@ for root in ("/tmp", "/workspace", "/dev/shm", "/var/tmp"):
                 found.append(name)
 print("found", found)`;
       expect(await bob.run(code)).toContain('found []');
+    });
+
+    it('a tool that a server shows on her connection', async () => {
+      const look = 'print(await runtime.search_tool_docs("merger with acme"))';
+      const adds = 'print(await mcp_changing.add_tool(name="merger_with_acme"))\nimport asyncio\nawait asyncio.sleep(2)';
+      expect(await alice.run(`${adds}\n${look}`, { servers: ['changing'] })).toContain('mcp_changing.merger_with_acme');
+      expect(await bob.run(look)).not.toContain('merger_with_acme');
+      // What it shows everyone is known without another start.
+      expect(await bob.run('print(await runtime.search_tool_docs("add a tool"))')).toContain('add_tool');
     });
 
     it('a connection to a server, which is a process of each principal', async () => {

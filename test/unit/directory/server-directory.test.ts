@@ -27,6 +27,7 @@ function setUp() {
   const cache: MetadataCache = {
     load: async (hash) => kept.get(hash),
     save: async (hash, metadata) => void kept.set(hash, metadata),
+    remove: async (hash) => void kept.delete(hash),
   };
   const list = (server: string, ...names: string[]): void => {
     listings.set(server, { info: {}, tools: names.map((name) => ({ name })), notices: [] });

@@ -72,7 +72,7 @@ describe('failures of servers', () => {
     const describeServer = () => (isBroken ? Promise.reject(BROKEN) : Promise.resolve(listing));
     const source = createMetadataSource(
       { describe: describeServer },
-      { load: async () => undefined, save: async () => undefined },
+      { load: async () => undefined, save: async () => undefined, remove: async () => undefined },
       failures(),
     );
     await expect(source.current(SERVER, signal)).rejects.toBe(BROKEN);
