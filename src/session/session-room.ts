@@ -1,7 +1,9 @@
 /**
  * How many sandboxes a process may have at once, for all its bridges together. Over HTTP each principal has a bridge. If there is no
- * room, an idle session makes some: its state is saved, so this costs time, but loses nothing.
+ * room, an idle session makes some: its state is saved, so this costs time, but loses nothing. Meanwhile its sandbox is no session, but it
+ * counts as a sandbox: code decides how long it takes to save what it has made.
  */
+import { createDeferred } from '../base/deferred.ts';
 import { BridgeError } from '../base/errors.ts';
 import type { Session } from './session.ts';
 
@@ -13,12 +15,19 @@ export interface Tenancy {
   readonly owner: string | symbol;
   /** Its sessions with a sandbox or a cell. */
   active(): readonly Session[];
+  /** Its sandboxes, also of sessions that are being saved or ended. */
+  sandboxes(): number;
   /** Its sandboxes that were started ahead and that no session has taken. */
   ahead(): number;
 }
 
+/** Sandboxes for each session that there may be: one in use, and one that ends. An owner who has none need not wait for those of others. Chosen. */
+const SANDBOXES_PER_SESSION = 2;
+const SANDBOXES_FOR_FIRST = 3;
+
 export class SessionRoom {
   readonly #maxSessions: number;
+  #gone = createDeferred<void>();
   readonly #tenancies = new Set<Tenancy>();
 
   constructor(maxSessions: number) {
@@ -56,6 +65,22 @@ export class SessionRoom {
     if (count >= this.#maxSessions && !all.some((sessions) => endIdlest(sessions, this.#maxSessions))) {
       throw refusal(own, `${count} sessions of all clients are running cells, which is the limit`);
     }
+  }
+
+  /** Undefined if a bridge may start a sandbox now; otherwise resolves when one has gone. */
+  untilStart({ maxSessions, owner }: Tenancy): Promise<void> | undefined {
+    const sum = (some: readonly Tenancy[]): number => some.reduce((count, one) => count + one.sandboxes(), 0);
+    const all = [...this.#tenancies];
+    const own = sum(all.filter((one) => one.owner === owner));
+    const maxOwn = SANDBOXES_PER_SESSION * Math.min(maxSessions, this.#maxSessions);
+    const maxAll = (own === 0 ? SANDBOXES_FOR_FIRST : SANDBOXES_PER_SESSION) * this.#maxSessions;
+    return own < maxOwn && sum(all) < maxAll ? undefined : this.#gone.promise;
+  }
+
+  /** A sandbox is gone. */
+  noteGone(): void {
+    this.#gone.resolve();
+    this.#gone = createDeferred<void>();
   }
 
   #byOwner(): ReadonlyMap<Tenancy['owner'], readonly Session[]> {

@@ -65,6 +65,10 @@ export interface SessionOptions
   readonly recorder?: SessionRecorder | undefined;
   /** Undefined if no checkpoints are taken. */
   readonly checkpoints?: CheckpointOptions | undefined;
+  /** Undefined if a sandbox may start now; otherwise resolves when it is time to ask again. */
+  readonly untilStart?: (() => Promise<void> | undefined) | undefined;
+  /** Called when nothing is left of a sandbox. */
+  readonly onSandboxGone?: (() => void) | undefined;
   /** Called when a sandbox of the session has ended. Must not throw. */
   readonly onSandboxEnd?: ((session: string) => void) | undefined;
 }
@@ -143,6 +147,8 @@ export class Session {
   #onStartProgress: CellRequest['onProgress'];
   /** Every sandbox that is not gone yet: starting, in use or ending. */
   readonly #sandboxes = new Set<KernelConnection>();
+  /** Whether there will soon be one more. */
+  #isStarting = false;
   readonly #closing = new AbortController();
   #names: Names | undefined;
   #memoryBytes: number | undefined;
@@ -187,6 +193,11 @@ export class Session {
   /** Whether it has a sandbox that is not about to be ended. */
   get isLive(): boolean {
     return this.#kernel !== undefined && this.#ending === undefined;
+  }
+
+  /** Its sandboxes that are not gone, also those that are being saved or ended. */
+  get sandboxes(): number {
+    return this.#sandboxes.size + Number(this.#isStarting);
   }
 
   /** When the last cell ended, in ms of `performance.now()`. */
@@ -642,18 +653,22 @@ export class Session {
       savedTools,
       recorder,
       onSandboxEnd,
+      onSandboxGone: _gone,
+      untilStart: _start,
       checkpoints: _,
       standby,
       ...options
     } = this.#options;
+    const startTimeoutMs = Math.min(START_TIMEOUT_MS, timeoutMs + START_GRACE_MS);
     const run = { session: this.name, generation: this.#generation };
     const saved = await unlessAborted(savedTools(), signal);
     this.#defined = saved.map(({ name }) => name);
+    await this.#untilStart(startTimeoutMs);
     const kernel = await this.#watched(run, {
       ...options,
       ...run,
       standby: mayTakeStandby ? standby : undefined,
-      startTimeoutMs: Math.min(START_TIMEOUT_MS, timeoutMs + START_GRACE_MS),
+      startTimeoutMs,
       hello: {
         capability_summary: capabilitySummary,
         saved_tools: [...saved],
@@ -665,6 +680,8 @@ export class Session {
       onProgress: (progress) => this.#onStartProgress?.(progress),
       onSandbox: (connection) => this.#keep(connection),
       signal,
+    }).finally(() => {
+      this.#isStarting = false;
     });
     const where = `${kernel.connection.sandbox.id} on ${kernel.engine.name}`;
     options.logger.debug(`session ${this.name}: sandbox ${where} is ready`);
@@ -682,9 +699,31 @@ export class Session {
     return this.#options.recorder?.sandboxStarts?.(run, start) ?? start();
   }
 
+  /** Waits until a sandbox may start. Rejects with `SESSION_LIMIT` if that takes too long. */
+  async #untilStart(timeoutMs: number): Promise<void> {
+    const until = performance.now() + timeoutMs;
+    for (let wait = this.#options.untilStart?.(); wait !== undefined; wait = this.#options.untilStart?.()) {
+      const late = createDeferred<void>();
+      const timer = setTimeout(late.resolve, Math.max(0, until - performance.now()));
+      this.#onStartProgress?.({ message: 'waiting until other sandboxes have ended' });
+      const waited = unlessAborted(Promise.race([wait, late.promise]), this.#closing.signal);
+      await waited.finally(() => clearTimeout(timer));
+      if (performance.now() >= until) {
+        throw new BridgeError('SESSION_LIMIT', 'too many sandboxes of other sessions are still being saved', {
+          hint: 'Try again soon, or use a session that is live.',
+        });
+      }
+    }
+    this.#isStarting = true;
+  }
+
   #keep(connection: KernelConnection): void {
+    this.#isStarting = false;
     this.#sandboxes.add(connection);
-    void connection.gone.then(() => this.#sandboxes.delete(connection));
+    void connection.gone.then(() => {
+      this.#sandboxes.delete(connection);
+      this.#options.onSandboxGone?.();
+    });
     if (this.#closing.signal.aborted) {
       void connection.kill('the session was ended');
     }

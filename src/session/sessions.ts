@@ -31,11 +31,16 @@ export class Sessions {
     owner,
     ...options
   }: SessionsOptions) {
-    this.#options = options;
+    this.#options = {
+      ...options,
+      untilStart: () => room.untilStart(this.#tenancy),
+      onSandboxGone: () => room.noteGone(),
+    };
     this.#room = room;
     this.#tenancy = {
       maxSessions,
       owner: owner ?? Symbol('alone'),
+      sandboxes: () => [...this.#sessions.values()].reduce((count, session) => count + session.sandboxes, 0),
       ahead: () => options.standby?.size ?? 0,
       active: () => [...this.#sessions.values()].filter((session) => session.isLive || session.isBusy),
     };
@@ -106,7 +111,7 @@ export class Sessions {
       if (this.#sessions.size < MAX_REMEMBERED) {
         return;
       }
-      if (!session.isLive && !session.isBusy) {
+      if (session.sandboxes === 0 && !session.isBusy) {
         this.#sessions.delete(name);
         void session.release();
       }

@@ -106,3 +106,43 @@ it('a sandbox is started ahead only while those of all bridges are fewer than th
   // No session waits for it.
   await bob.begin({ session: 'y' });
 });
+
+/** Sessions that say nothing when they are asked to save themselves, as code can make them do. */
+function neverSaved() {
+  const nothing = async () => undefined;
+  const writer = { commit: nothing, discard: nothing };
+  const store = {
+    begin: async () => writer,
+    removeOld: nothing,
+    claim: nothing,
+    open: nothing,
+  } as unknown as CheckpointStore;
+  return { store, mode: 'idle', isTrial: true, leavesDefault: false, memoryBytes: 1, lasting: () => store } as const;
+}
+
+it('sandboxes that are being saved count: with them, an owner has at most twice its number', async () => {
+  const room = new SessionRoom(4);
+  const alice = openSessions({ room, owner: 'alice', maxSessions: 2, checkpoints: neverSaved() });
+  const bob = openSessions({ room, owner: 'bob', maxSessions: 2 });
+  for (const session of ['a', 'b', 'c', 'd']) {
+    await rest(await alice.begin({ session }));
+  }
+  const waits = alice.begin({ session: 'e' });
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(alice.engine.sandboxes).toHaveLength(4);
+  // Others do not wait for her.
+  await rest(await bob.begin({ session: 'x' }));
+  await alice.engine.sandboxes[0]?.kill();
+  await settle();
+  await rest(await waits);
+  expect(alice.engine.sandboxes).toHaveLength(5);
+});
+
+it('a cell that waits for the end of other sandboxes is refused after a while', async () => {
+  const { begin, run } = openSessions({ room: new SessionRoom(1), checkpoints: neverSaved() });
+  await rest(await begin({ session: 'a' }));
+  await rest(await begin({ session: 'b' }));
+  const refused = run({ session: 'c', timeoutMs: 1_000 }).catch((error: unknown) => error);
+  await vi.advanceTimersByTimeAsync(3_000);
+  expect(await refused).toMatchObject({ code: 'SESSION_LIMIT', message: expect.stringContaining('being saved') });
+});
