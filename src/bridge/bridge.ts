@@ -76,7 +76,7 @@ import { createReplayedServers, type ServersToCall } from './replayed-servers.ts
 import { type LiveParts, watchBridge } from './watch-bridge.ts';
 
 /** A process may have many bridges, which share its cores. */
-const SAVE_PACE = new SavePace();
+const SAVE_PACE = SavePace.ofProcess();
 const KERNEL_FOLDER = fileURLToPath(new URL('sandbox-runtime/bridge_kernel', PACKAGE_ROOT));
 
 interface CreateOptions extends BridgeOptions {
@@ -532,7 +532,7 @@ function keeperOptions(settings: Settings, store: CheckpointStore, parts: Keeper
         lasting: () => lastingStore(join(settings.stateDir, CHECKPOINTS), userOf(client, principal), logger),
         mode,
         isTrial: isDryRun === true,
-        pace: SAVE_PACE,
+        pace: new SavePace(undefined, SAVE_PACE),
         leavesDefault: client !== undefined && sharesDefault !== true,
         defaultLasts: sharesDefault,
         lastMs: lastCheckpointMs,

@@ -39,3 +39,22 @@ it('lets no checkpoint that hangs hold up the others for long', () => {
   save(pace, 90_000);
   expect(pace.begin()).toBe(5_000);
 });
+
+it('lets no session of one bridge keep those of another from being saved', () => {
+  const ofProcess = SavePace.ofProcess(2);
+  const [alice, bob] = [new SavePace(2, ofProcess), new SavePace(2, ofProcess)];
+  expect(alice.begin()).toBe(0);
+  for (let count = 0; count < 20; count += 1) {
+    // Code asks for most of them itself.
+    vi.advanceTimersByTime(500);
+    alice.end(5_000);
+  }
+  expect(alice.begin()).toBeGreaterThan(1_000);
+  expect(bob.begin()).toBe(0);
+});
+
+it('lets those of all bridges together take no more than their part of the cores', () => {
+  const ofProcess = SavePace.ofProcess(2);
+  save(new SavePace(2, ofProcess), 300);
+  expect(new SavePace(2, ofProcess).begin()).toBe(300);
+});
