@@ -18,6 +18,7 @@ import type {
 import {
   changeOf,
   hintToAccept,
+  lengthOf,
   mayBeKept,
   shorten,
   shownOf,
@@ -40,6 +41,13 @@ interface ToolPinsOptions {
 
 /** Changes that are remembered so as to be logged once: a server can change its tools without end. Chosen: one whole list. */
 const MAX_LOGGED = 10_000;
+/**
+ * Accepted tools of one server, which can show others in each list: two of the longest lists. Beyond it, none is added but what a person
+ * accepts, so that those that are accepted stay so, and the file can be read. Chosen.
+ */
+export const MAX_ACCEPTED = 20_000;
+/** Characters of their texts, which are for people. Chosen: as for the cached tools of a server. */
+const MAX_TEXT_CHARS = 16_000_000;
 
 /** Wraps a source so that its tools are compared with the accepted ones. */
 export function createToolPins(options: ToolPinsOptions): ToolPins {
@@ -103,7 +111,8 @@ class Pins implements ToolPins {
 
   async accept(server: DescribedServer, given: ServerMetadata, names: readonly string[]): Promise<void> {
     const wanted = this.#originalOf(given).tools.filter(({ name }) => names.includes(name));
-    await this.#inTurn(server.name, () => this.#add(server, wanted));
+    const listed = new Set(given.tools.map(({ name }) => name));
+    await this.#inTurn(server.name, () => this.#add(server, wanted, listed));
   }
 
   #modeOf(server: DescribedServer): PinMode {
@@ -134,10 +143,14 @@ class Pins implements ToolPins {
       const accepted = await this.#load(server.name);
       const isFirst = accepted.tools.size === 0;
       const fresh = metadata.tools.filter(({ name }) => !accepted.tools.has(name));
-      if (fresh.length > 0 && (isFirst || !isStrict)) {
-        await this.#add(server, fresh).catch((error: unknown) => this.#warnUnsaved(error));
+      const added = isFirst || !isStrict ? fresh.slice(0, Math.max(0, MAX_ACCEPTED - accepted.tools.size)) : [];
+      if (added.length > 0) {
+        await this.#add(server, added).catch((error: unknown) => this.#warnUnsaved(error));
       }
       marked = this.#mark(server.name, metadata, isFirst ? new Map() : accepted.tools, isStrict);
+      if (!isStrict && added.length < fresh.length) {
+        marked = this.#withoutRoom(server.name, marked);
+      }
     } catch (error) {
       marked = this.#withoutPins(server.name, metadata, { isStrict, reason: messageOf(error) });
     }
@@ -177,6 +190,13 @@ class Pins implements ToolPins {
       : { ...metadata, tools, notices: [...metadata.notices, ...shorten(clauses, hintToAccept(pinned))] };
   }
 
+  #withoutRoom(server: string, metadata: ServerMetadata): ServerMetadata {
+    const limit = MAX_ACCEPTED.toLocaleString('en-US');
+    const clause = `it has shown more than ${limit} tools; changes of the latest ones are not noticed`;
+    this.#warnOnce(`${server}\0${clause}`, `Server '${server}': ${clause}`);
+    return { ...metadata, notices: [...metadata.notices, clause] };
+  }
+
   /** The file of accepted tools exists but cannot be read, so every tool counts as changed. */
   #withoutPins(
     server: string,
@@ -195,19 +215,28 @@ class Pins implements ToolPins {
     };
   }
 
-  async #add(server: DescribedServer, tools: readonly KnownTool[]): Promise<void> {
+  /** @param listed if a person accepts them: the tools that the server has now. Others make room if there is too little. */
+  async #add(server: DescribedServer, tools: readonly KnownTool[], listed?: ReadonlySet<string>): Promise<void> {
     const { store } = this.#options;
     const pause = createPause();
     const accepted = await this.#load(server.name);
     const texts = new Map(await store.loadTexts(server.name));
     const next = new Map(accepted.tools);
     const since = new Date().toISOString();
+    if (listed !== undefined && next.size + tools.length > MAX_ACCEPTED) {
+      const gone = [...next.keys()].filter((name) => !listed.has(name));
+      gone.forEach((name) => next.delete(name) && texts.delete(name));
+    }
+    let chars = [...texts.values()].reduce((sum, shown) => sum + lengthOf(shown), 0);
     for (const tool of tools) {
       const shown = shownOf(tool);
       next.set(tool.name, { fingerprint: tool.fingerprint ?? '', since });
+      const old = texts.get(tool.name);
+      chars -= old === undefined ? 0 : lengthOf(old);
       texts.delete(tool.name);
-      if (mayBeKept(shown, server.secrets ?? [])) {
+      if (mayBeKept(shown, server.secrets ?? []) && chars + lengthOf(shown) <= MAX_TEXT_CHARS) {
         texts.set(tool.name, shown);
+        chars += lengthOf(shown);
       }
       await pause();
     }

@@ -58,9 +58,13 @@ export function shownOf(tool: KnownTool): ShownTexts {
 
 /** Whether the texts of a tool may be saved: they are short enough and contain no secret. */
 export function mayBeKept(shown: ShownTexts, secrets: readonly string[]): boolean {
-  const texts = Object.values(shown);
-  const isShort = texts.reduce((sum, text) => sum + text.length, 0) <= MAX_SHOWN_CHARS;
-  return isShort && !texts.some((text) => secrets.some((secret) => text.includes(secret)));
+  const isShort = lengthOf(shown) <= MAX_SHOWN_CHARS;
+  return isShort && !Object.values(shown).some((text) => secrets.some((secret) => text.includes(secret)));
+}
+
+/** Characters of the texts of a tool. */
+export function lengthOf(shown: ShownTexts): number {
+  return Object.values(shown).reduce((sum, text) => sum + text.length, 0);
 }
 
 /** The first few clauses, and one that counts the rest. */
