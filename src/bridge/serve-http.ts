@@ -4,6 +4,7 @@
  */
 import { totalmem } from 'node:os';
 import { BridgeError } from '../base/errors.ts';
+import { MAX_CHECKPOINT_AGE_MS } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
 import { LoginPages } from '../login-pages/index.ts';
@@ -33,6 +34,9 @@ export interface ServeHttpLine {
 
 /** After the drain. Nobody kills a service as fast as a client does the bridge. Chosen. */
 const CLOSE_LIMIT_MS = 10_000;
+/** Chosen: the first requests do not wait for it. */
+const SWEEP_DELAY_MS = 1_000;
+const SWEEP_EVERY_MS = 24 * 60 * 60 * 1000;
 
 /**
  * Serves until a signal arrives. Resolves with the exit code. Rejects with `CONFIG_INVALID` if it cannot listen, or if others could
@@ -59,6 +63,7 @@ export async function serveHttp(line: ServeHttpLine, context: CommandContext): P
   });
   logger.info(`Serving MCP over HTTP at ${await listening}.`);
   logMemory(settings, logger);
+  const stopSweeps = startSweeps(settings, logger);
   if (oauth === undefined && (stored === undefined || stored.length === 0)) {
     logger.warning(`${stored === undefined ? OPEN : LOCKED} ${COMMAND} tokens add NAME`);
   }
@@ -68,9 +73,25 @@ export async function serveHttp(line: ServeHttpLine, context: CommandContext): P
   void import('./bridge.ts').catch(() => undefined);
   const { exitCode } = await lifecycle.ended;
   stopPreinstall?.();
+  stopSweeps();
   await drain(front, lifecycle, line.drainMs, logger);
   await closeInTime(() => Promise.all([front.close(), store.close()]).then(() => undefined), logger, CLOSE_LIMIT_MS);
   return exitCode;
+}
+
+/** Removes old checkpoints of all principals, at the start and then daily: a service runs for months, and some do not come back. */
+function startSweeps({ stateDir }: Settings, logger: Logger): () => void {
+  const sweep = async (): Promise<void> => {
+    // Not before it is needed: loading it takes longer than a request.
+    const { sweepAllCheckpoints } = await import('../session/checkpoint-store.ts');
+    await sweepAllCheckpoints(stateDir, logger, MAX_CHECKPOINT_AGE_MS);
+  };
+  const first = setTimeout(() => void sweep(), SWEEP_DELAY_MS).unref();
+  const others = setInterval(() => void sweep(), SWEEP_EVERY_MS).unref();
+  return () => {
+    clearTimeout(first);
+    clearInterval(others);
+  };
 }
 
 /** What the sessions may need together, so that the operator learns it before they do. */

@@ -6,7 +6,7 @@
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { copyFile, type FileHandle, lstat, readdir, rm, writeFile } from 'node:fs/promises';
+import { copyFile, type FileHandle, lstat, readdir, rm, rmdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { DEFAULT_SESSION } from '../base/cell.ts';
@@ -15,6 +15,7 @@ import { MAX_NAMED_CHECKPOINTS_BYTES } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import { counted } from '../base/units.ts';
 import { replaceFile } from '../state/file-system.ts';
+import { stateFolders } from '../state/principals.ts';
 import {
   ensureDirectory,
   OWNER_ONLY_FILE,
@@ -376,6 +377,26 @@ export class CheckpointStore {
     await claimSession(join(this.#folder, OWNER_FILE));
   }
 
+  /** Removes the folder if it has long had nothing but the claims of processes that are gone. A session that begins makes it again. */
+  async removeUnused(maxAgeMs: number): Promise<void> {
+    const isOld = async (path: string): Promise<boolean> => {
+      const stats = await lstat(path).catch(() => undefined);
+      return stats !== undefined && Date.now() - stats.mtimeMs > maxAgeMs;
+    };
+    const isUnused = await isOld(this.#folder);
+    const names = await readdir(this.#folder).catch((): string[] => []);
+    for (const path of names.filter((name) => name.endsWith(CLAIM_SUFFIX)).map((name) => join(this.#folder, name))) {
+      if ((await isOld(path)) && (await readHolder(path)) === undefined) {
+        await rm(path, { force: true }).catch((error: unknown) => this.#warn(error));
+      }
+    }
+    if (isUnused && names.every((name) => name === USER_FILE || name.endsWith(CLAIM_SUFFIX))) {
+      await rm(join(this.#folder, USER_FILE), { force: true }).catch((error: unknown) => this.#warn(error));
+      // If something has come meanwhile, it stays.
+      await rmdir(this.#folder).catch(() => undefined);
+    }
+  }
+
   /** Removes what is too old of every session but `own`. */
   async removeOld(own: string | undefined, maxAgeMs: number): Promise<void> {
     const mine = own === undefined ? '' : basename(this.#pathOf(own));
@@ -475,6 +496,13 @@ async function readFactsOf(
   }
 }
 
+/** Sweeps the checkpoints of the user and of every principal, also of those who do not come back. Never rejects. */
+export async function sweepAllCheckpoints(stateDir: string, logger: Logger, maxAgeMs: number): Promise<void> {
+  for (const { path } of await stateFolders(stateDir)) {
+    await sweepCheckpoints(join(path, CHECKPOINTS), logger, maxAgeMs);
+  }
+}
+
 /** Removes what bridges that were killed have kept for themselves, and of all projects what is too old. Never rejects. */
 export async function sweepCheckpoints(folder: string, logger: Logger, maxAgeMs: number): Promise<void> {
   for (const name of await readdir(folder).catch(() => [])) {
@@ -488,6 +516,9 @@ export async function sweepCheckpoints(folder: string, logger: Logger, maxAgeMs:
     const isOver = isOwned && (await readHolder(owner)) === undefined;
     if (!isOwned || isLeft) {
       await store.removeOld(undefined, maxAgeMs);
+    }
+    if (!isOwned) {
+      await store.removeUnused(maxAgeMs);
     }
     if (isOver && isLeft) {
       await store.keepOnlyDefault();

@@ -15,7 +15,13 @@ import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { silentLogger } from '../../../src/base/log.ts';
 import { checkpointPath, makeRoom } from '../../../src/session/checkpoint-room.ts';
-import { type CheckpointFacts, CheckpointStore, sweepCheckpoints } from '../../../src/session/checkpoint-store.ts';
+import {
+  type CheckpointFacts,
+  CheckpointStore,
+  lastingStore,
+  sweepAllCheckpoints,
+  sweepCheckpoints,
+} from '../../../src/session/checkpoint-store.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'bridge-test-checkpoints-'));
 afterAll(() => rmSync(root, { recursive: true }));
@@ -334,5 +340,37 @@ describe('a claim', () => {
     expect(await store.claim('report')).toHaveProperty('release');
     writeFileSync(join(folder, file), '{');
     expect(await store.claim('report')).toHaveProperty('release');
+  });
+});
+
+describe('what no one comes back to', () => {
+  it('goes when it is too old, of every principal, with its folders and the claims of processes that are gone', async () => {
+    const stateDir = join(root, String(count));
+    const gone = join(stateDir, 'http/principals/of-gone/checkpoints');
+    const user = { folder: '/project', client: 'http' };
+    const left = lastingStore(gone, user, silentLogger);
+    await left.claim('report');
+    const writer = await left.begin('report');
+    await writer.write(DATA);
+    await writer.commit(FACTS);
+    const [name = ''] = readdirSync(gone);
+    const age = () => {
+      const old = new Date(Date.now() - 120_000);
+      for (const file of readdirSync(join(gone, name))) {
+        utimesSync(join(gone, name, file), old, old);
+      }
+      utimesSync(join(gone, name), old, old);
+    };
+    age();
+    // Its process lives.
+    await sweepAllCheckpoints(stateDir, silentLogger, 60_000);
+    expect(readdirSync(join(gone, name)).toSorted()).toEqual([expect.stringMatching(/\.claim$/), 'user.json']);
+    const claim = join(gone, name, readdirSync(join(gone, name)).find((file) => file.endsWith('.claim')) ?? '');
+    writeFileSync(claim, JSON.stringify({ ...(JSON.parse(readFileSync(claim, 'utf8')) as object), started: '1' }));
+    await sweepAllCheckpoints(stateDir, silentLogger, 60_000);
+    expect(readdirSync(join(gone, name))).toHaveLength(2);
+    age();
+    await sweepAllCheckpoints(stateDir, silentLogger, 60_000);
+    expect(readdirSync(gone)).toEqual([]);
   });
 });
