@@ -14,6 +14,7 @@ import gc
 import os
 import resource
 import select
+import sys
 
 from bridge_kernel import heap, importer, mounts, seccomp
 
@@ -89,7 +90,7 @@ def run(options: bytes | bytearray) -> None:
     has_filter = seccomp.build_filter(seccomp.machine_name()) is not None
     _report(
         f'{{"report":"started","memory_limit_bytes":{_json(memory_limit)},"pids_limit":{_json(pids_limit)},'
-        f'"seccomp":{"true" if has_filter else "false"}}}'
+        f'"seccomp":{"true" if has_filter else "false"},"python":"{_python()}"}}'
     )
     child_ended, wake = os.pipe()
     os.set_blocking(wake, False)
@@ -150,6 +151,11 @@ class _Pod:
             # Each byte is the number of leases until the next one.
             self._end = _monotonic() + beats[-1] * self._lease_s
         return self._input in descriptors or _monotonic() > self._end
+
+
+def _python() -> str:
+    """As in `ready`, which modules that are imported ahead could forge."""
+    return f"{sys.implementation.cache_tag} {sys.platform} {os.uname().machine}"
 
 
 def _monotonic() -> float:

@@ -202,15 +202,18 @@ export const CodePackFrameSchema = z
   })
   .describe('Compiled code that the host may keep and send to later sandboxes with the same Python.');
 
+/** What describes a Python. Chosen. */
+const MAX_PYTHON_CHARS = 200;
+
 export const ReadyFrameSchema = z
   .strictObject({
     type: z.literal('ready'),
     protocol_version: z.int().describe('Version of this protocol.'),
-    python_version: z.string().describe('For example `3.14.0`.'),
-    platform: z.string().describe('`sys.platform` and machine, for example `linux x86_64`.'),
+    python_version: z.string().max(MAX_PYTHON_CHARS).describe('For example `3.14.0`.'),
+    platform: z.string().max(MAX_PYTHON_CHARS).describe('`sys.platform` and machine, for example `linux x86_64`.'),
     python: z
       .string()
-      .max(200)
+      .max(MAX_PYTHON_CHARS)
       .optional()
       .describe(
         'The interpreter and the platform as locks of packages name them, for example `cpython-314 linux x86_64`.',
@@ -457,6 +460,7 @@ export const SupervisorReportSchema = z.discriminatedUnion('report', [
     memory_limit_bytes: z.int().nullable().describe('Limit in force in the cgroup; null if there is none.'),
     pids_limit: z.int().nullable().describe('Limit in force in the cgroup; null if there is none.'),
     seccomp: z.boolean().describe('Whether the filter of the worker could be built for this machine.'),
+    python: z.string().max(MAX_PYTHON_CHARS).optional().describe('As in `ready`.'),
   }),
   z.strictObject({
     report: z.literal('ended'),

@@ -52,6 +52,8 @@ export interface ConnectionOptions extends DispatcherOptions {
   readonly packs: CodePackStore;
   /** Distinguishes images for code packs, for example `python:3.14-slim`. */
   readonly packKey: string;
+  /** Whether other modules than the kernel's were imported in it before it is greeted. Then it may say anything. */
+  readonly hasImported?: boolean | undefined;
   /** A sandbox that is not ready after this long is ended. */
   readonly startTimeoutMs: number;
   readonly logger: Logger;
@@ -243,7 +245,7 @@ export class KernelConnection {
   #handle(frame: SandboxFrame, bytes: number): boolean {
     switch (frame.type) {
       case 'code_pack':
-        return !this.#isReady && this.#pack.add(frame.data);
+        return !this.#isReady && this.#options.hasImported !== true && this.#pack.add(frame.data);
       case 'ready':
         return this.#becomeReady(frame);
       case 'output':
@@ -285,7 +287,7 @@ export class KernelConnection {
       return false;
     }
     this.#isReady = true;
-    this.#dispatcher.python = frame.python;
+    this.#dispatcher.python = this.#options.hasImported === true ? this.#measured?.python : frame.python;
     this.#pack.save();
     this.#ready.resolve(frame);
     return true;

@@ -53,6 +53,8 @@ export interface SilentSandbox {
   /** Of the code pack that it got, or is going to make. */
   readonly packKey: string;
   readonly hasPack: boolean;
+  /** Whether it imports more than the kernel. */
+  readonly hasImported: boolean;
 }
 
 /** A sandbox that was started before a session needed it. */
@@ -134,15 +136,16 @@ export async function startSilent({
     }
   }
   const hasPack = sandbox.isPreloaded === true || pack !== undefined;
-  return { sandbox, supervisor: watchSupervisor(sandbox.stderr), packKey, hasPack };
+  const hasImported = pack !== undefined && (modules ?? []).length > 0;
+  return { sandbox, supervisor: watchSupervisor(sandbox.stderr), packKey, hasPack, hasImported };
 }
 
 /** Tells the kernel about its session, and waits for its answer. */
 async function greet(
-  { packKey, sandbox, supervisor }: SilentSandbox,
+  { hasImported, packKey, sandbox, supervisor }: SilentSandbox,
   options: KernelOptions,
 ): Promise<{ readonly connection: KernelConnection; readonly outcome: ReadyFrame | FailedStart }> {
-  const connection = new KernelConnection(sandbox, { ...options, packKey }, supervisor);
+  const connection = new KernelConnection(sandbox, { ...options, hasImported, packKey }, supervisor);
   connection.outbox.send(helloFrame(options));
   options.onSandbox?.(connection);
   return { connection, outcome: await connection.ready };

@@ -2,6 +2,8 @@ import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { BridgeError } from '../../../src/base/errors.ts';
 import { createLogger } from '../../../src/base/log.ts';
+import { PROTOCOL_VERSION } from '../../../src/protocol/frames.ts';
+import type { HandleCall } from '../../../src/session/dispatch.ts';
 import { type KernelOptions, startKernel } from '../../../src/session/kernel.ts';
 import { STANDBY_SESSION, type StandbyOptions, StandbyPool } from '../../../src/session/standby.ts';
 import { FakeEngine, type FakeSandbox } from '../../support/fake-sandbox.ts';
@@ -9,6 +11,7 @@ import { LIMITS } from '../../support/fake-session.ts';
 
 const STARTED = { report: 'started', memory_limit_bytes: 1, pids_limit: 1, seccomp: true } as const;
 const GIB = 1024 ** 3;
+const noop = (): void => undefined;
 
 function openPool(options: Partial<StandbyOptions> = {}) {
   const engine = new FakeEngine();
@@ -69,6 +72,32 @@ describe('a pool of sandboxes started ahead', () => {
     const next = await opened.engine.nextSandbox();
     expect(next).not.toBe(sandbox);
     expect(sessions).toEqual([STANDBY_SESSION, STANDBY_SESSION]);
+  });
+
+  // A module wrote a pack, which the first process of every later sandbox ran, also with another image of that name.
+  it('takes neither compiled code nor the Python from a sandbox that has imported modules', async () => {
+    const saved: Buffer[] = [];
+    const packs = {
+      load: async () => Buffer.from('pack'),
+      save: async (_: string, pack: Buffer) => void saved.push(pack),
+    };
+    const opened = openPool({ packs, modules: async () => ['numpy'] });
+    const filling = opened.pool.fill();
+    const sandbox = await opened.engine.nextSandbox();
+    sandbox.report({ ...STARTED, python: 'cpython-314 linux x86_64' });
+    await filling;
+    sandbox.send({ type: 'code_pack', data: Buffer.from('forged').toString('base64') });
+    const greeting = { protocol_version: PROTOCOL_VERSION, python_version: '3.14.0', platform: 'linux x86_64' };
+    sandbox.send({ type: 'ready', ...greeting, python: 'cpython-99 forged' });
+    const pythons: (string | undefined)[] = [];
+    const handleCall: HandleCall = async (_, { python }) => void pythons.push(python);
+    const { connection } = await opened.start({ handleCall, packs });
+    expect(connection.sandbox).toBe(sandbox);
+    expect(saved).toEqual([]);
+    const listener = { onOutput: noop, onDisplay: noop, onAttachment: noop, onProgress: noop };
+    void connection.execute({ cell: 1, code: '', servers: [] }, listener, undefined);
+    sandbox.send({ type: 'call', call: 1, method: 'discovered_servers', params: {} });
+    await expect.poll(() => pythons).toEqual(['cpython-314 linux x86_64']);
   });
 
   it('never gives one sandbox to two sessions', async () => {
