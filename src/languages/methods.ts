@@ -1,6 +1,7 @@
 /** `run_program`: how cells run programs, which may call the servers of the cell's session through the same gates. */
 import { z } from 'zod';
 import { CancelSource } from '../base/cancel.ts';
+import { BridgeError } from '../base/errors.ts';
 import type { ProgramRequest, ProgramResult } from '../base/program.ts';
 import { checked, type Method } from '../calls/method.ts';
 import type { CatalogServer } from '../catalog/known.ts';
@@ -86,6 +87,11 @@ async function callForProgram(
   ended: CancelSource,
   { context, handleCall, directory }: CallParts,
 ): Promise<ToolValue> {
+  if (context.isOver?.(context) === true) {
+    throw new BridgeError('CALL_REFUSED', 'the cell or the job that started this program has ended', {
+      hint: 'Await the program in its cell, or start it in a background job.',
+    });
+  }
   const { signal, stop } = either(context.signal, ended);
   try {
     const server = meantName(directory.servers(), writtenServer);

@@ -13,6 +13,8 @@ import type { CallFrame } from '../protocol/frames.ts';
 
 export interface QueuedCall {
   readonly frame: CallFrame;
+  /** The cell in which it arrived; 0 for a call of a job. */
+  readonly cell: number;
   /** About how much memory the frame needs. */
   readonly bytes: number;
 }

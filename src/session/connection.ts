@@ -86,6 +86,8 @@ export interface CellListener {
 
 interface RunningCell {
   readonly cell: number;
+  /** Whether the host has asked it to end. */
+  isInterrupted: boolean;
   readonly listener: CellListener;
   readonly resolve: (end: CellEnd | KernelEnd) => void;
 }
@@ -188,7 +190,7 @@ export class KernelConnection {
     }
     return new Promise((resolve) => {
       this.#frames = 0;
-      this.#running = { cell: frame.cell, listener, resolve };
+      this.#running = { cell: frame.cell, isInterrupted: false, listener, resolve };
       this.#dispatcher.beginCell(frame.cell, asker, listener.callWatch, frame.restore === true);
       this.outbox.send({ type: 'execute', ...frame });
     });
@@ -205,6 +207,9 @@ export class KernelConnection {
   }
 
   interrupt(cell: number, reason: InterruptFrame['reason']): void {
+    if (this.#running?.cell === cell) {
+      this.#running.isInterrupted = true;
+    }
     this.outbox.sendInterrupt({ cell, reason });
   }
 
@@ -324,7 +329,8 @@ export class KernelConnection {
     }
     const end = endOfCell(frame, this.#dispatcher);
     this.#running = undefined;
-    this.#dispatcher.endCell(frame.outcome === 'interrupted');
+    // Whatever the sandbox says: code can catch the interrupt, and its calls must not go on.
+    this.#dispatcher.endCell(cell.isInterrupted || frame.outcome === 'interrupted');
     cell.resolve(end);
     return true;
   }

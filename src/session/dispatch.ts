@@ -23,7 +23,7 @@ export interface CallContext {
   readonly session: string;
   /** Which sandbox of the session. */
   readonly generation: number;
-  /** Number of the calling cell; 0 for a call of a job. */
+  /** Number of the cell in which the call arrived; 0 for a call of a job. */
   readonly cell: number;
   /** Number of the call in its sandbox. */
   readonly call: number;
@@ -35,6 +35,8 @@ export interface CallContext {
   readonly signal: CancelSignal;
   /** Name of the calling job; undefined if the cell itself calls. */
   readonly job?: string | undefined;
+  /** Whether what the call has started may make no calls of its own any more: its cell or its job has ended. */
+  readonly isOver?: ((call: Pick<CallContext, 'cell' | 'job'>) => boolean) | undefined;
   /** Asks the person; undefined if the client cannot, and for a call of a job. */
   readonly asker?: Asker | undefined;
   /** An object that lives as long as the sandbox: use it as a key for what must be forgotten with the state of the session. */
@@ -57,7 +59,7 @@ export type HandleCall = (
   context: CallContext,
 ) => Promise<unknown>;
 
-type ContextOfCall = Pick<CallContext, 'cell' | 'signal' | 'onProgress' | 'onToolProgress'>;
+type ContextOfCall = Pick<CallContext, 'asker' | 'cell' | 'signal' | 'onProgress' | 'onToolProgress'>;
 
 interface Running {
   /** The cell in which the call began. */
@@ -121,6 +123,9 @@ export class Dispatcher {
   #isYielding = false;
   #isClosed = false;
   readonly #isAllowed = ({ job }: CallFrame): boolean => this.#cell !== 0 || job !== undefined;
+  /** One for all calls: a closure of each would add to what a call costs. */
+  readonly #isOver = ({ cell, job }: Pick<CallContext, 'cell' | 'job'>): boolean =>
+    this.#isClosed || (job === undefined ? cell !== this.#cell : !this.#jobs.isRunning(job));
 
   constructor(options: DispatcherOptions, outbox: Outbox) {
     this.#options = options;
@@ -170,7 +175,7 @@ export class Dispatcher {
     if (!cancel) {
       return;
     }
-    const waiting = [...this.#queue.waiting()].filter(({ frame }) => frame.job === undefined);
+    const waiting = [...this.#queue.waiting()].filter(({ cell }) => cell === ended);
     for (const { frame } of waiting) {
       const { call } = frame;
       this.#queue.remove(call);
@@ -198,10 +203,11 @@ export class Dispatcher {
     }
     this.#hasCodeCalled ||= frame.job === undefined && !CALLS_OF_CHECK.has(frame.method);
     const reason = this.#reasonToRefuse(frame, bytes);
+    const cell = frame.job === undefined ? this.#cell : 0;
     if (reason !== undefined) {
-      this.#refuse(frame.call, reason, this.#cellOf(frame));
+      this.#refuse(frame.call, reason, cell);
     } else {
-      this.#queue.add({ frame, bytes });
+      this.#queue.add({ frame, bytes, cell });
       this.#startWaiting();
     }
     return true;
@@ -245,27 +251,25 @@ export class Dispatcher {
     return this.#running.has(call) || this.#queue.isWaiting(call);
   }
 
-  #cellOf({ job }: CallFrame): number {
-    return job === undefined ? this.#cell : 0;
-  }
-
   async #run(queued: QueuedCall): Promise<void> {
-    const { frame } = queued;
-    const { call, job } = frame;
+    const { cell, frame } = queued;
+    const { call } = frame;
+    // The cell that runs by now may be another one: what it shows and asks is about its own calls.
+    const isOfRunning = cell !== 0 && cell === this.#cell;
     const weight = isToolCall(frame) ? 1 : 0;
     this.#toolCallsRunning += weight;
     const controller = new CancelSource();
-    const cell = this.#cellOf(frame);
     const running: Running = { cell, controller, progress: undefined };
     this.#running.set(call, running);
     const onProgress = (report: CallProgress): void => {
       running.progress ??= createCallProgressReporter((due) => this.#sendProgress(call, due));
       running.progress.report(report);
     };
-    const watch = job === undefined ? this.#watch : undefined;
+    const watch = isOfRunning ? this.#watch : undefined;
+    const asker = isOfRunning ? this.#asker : undefined;
     const onToolProgress = watch && ((report: ToolProgress): void => watch.noteCall(call, report));
     try {
-      const value = await this.#handle(frame, { cell, signal: controller, onProgress, onToolProgress });
+      const value = await this.#handle(frame, { cell, signal: controller, asker, onProgress, onToolProgress });
       endProgress(call, running, watch);
       this.#answer(call, value);
     } catch (error) {
@@ -289,7 +293,7 @@ export class Dispatcher {
       return this.#options.onStateCall?.(method, params);
     }
     const { session, generation, loaded, load, attach, handleCall } = this.#options;
-    const { cell, signal, onProgress, onToolProgress } = ofCall;
+    const { asker, cell, signal, onProgress, onToolProgress } = ofCall;
     // Written out: spreading costs 3 KB for each call (measured), and one gather makes 1,000 calls at once.
     return handleCall(frame, {
       session,
@@ -300,7 +304,8 @@ export class Dispatcher {
       load,
       signal,
       job,
-      asker: job === undefined ? this.#asker : undefined,
+      isOver: this.#isOver,
+      asker,
       sandbox: this,
       python: this.python,
       attach,

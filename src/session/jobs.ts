@@ -26,6 +26,10 @@ export class Jobs {
     return null;
   }
 
+  isRunning(name: string): boolean {
+    return this.#calls.has(name);
+  }
+
   end(name: string): void {
     this.#calls.delete(name);
   }

@@ -4,29 +4,50 @@ import { CappedMap } from '../../base/capped-map.ts';
 import { BridgeError } from '../../base/errors.ts';
 
 const MINUTE_MS = 60_000;
-/** Sessions whose calls are counted; the host remembers as many. */
+/** Sessions without a sandbox, such as those of commands, whose calls are counted. Chosen. */
 const MAX_SESSIONS = 1_000;
+/** Cells of one sandbox whose calls are counted. Chosen: more than can have calls at the same time. */
+const MAX_CELLS = 10_000;
 
 export interface Caller {
   readonly session: string;
+  /** That of the session; undefined for a caller that has none. */
+  readonly sandbox?: object | undefined;
   /** 0 for a call from a background job. */
   readonly cell: number;
 }
 
-/** Calls made by the current cell of each session. */
+interface CountedCells {
+  latest: number;
+  readonly calls: CappedMap<number, number>;
+}
+
+/** Calls made by each cell. Those of an earlier cell can still arrive while another one makes its own. */
 export class CallsOfCell {
-  readonly #bySession = new CappedMap<string, { cell: number; calls: number }>(MAX_SESSIONS);
+  readonly #ofSandbox = new WeakMap<object, CountedCells>();
+  readonly #ofSession = new CappedMap<string, CountedCells>(MAX_SESSIONS);
 
   /** Calls so far. A job counts toward the latest cell of its session; with a count of its own it could bypass the limit. */
-  count({ session, cell }: Caller): number {
-    const known = this.#bySession.get(session);
-    return known === undefined || (cell !== 0 && cell !== known.cell) ? 0 : known.calls;
+  count(caller: Caller): number {
+    const { calls, latest } = this.#cellsOf(caller);
+    return calls.get(caller.cell || latest) ?? 0;
   }
 
-  add({ session, cell }: Caller): void {
-    const known = this.#bySession.get(session);
-    const calls = this.count({ session, cell }) + 1;
-    this.#bySession.set(session, { cell: cell === 0 ? (known?.cell ?? 0) : cell, calls });
+  add(caller: Caller): void {
+    const cells = this.#cellsOf(caller);
+    cells.latest = Math.max(cells.latest, caller.cell);
+    cells.calls.set(caller.cell || cells.latest, this.count(caller) + 1);
+  }
+
+  #cellsOf({ sandbox, session }: Caller): CountedCells {
+    const known = sandbox === undefined ? this.#ofSession.get(session) : this.#ofSandbox.get(sandbox);
+    const cells = known ?? { latest: 0, calls: new CappedMap<number, number>(MAX_CELLS) };
+    if (sandbox === undefined) {
+      this.#ofSession.set(session, cells);
+    } else if (known === undefined) {
+      this.#ofSandbox.set(sandbox, cells);
+    }
+    return cells;
   }
 }
 

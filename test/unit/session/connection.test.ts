@@ -258,6 +258,26 @@ describe('calls that run when their cell ends', () => {
   });
 });
 
+// Code that catches the interrupt could claim another outcome, and its calls went on, also those that only waited.
+it.each(['ok', 'error', 'exit'] as const)(
+  'an interrupt of the host cancels the calls of a cell that ends with %s',
+  async (outcome) => {
+    const signals: CallContext['signal'][] = [];
+    const handleCall = (_: unknown, { signal }: CallContext) => {
+      signals.push(signal);
+      return new Promise<never>(() => undefined);
+    };
+    const all = await connected({ handleCall });
+    const { end } = execute(all);
+    all.sandbox.send({ type: 'call', call: 1, method: 'call_tool', params: {} });
+    await settle();
+    all.connection.interrupt(1, 'deadline');
+    all.sandbox.endCell(1, { outcome });
+    await end;
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+  },
+);
+
 describe('the bytes of a checkpoint that no one asked for', () => {
   it('are dropped with their frame, even if they look like frames', async () => {
     const all = await connected();

@@ -377,6 +377,35 @@ describe('a cell that ends', () => {
     expect(await ends()).toEqual([[4, 'CALL_CANCELLED']]);
   });
 
+  // They ran, were recorded and asked the person as calls of the next cell, whatever that was.
+  it('keeps the calls that still wait as its own, which run while another cell does and ask no one', async () => {
+    const { dispatcher, begun, contexts, call } = setUp();
+    dispatcher.beginCell(1, undefined);
+    upTo(4).forEach((number) => call(number));
+    dispatcher.endCell(false);
+    begun[0]?.(null);
+    await nextTurn();
+    expect(contexts).toHaveLength(3);
+    dispatcher.beginCell(2, {} as Asker);
+    await nextTurn();
+    expect(contexts[3]).toMatchObject({ cell: 1, call: 4, asker: undefined });
+  });
+
+  it('lets its calls and those of jobs know when they may make no others', async () => {
+    const { dispatcher, contexts, call, startJob } = setUp();
+    dispatcher.beginCell(1, undefined);
+    await startJob('nightly');
+    call(1);
+    call(2, { job: 'nightly' });
+    const over = () => contexts.map((context) => context.isOver?.(context));
+    expect(over()).toEqual([false, false]);
+    dispatcher.endCell(false);
+    expect(over()).toEqual([true, false]);
+    dispatcher.beginCell(2, undefined);
+    dispatcher.endJob('nightly');
+    expect(over()).toEqual([true, true]);
+  });
+
   it('by an interrupt spares the calls of jobs and of earlier cells', async () => {
     const { dispatcher, call, ends, signals, startJob } = setUp();
     dispatcher.beginCell(1, undefined);

@@ -20,6 +20,19 @@ describe('calls of a cell', () => {
     expect(calls.count(caller(2))).toBe(1);
   });
 
+  // With one count for each session, two cells whose calls took turns had no limit.
+  it('are counted for each cell, even if those of an earlier one still arrive', () => {
+    const calls = new CallsOfCell();
+    const sandbox = {};
+    const both = [1, 2].map((cell) => ({ ...caller(cell), sandbox }));
+    for (let turn = 0; turn < 3; turn += 1) {
+      both.forEach((one) => calls.add(one));
+    }
+    calls.add({ ...caller(0), sandbox });
+    expect(both.map((one) => calls.count(one))).toEqual([3, 4]);
+    expect(calls.count({ ...caller(1), sandbox: {} })).toBe(0);
+  });
+
   it('from jobs count toward the latest cell of their session', () => {
     const calls = new CallsOfCell();
     calls.add(caller(3));
