@@ -97,7 +97,7 @@ export function createSavedTools(options: SavedToolsOptions): SavedTools {
       refuseIfOff(mode, fallback?.());
       checkName(tool.name);
       checkSource(tool);
-      await inTurn(tool.name, () => saveNow(tool, call, options, store));
+      await inTurn(tool.name, () => saveNow(tool, call, options, { store, toolbox }));
     },
     list,
     async load(name, call) {
@@ -158,22 +158,32 @@ async function listTools({
     }
     return { name, source };
   });
-  const all = [...own, ...shared].filter((tool) => tool !== undefined).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const byName = (a: SavedTool, b: SavedTool): number => (a.name < b.name ? -1 : 1);
+  const ofUser = [...own.filter((tool) => tool?.isOfCode !== true), ...shared].filter((tool) => tool !== undefined);
+  const ofCode = own.filter((tool) => tool?.isOfCode === true).filter((tool) => tool !== undefined);
+  const all = [...ofUser.toSorted(byName), ...ofCode.toSorted(byName)];
   if (all.length > MAX_SAVED_TOOLS) {
-    report(`There are ${all.length} saved tools; sessions get the first ${MAX_SAVED_TOOLS} by name.`);
+    const which = 'those of the user first, then by name';
+    report(`There are ${all.length} saved tools; sessions get ${MAX_SAVED_TOOLS} of them: ${which}.`);
   }
-  return all.slice(0, MAX_SAVED_TOOLS);
+  const loaded = all.slice(0, MAX_SAVED_TOOLS).toSorted(byName);
+  return loaded.map(({ name, source }) => ({ name, source }));
+}
+
+interface OwnTool extends SavedTool {
+  /** Whether the code of a session has saved it; others a person has. */
+  readonly isOfCode: boolean;
 }
 
 async function readTool(
   name: string,
   store: FunctionStore,
   report: (text: string) => void,
-): Promise<SavedTool | undefined> {
+): Promise<OwnTool | undefined> {
   try {
     const tool = await store.read(name);
     if (tool === undefined || tool.state === 'approved') {
-      return tool && { name, source: tool.source };
+      return tool && { name, source: tool.source, isOfCode: tool.record?.session !== undefined };
     }
     const why = tool.state === 'changed' ? 'was changed after it was saved' : 'was not saved by the bridge';
     report(
@@ -265,7 +275,7 @@ async function saveNow(
   tool: ToolToSave,
   call: SavingCall,
   options: SavedToolsOptions,
-  store: FunctionStore,
+  { store, toolbox }: Sources,
 ): Promise<void> {
   const { name, packages = [], source } = tool;
   const isStored = (await store.names().catch((): string[] => [])).includes(name);
@@ -274,10 +284,14 @@ async function saveNow(
   if (before?.source === source && before.state === 'approved') {
     return;
   }
-  const reason = before === undefined ? whyAsk(options) : `another function is saved under the name ${name}`;
+  // A shared one is not loaded beside an own one, so it is replaced, too.
+  const shared = before === undefined ? (await toolbox.list()).find((one) => one.name === name) : undefined;
+  const other = before ?? (shared?.source === source ? undefined : shared);
+  const reason =
+    other === undefined ? whyAsk(options) : `another function is ${shared ? 'shared' : 'saved'} under the name ${name}`;
   if (reason !== undefined) {
-    const file = join(store.directory, `${name}.py`);
-    await askToSave(tool, before?.source, { reason, file }, call);
+    const file = shared?.path ?? join(store.directory, `${name}.py`);
+    await askToSave(tool, other?.source, { reason, file }, call);
   }
   const head = readFunctionHead(name, source);
   const { signature = '', summary = '' } = head ?? {};

@@ -415,6 +415,35 @@ describe('shared functions', () => {
     expect(questions.length).toBe(1);
   });
 
+  // Code of any session could take the place of a function that the user shares with a team, unseen.
+  test('are replaced by a saved function of their name only if the user allows it', async () => {
+    const consent = personWho({ action: 'accept', content: { load: true } });
+    await bridge().askAboutShared(consent.asker, never);
+    const other = { name: 'double', source: 'def double(n):\n    return 0\n' };
+    await expect(bridge().save(other)).rejects.toMatchObject({ code: 'APPROVAL_UNAVAILABLE' });
+    expect(await bridge().list()).toEqual([{ name: 'double', source: shared }]);
+    const person = personWho(YES);
+    await bridge().save(other, person);
+    expect(person.questions).toEqual([expect.stringContaining('It replaces a different function')]);
+    expect(await bridge().list()).toEqual([other]);
+  });
+
+  test('have room before what code has saved', async () => {
+    const consent = personWho({ action: 'accept', content: { load: true } });
+    await bridge().askAboutShared(consent.asker, never);
+    await mkdir(store, { mode: 0o700 });
+    const write = async (name: string) => {
+      const source = `def ${name}(): pass\n`;
+      const record = { version: 1, sha256: hashText(source), at: new Date().toISOString(), session: 's' };
+      await writeFile(join(store, `${name}.py`), source);
+      await writeFile(join(store, `${name}.json`), JSON.stringify(record));
+    };
+    await Promise.all(Array.from({ length: MAX_SAVED_TOOLS }, (_, number) => write(`a${number}`)));
+    const names = (await bridge().list()).map(({ name }) => name);
+    expect(names).toHaveLength(MAX_SAVED_TOOLS);
+    expect(names).toContain('double');
+  });
+
   test('are asked about again when they change, and not loaded if the person refuses', async () => {
     const yes = personWho({ action: 'accept', content: { load: true } });
     await bridge().askAboutShared(yes.asker, never);
@@ -438,7 +467,7 @@ describe('shared functions', () => {
   test('give way to a kept function of the same name, and that is said once', async () => {
     const one = bridge();
     const own = { name: 'double', source: 'def double(n): return n + n\n' };
-    await one.save(own);
+    await one.save(own, personWho(YES));
     const { asker, questions } = personWho({ action: 'accept', content: { load: true } });
     await one.askAboutShared(asker, never);
     expect(await one.list()).toEqual([own]);
