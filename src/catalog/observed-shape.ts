@@ -8,6 +8,9 @@ import type { Schema } from './json-schema.ts';
 const MAX_DEPTH = 4;
 /** An object with more keys is a map whose keys are data, such as ids, and say nothing about the next result. Chosen. */
 const MAX_KEYS = 40;
+/** Keys that are names: of at most four words, and of this length. Others are data, or sentences for whoever reads the schema. Chosen. */
+const NAME = /^[\p{L}\p{N}_$@#(][\p{L}\p{N}\p{M}_$@#%()/.:-]*(?: [\p{L}\p{N}\p{M}_$@#%()/.:-]+){0,3}$/u;
+const MAX_NAME_CHARS = 40;
 /** Members of an array that are examined; later ones hardly ever have another shape. Chosen. */
 const MAX_MEMBERS = 20;
 
@@ -43,7 +46,7 @@ export class ObservedShape {
   #addObject(value: object, depth: number): void {
     const entries = Object.entries(value);
     this.#objects += 1;
-    this.#isMap ||= depth === 0 || entries.length > MAX_KEYS;
+    this.#isMap ||= depth === 0 || entries.length > MAX_KEYS || !entries.every(([key]) => isName(key));
     if (this.#isMap) {
       return;
     }
@@ -77,6 +80,10 @@ export class ObservedShape {
     }
     return { type, properties: Object.fromEntries(keys.map(([key, { shape }]) => [key, shape.toSchema()])), required };
   }
+}
+
+function isName(key: string): boolean {
+  return key.length <= MAX_NAME_CHARS && NAME.test(key);
 }
 
 function typeOf(value: unknown): string {

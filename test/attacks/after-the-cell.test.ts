@@ -30,7 +30,7 @@ try:
 except KeyboardInterrupt:
     write(frame(type="result", cell=CELL, outcome="ok", value="'it ended well'"))
     time.sleep(60)`,
-        3,
+        6,
       );
       expect(text).toContain('it ended well');
       await run('1');

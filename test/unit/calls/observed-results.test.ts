@@ -34,8 +34,8 @@ test.each([
   expect(schemaAfter(result)).toBeUndefined();
 });
 
-test('hidden characters in keys are made visible', () => {
-  expect(JSON.stringify(schemaAfter(text('{"a\u200b": 1}')))).toContain('a<U+200B>');
+test('keys with hidden characters are not shown', () => {
+  expect(schemaAfter(text('{"a\u200b": 1}'))).toEqual({ type: 'object' });
 });
 
 test('the least recently used tools are forgotten; another definition means other tools', () => {
