@@ -34,7 +34,7 @@ export class Durations {
 
 /** Calls that have begun, as their records say, but have no end: they run, or their bridge was killed. */
 export class UnendedCalls {
-  /** By id, which the calls of one program share. */
+  /** By id, which the calls of one program shared in earlier versions. */
   readonly #open = new Map<string, number>();
 
   /** Whether the call has ended. */

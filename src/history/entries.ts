@@ -26,7 +26,7 @@ export type AuditEntry = CellEntry | LoneEntry;
 interface OpenCell {
   readonly started: RecordOf<'cell_started'>;
   readonly calls: RecordOf<'call'>[];
-  /** Places of calls that have no end yet, by id, which the calls of one program share. */
+  /** Places of calls that have no end yet, by id, which the calls of one program shared in earlier versions. */
   readonly begun: Map<string, number[]>;
   callsLeftOut: number;
 }

@@ -72,7 +72,7 @@ export class History {
   #entries: Entry[] = [];
   #cells = new Map<string, Entry>();
   #groups = new Map<string, Group>();
-  /** Calls without an end, by id, which the calls of one program share. */
+  /** Calls without an end, by id, which the calls of one program shared in earlier versions. */
   #begun = new Map<string, Entry[]>();
   #interned = new Map<string, string>();
   #texts = new Map<string, string>();

@@ -99,7 +99,8 @@ async function callForProgram(
     const tool =
       known === undefined ? writtenTool : await meantTool(known, writtenTool, { context, directory, signal });
     const params = { server, tool, arguments: given };
-    const result = await handleCall({ method: 'call_tool', params }, { ...context, signal, takesBytes: true });
+    const call = context.nextNumber?.() ?? context.call;
+    const result = await handleCall({ method: 'call_tool', params }, { ...context, call, signal, takesBytes: true });
     return valueOfResult(result, `${server}.${tool}`);
   } finally {
     stop();

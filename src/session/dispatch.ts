@@ -25,7 +25,7 @@ export interface CallContext {
   readonly generation: number;
   /** Number of the cell in which the call arrived; 0 for a call of a job. */
   readonly cell: number;
-  /** Number of the call in its sandbox. */
+  /** Number of the call in its sandbox: the host gives it, and later calls have higher ones. */
   readonly call: number;
   /** Names of the servers that code of this session may call. */
   readonly loaded: ReadonlySet<string>;
@@ -35,6 +35,8 @@ export interface CallContext {
   readonly signal: CancelSignal;
   /** Name of the calling job; undefined if the cell itself calls. */
   readonly job?: string | undefined;
+  /** A number for a call that this one makes. */
+  readonly nextNumber?: (() => number) | undefined;
   /** Whether what the call has started may make no calls of its own any more: its cell or its job has ended. */
   readonly isOver?: ((call: Pick<CallContext, 'cell' | 'job'>) => boolean) | undefined;
   /** Asks the person; undefined if the client cannot, and for a call of a job. */
@@ -122,6 +124,12 @@ export class Dispatcher {
   /** Whether a call for which the host works has just started; the next one starts when the other sessions had their turn. */
   #isYielding = false;
   #isClosed = false;
+  #lastNumber = 0;
+  /** The number in the frame only leads to the answer: code chooses it, and can use one again. */
+  readonly #nextNumber = (): number => {
+    this.#lastNumber += 1;
+    return this.#lastNumber;
+  };
   readonly #isAllowed = ({ job }: CallFrame): boolean => this.#cell !== 0 || job !== undefined;
   /** One for all calls: a closure of each would add to what a call costs. */
   readonly #isOver = ({ cell, job }: Pick<CallContext, 'cell' | 'job'>): boolean =>
@@ -299,7 +307,8 @@ export class Dispatcher {
       session,
       generation,
       cell,
-      call: frame.call,
+      call: this.#nextNumber(),
+      nextNumber: this.#nextNumber,
       loaded,
       load,
       signal,

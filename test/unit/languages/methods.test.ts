@@ -7,8 +7,8 @@ it('a program makes no calls once the cell that started it is over', async () =>
   const made: unknown[] = [];
   let isOver = false;
   const directory = { servers: () => [], tools: async () => [] };
-  const handleCall = async ({ params }: { readonly params: object }) => {
-    made.push(params);
+  const handleCall = async ({ params }: { readonly params: object }, { call }: { readonly call: number }) => {
+    made.push({ call, ...params });
     return { content: [] };
   };
   const [method] = programMethods({
@@ -25,6 +25,6 @@ it('a program makes no calls once the cell that started it is over', async () =>
   const params = { language: 'javascript', code: '1', files: [], args: [], stdin: '', wants_files: false };
   const { signal } = new CancelSource();
   const context = { session: 'default', generation: 1, cell: 1, call: 1, loaded: new Set<string>(), signal };
-  await method?.[1].run(params, { ...context, isOver: () => isOver });
-  expect(made).toEqual([{ server: 'files', tool: 'list', arguments: {} }]);
+  await method?.[1].run(params, { ...context, isOver: () => isOver, nextNumber: () => 2 });
+  expect(made).toEqual([{ call: 2, server: 'files', tool: 'list', arguments: {} }]);
 });

@@ -38,7 +38,8 @@ function setUp(handleCall?: HandleCall) {
       loaded: new Set(),
       load: () => undefined,
       handleCall(call, context) {
-        contexts.push(context);
+        // Under the number of the frame; the host gives the call another.
+        contexts.push({ ...context, call: Number(call.params['n']) });
         return handleCall?.(call, context) ?? new Promise((resolve) => begun.push(resolve));
       },
     },
@@ -79,6 +80,20 @@ function upTo(count: number): number[] {
 }
 
 describe('a call', () => {
+  // Code chose the numbers: one for two calls of the log, or such that the page showed the arguments of another call.
+  it('gets a number of the host, in the order in which calls begin, and so does each that it makes', async () => {
+    const numbers: unknown[] = [];
+    const { dispatcher, call } = setUp(async (_, context) => {
+      numbers.push(context.call, context.nextNumber?.());
+    });
+    dispatcher.beginCell(1, undefined);
+    for (const number of [9, 9, 4]) {
+      call(number);
+      await nextTurn();
+    }
+    expect(numbers).toEqual([1, 2, 3, 4, 5, 6]);
+  });
+
   it('whose number is in use is dropped, and the one that has it gets its own answer', async () => {
     const { dispatcher, begun, call, answers } = setUp();
     dispatcher.beginCell(1, undefined);
