@@ -1,6 +1,7 @@
 /** `audit`: shows, follows and counts the record of cells and calls. Starts and changes nothing. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import { escapeInJson } from '../base/log.ts';
 import { counted } from '../base/units.ts';
 import { joinRecords, matches } from '../history/entries.ts';
 import { auditDirectory } from '../history/files.ts';
@@ -71,7 +72,9 @@ async function show(command: AuditCommand, reader: AuditReader, { writeOut, noth
   for await (const entry of joinRecords(reader.read(command.sinceMs))) {
     if (matches(entry, command)) {
       isEmpty = false;
-      writeOut(command.isJson ? `${JSON.stringify(entry)}\n` : renderEntry(entry, command.cell !== undefined));
+      writeOut(
+        command.isJson ? `${escapeInJson(JSON.stringify(entry))}\n` : renderEntry(entry, command.cell !== undefined),
+      );
     }
   }
   if (isEmpty && !command.isJson) {
@@ -89,7 +92,7 @@ async function search({ isJson, query = {} }: AuditCommand, options: WithNothing
   await history.refresh();
   const { items, next } = await history.search(query);
   if (isJson) {
-    writeOut(`${JSON.stringify({ items, next })}\n`);
+    writeOut(`${escapeInJson(JSON.stringify({ items, next }))}\n`);
   } else if (items.length === 0) {
     writeOut(history.size === 0 ? `${nothing}\n` : 'No records match.\n');
   } else {

@@ -1,6 +1,8 @@
 /** `image`: lists, pulls, builds and removes the images of sandboxes. */
+
 import { readFile } from 'node:fs/promises';
 import { BridgeError } from '../base/errors.ts';
+import { escapeInJson } from '../base/log.ts';
 import { COMMAND, PACKAGE_ROOT } from '../base/package.ts';
 import { qualifyImage } from '../engines/container/podman.ts';
 import { withInstallFolders } from '../engines/executable.ts';
@@ -33,7 +35,7 @@ export async function image(command: ImageCommand, options: ImageOptions): Promi
   const { settings, writeError, writeOut } = options;
   const images = chooseEngine(command, settings);
   const print = (json: unknown, text: string): unknown =>
-    writeOut(command.isJson ? `${JSON.stringify(json, undefined, 2)}\n` : text);
+    writeOut(command.isJson ? `${escapeInJson(JSON.stringify(json, undefined, 2))}\n` : text);
   switch (command.action) {
     case 'list': {
       const reports = await listImages(images, settings.image);

@@ -244,7 +244,7 @@ async function printSnippets(
   const snippets = await Promise.all(clients.map(async (id) => ({ id, ...(await snippetOf(id, planOptions)) })));
   if (isJson) {
     const reports = snippets.map(({ id, path, text }) => ({ client: id, path, text }));
-    writeOut(`${JSON.stringify(reports, undefined, 2)}\n`);
+    writeOut(`${escapeInJson(JSON.stringify(reports, undefined, 2))}\n`);
     return;
   }
   for (const { client, path, text } of snippets) {

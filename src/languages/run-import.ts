@@ -1,5 +1,7 @@
 /** `import`: prints what was taken over and what was not. */
+
 import { ERROR_CODES } from '../base/errors.ts';
+import { escapeInJson } from '../base/log.ts';
 import type { CommandContext } from '../terminal/command.ts';
 import { renderTable } from '../terminal/text-table.ts';
 import type { ImportCommand } from './command-line.ts';
@@ -23,7 +25,7 @@ export async function runImport(command: ImportCommand, { settings, writeOut }: 
   const { file, isDryRun, isForced, isJson } = command;
   const parts = await importIsolatorConfig({ file, stateDir: settings.stateDir, isDryRun, isForced });
   if (isJson) {
-    writeOut(`${JSON.stringify({ dry_run: isDryRun, parts }, undefined, 2)}\n`);
+    writeOut(`${escapeInJson(JSON.stringify({ dry_run: isDryRun, parts }, undefined, 2))}\n`);
   } else {
     const rows = parts.map(({ detail, outcome, part }) => [OUTCOMES[outcome], part, detail]);
     writeOut(renderTable(rows, 'There is nothing to take over.'));

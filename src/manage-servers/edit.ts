@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { BridgeError, messageOf } from '../base/errors.ts';
 import { workingFolder } from '../base/home.ts';
-import { escapeControls, escapeInLines, silentLogger } from '../base/log.ts';
+import { escapeControls, escapeInJson, escapeInLines, silentLogger } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
 import { quoteShellWord } from '../base/shell-words.ts';
 import { writeClientFile } from '../servers/client-file.ts';
@@ -69,7 +69,7 @@ const STATE_DIR_MODE = 0o700;
 export async function editServers(command: EditServersCommand, options: EditServersOptions): Promise<number> {
   const { settings, writeOut } = options;
   const print = (json: unknown, text: () => string): void =>
-    writeOut(command.isJson ? `${JSON.stringify(json, undefined, 2)}\n` : text());
+    writeOut(command.isJson ? `${escapeInJson(JSON.stringify(json, undefined, 2))}\n` : text());
   if (command.entry?.example === true) {
     const examples = await readExamples();
     print(

@@ -1,6 +1,8 @@
 /** `packages`: lists, shows, adds, removes and locks what is in the package store. */
+
 import { writeFile } from 'node:fs/promises';
 import { BridgeError, messageOf } from '../base/errors.ts';
+import { escapeInJson } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
 import { didYouMean } from '../base/suggest.ts';
 import { detectEngine, settleEngine } from '../engines/detect.ts';
@@ -83,7 +85,7 @@ export async function packages(command: PackagesCommand, options: PackagesRunOpt
     open,
     builder,
     locks,
-    print: (json, text) => writeOut(command.isJson ? `${JSON.stringify(json, undefined, 2)}\n` : text),
+    print: (json, text) => writeOut(command.isJson ? `${escapeInJson(JSON.stringify(json, undefined, 2))}\n` : text),
   };
   return ACTIONS[command.action](command, work);
 }

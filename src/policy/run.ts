@@ -2,7 +2,7 @@
 
 import { CancelSource } from '../base/cancel.ts';
 import { BridgeError, ERROR_CODES } from '../base/errors.ts';
-import { silentLogger } from '../base/log.ts';
+import { escapeInJson, silentLogger } from '../base/log.ts';
 import { methodTool } from '../calls/surface-calls.ts';
 import type { CatalogServer } from '../catalog/known.ts';
 import { resolveName } from '../catalog/names.ts';
@@ -71,7 +71,7 @@ async function answer(
   options: PolicyOptions,
 ): Promise<number> {
   const print: Print = (json, text) => {
-    options.writeOut(command.isJson ? `${JSON.stringify(json, undefined, 2)}\n` : text);
+    options.writeOut(command.isJson ? `${escapeInJson(JSON.stringify(json, undefined, 2))}\n` : text);
   };
   switch (command.action) {
     case 'show': {

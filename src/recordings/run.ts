@@ -2,7 +2,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BridgeError, messageOf } from '../base/errors.ts';
-import { escapeControls } from '../base/log.ts';
+import { escapeControls, escapeInJson } from '../base/log.ts';
 import { counted } from '../base/units.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import type { CommandContext } from '../terminal/command.ts';
@@ -31,8 +31,8 @@ export async function showRecording(
   const file = path ?? (await newest(settings.record));
   const { cells, head, jobCalls } = await readRecording(file);
   if (isJson) {
-    cells.forEach((cell) => writeOut(`${stringifyExact(cell)}\n`));
-    jobCalls.forEach((call) => writeOut(`${stringifyExact(call)}\n`));
+    cells.forEach((cell) => writeOut(`${escapeInJson(stringifyExact(cell))}\n`));
+    jobCalls.forEach((call) => writeOut(`${escapeInJson(stringifyExact(call))}\n`));
     return 0;
   }
   writeOut(

@@ -2,6 +2,7 @@
 
 import { BridgeError, ERROR_CODES, messageOf } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
+import { escapeInJson } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
 import { counted } from '../base/units.ts';
 import { findEngines } from '../engines/detect.ts';
@@ -72,7 +73,7 @@ export async function sessions(command: SessionsCommand, options: SessionsOption
   const now = Date.now();
   if (command.isJson) {
     const all = [...reports, ...saved.map((session) => ({ kind: 'saved', ...session }))];
-    writeOut(`${JSON.stringify(all, undefined, 2)}\n`);
+    writeOut(`${escapeInJson(JSON.stringify(all, undefined, 2))}\n`);
   } else if (listed.answered.length > 0 || listed.unanswered.length === 0) {
     const rows = reports.map((report) => [...renderSandbox(report, now), ...word]);
     writeOut(renderTable(rows, describeNone(listed)));

@@ -3,7 +3,7 @@ import { realpath } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { BridgeError, messageOf } from '../base/errors.ts';
 import { MAX_CHECKPOINT_BYTES, MAX_CHECKPOINT_PART_BYTES } from '../base/limits.ts';
-import { escapeControls, type Logger } from '../base/log.ts';
+import { escapeControls, escapeInJson, type Logger } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
 import { counted } from '../base/units.ts';
 import { SESSION_NAME_PATTERN } from '../server/arguments.ts';
@@ -91,7 +91,7 @@ export async function manageSaved(command: SavedCommand, options: SavedOptions):
     ({ client, folder, session }) => `${DONE[action]} session ${session} of ${client} in ${folder}.`,
   );
   const text = lines.map((line) => `${escapeControls(line)}\n`).join('');
-  options.writeOut(command.isJson ? `${JSON.stringify(done, undefined, 2)}\n` : text);
+  options.writeOut(command.isJson ? `${escapeInJson(JSON.stringify(done, undefined, 2))}\n` : text);
   return 0;
 }
 
@@ -122,7 +122,7 @@ async function show(found: Found, { isJson }: SavedCommand, { writeOut }: SavedO
   }));
   if (isJson) {
     const report = { ...reportOf(found), python, engine, servers, lost, checkpoints: named };
-    writeOut(`${JSON.stringify(report, undefined, 2)}\n`);
+    writeOut(`${escapeInJson(JSON.stringify(report, undefined, 2))}\n`);
     return;
   }
   const lines = [

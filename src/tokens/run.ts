@@ -1,5 +1,7 @@
 /** Carries out `tokens …`. */
+
 import { BridgeError } from '../base/errors.ts';
+import { escapeInJson } from '../base/log.ts';
 import type { CommandContext, CommandHost } from '../terminal/command.ts';
 import { renderTable } from '../terminal/text-table.ts';
 import { isExpired } from './identify.ts';
@@ -50,7 +52,7 @@ async function add(
     io.writeError(`No server is configured as ${unknown.join(', ')}: check the spelling, or add it later.\n`);
   }
   if (isJson) {
-    io.writeOut(`${JSON.stringify({ name, token, ...limits }, undefined, 2)}\n`);
+    io.writeOut(`${escapeInJson(JSON.stringify({ name, token, ...limits }, undefined, 2))}\n`);
     return 0;
   }
   io.writeOut(`${token}\n`);
@@ -75,7 +77,7 @@ async function list({ isJson }: TokensCommand, tokens: TokenFile, io: Io): Promi
   const stored = (await tokens.list()) ?? [];
   if (isJson) {
     const shown = stored.map(({ sha256: _sha256, ...token }) => ({ ...token, expired: isExpired(token) }));
-    io.writeOut(`${JSON.stringify({ tokens: shown }, undefined, 2)}\n`);
+    io.writeOut(`${escapeInJson(JSON.stringify({ tokens: shown }, undefined, 2))}\n`);
     return 0;
   }
   io.writeOut(renderTable(rowsOf(stored), 'There are no tokens. Make one with: tokens add NAME'));
@@ -103,7 +105,7 @@ async function remove({ names, isJson }: TokensCommand, tokens: TokenFile, io: I
   const unknown = await tokens.remove(names);
   const removed = names.filter((name) => !unknown.includes(name));
   if (isJson) {
-    io.writeOut(`${JSON.stringify({ removed, unknown }, undefined, 2)}\n`);
+    io.writeOut(`${escapeInJson(JSON.stringify({ removed, unknown }, undefined, 2))}\n`);
   } else if (removed.length > 0) {
     io.writeOut(`Removed: ${removed.join(', ')}\n`);
   }
