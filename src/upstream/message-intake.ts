@@ -18,6 +18,13 @@ import type { ResultMask } from './result-mask.ts';
 const PREVIEW_CHARS = 200;
 /** The longest id of a response whose result is passed on as bytes. Chosen: those of the bridge have 10 digits. */
 const MAX_ID_BYTES = 64;
+/**
+ * The longest id of a request of the server. It is kept until the request is answered, and repeated in the answer. Chosen: real ones
+ * are numbers or UUIDs.
+ */
+const MAX_REQUEST_ID_CHARS = 1_024;
+/** Messages of one batch, which are handled in one turn. Chosen: as many as may be in flight for one session. */
+const MAX_BATCH = 1_024;
 const TOO_MUCH = Symbol('beyond the bounds');
 /** How much of an ignored line is masked before it is cut for the log: half a secret would not be recognized. */
 const MASKED_BYTES = 4 * 1024;
@@ -173,6 +180,11 @@ export class MessageIntake {
       this.#ignoreLine(line);
       // If it was a response with other output mixed into it, it will not be sent again.
       this.failRequest(idOfLine(line), ANSWER_BROKEN, 'it is not valid JSON');
+    } else if (messages.length > MAX_BATCH) {
+      // The bridge sends no batches, so nobody waits for so many answers.
+      const count = messages.length.toLocaleString('en-US');
+      const limit = MAX_BATCH.toLocaleString('en-US');
+      this.#failTooLong(undefined, true, LINE_TOO_LONG, `a batch of ${count} messages; the limit is ${limit}`);
     } else {
       messages.forEach((message) => this.#handleParsed(message, line.length, mayHoldSecret));
     }
@@ -249,6 +261,13 @@ export class MessageIntake {
     if (isResponse && !this.#takePending(message['id'])) {
       // Late, duplicate or never requested. The SDK would serialize it again for its error message, so it does not get it.
       this.#handlers.logger.debug(`Server '${this.#handlers.name}' sent a response to no request in flight`);
+      return;
+    }
+    const { id } = message;
+    if (!isResponse && typeof id === 'string' && id.length > MAX_REQUEST_ID_CHARS) {
+      this.#handlers.logger.debug(
+        `Server '${this.#handlers.name}' sent a request with an id of ${id.length} characters`,
+      );
       return;
     }
     if (!this.#handlers.intercept(message, lineBytes)) {

@@ -9,13 +9,15 @@ const MAX_RETRY_MS = 60_000;
 
 /** Where and when to resume a stream. */
 export class StreamPosition {
-  /** The last event id; undefined if the server sent none, so that the stream cannot be resumed. */
+  /** The last event id; undefined if the server sent none that can be sent back, so that the stream cannot be resumed. */
   lastEventId: string | undefined;
   #retryMs = 0;
   #fruitless = 0;
 
   noteEvent(event: SseEvent): void {
-    this.lastEventId = event.id ?? this.lastEventId;
+    if (event.id !== undefined) {
+      this.lastEventId = event.id === '' ? undefined : event.id;
+    }
     this.noteProgress();
   }
 

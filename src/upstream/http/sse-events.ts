@@ -8,13 +8,17 @@ const CR = 0x0d;
 const LF = 0x0a;
 const COLON = 0x3a;
 const SPACE = 0x20;
+/** The longest id that is kept: it is sent back in a header, of which servers take 8 to 16 KiB in all. */
+const MAX_ID_BYTES = 4_096;
+/** The names that mean something are shorter. */
+const MAX_NAME_BYTES = 64;
 
 export interface SseEvent {
   /** `message` if the event has no name. */
   readonly name: string;
   /** Lines of data, joined with line feeds; empty for an event with only an id. */
   readonly data: Buffer;
-  /** Its own id, if it has one. */
+  /** Its own id, if it has one; empty if that is too long to be sent back. */
   readonly id: string | undefined;
 }
 
@@ -118,10 +122,14 @@ export class SseParser {
         addCopy(this.#data, value);
         break;
       case 'event':
-        this.#name = value.toString('utf8');
+        this.#name = value.toString('utf8', 0, MAX_NAME_BYTES);
         break;
       case 'id':
-        this.#id = value.includes(0) ? this.#id : value.toString('utf8');
+        if (value.length > MAX_ID_BYTES) {
+          this.#id = '';
+        } else if (!value.includes(0)) {
+          this.#id = value.toString('utf8');
+        }
         break;
       case 'retry':
         if (/^\d{1,9}$/.test(value.toString('latin1'))) {
