@@ -13,18 +13,23 @@ const NAME = /^[\p{L}\p{N}_$@#(][\p{L}\p{N}\p{M}_$@#%()/.:-]*(?: [\p{L}\p{N}\p{M
 const MAX_NAME_CHARS = 40;
 /** Members of an array that are examined; later ones hardly ever have another shape. Chosen. */
 const MAX_MEMBERS = 20;
+/** Shapes of all levels together: each level may have 40 keys, and four of them 2.5 million. Chosen: a reader needs far fewer. */
+const MAX_SHAPES = 1_000;
 
 export class ObservedShape {
   readonly #isNumber: (value: object) => boolean;
+  /** How many more shapes the outermost one may have. */
+  readonly #room: { left: number };
   readonly #types = new Set<string>();
   #members: ObservedShape | undefined;
-  readonly #keys = new Map<string, { readonly shape: ObservedShape; count: number }>();
+  readonly #keys = new Map<string, { readonly shape: ObservedShape; readonly count: number }>();
   #objects = 0;
   #isMap = false;
 
   /** `isNumber` recognizes objects that represent numbers which JavaScript cannot hold. */
-  constructor(isNumber: (value: object) => boolean) {
+  constructor(isNumber: (value: object) => boolean, room = { left: MAX_SHAPES }) {
     this.#isNumber = isNumber;
+    this.#room = room;
   }
 
   /** Adds one more JSON value. */
@@ -32,8 +37,8 @@ export class ObservedShape {
     if (Array.isArray(value)) {
       this.#types.add('array');
       for (const member of depth === 0 ? [] : value.slice(0, MAX_MEMBERS)) {
-        this.#members ??= new ObservedShape(this.#isNumber);
-        this.#members.add(member, depth - 1);
+        this.#members ??= this.#newShape();
+        this.#members?.add(member, depth - 1);
       }
     } else if (typeof value === 'object' && value !== null && !this.#isNumber(value)) {
       this.#types.add('object');
@@ -46,17 +51,38 @@ export class ObservedShape {
   #addObject(value: object, depth: number): void {
     const entries = Object.entries(value);
     this.#objects += 1;
-    this.#isMap ||= depth === 0 || entries.length > MAX_KEYS || !entries.every(([key]) => isName(key));
-    if (this.#isMap) {
+    const isMap = depth === 0 || entries.length > MAX_KEYS || !entries.every(([key]) => isName(key));
+    if (isMap || this.#isMap) {
+      this.#becomeMap();
       return;
     }
     for (const [key, member] of entries) {
-      const known = this.#keys.get(key) ?? { shape: new ObservedShape(this.#isNumber), count: 0 };
-      known.shape.add(member, depth - 1);
-      known.count += 1;
-      this.#keys.set(key, known);
+      const known = this.#keys.get(key);
+      const shape = known?.shape ?? this.#newShape();
+      if (shape === undefined) {
+        this.#becomeMap();
+        return;
+      }
+      shape.add(member, depth - 1);
+      this.#keys.set(key, { shape, count: (known?.count ?? 0) + 1 });
     }
-    this.#isMap = this.#keys.size > MAX_KEYS;
+    if (this.#keys.size > MAX_KEYS) {
+      this.#becomeMap();
+    }
+  }
+
+  #becomeMap(): void {
+    this.#isMap = true;
+    this.#keys.clear();
+  }
+
+  /** Undefined if there is no room for another. */
+  #newShape(): ObservedShape | undefined {
+    if (this.#room.left === 0) {
+      return undefined;
+    }
+    this.#room.left -= 1;
+    return new ObservedShape(this.#isNumber, this.#room);
   }
 
   /** Keys that every object had are required. */

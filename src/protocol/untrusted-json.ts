@@ -81,7 +81,12 @@ export const JSON_BOUNDS = {
 } as const satisfies Record<string, JsonBounds>;
 
 export type ReadJson =
-  | { readonly ok: true; readonly value: unknown }
+  | {
+      readonly ok: true;
+      readonly value: unknown;
+      /** How many values it has, as `measureJson` counts them. */
+      readonly values: number;
+    }
   | {
       readonly ok: false;
       /** What the text is: `not JSON`, or in which way it is too large, to follow "is". */
@@ -108,7 +113,8 @@ export function parseMeasured(text: string, extent: JsonExtent, bounds: JsonBoun
   }
   try {
     const { longNumbers } = bounds;
-    return { ok: true, value: longNumbers === undefined ? JSON.parse(text) : parseExact(text, longNumbers) };
+    const value: unknown = longNumbers === undefined ? JSON.parse(text) : parseExact(text, longNumbers);
+    return { ok: true, value, values: extent.values };
   } catch (error) {
     return error instanceof RangeError ? tooMuch(error.message) : { ok: false, reason: 'not JSON', isTooMuch: false };
   }

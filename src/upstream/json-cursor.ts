@@ -20,6 +20,8 @@ const MAX_SKIPPED_MEMBERS = 500_000;
 const MAX_SKIPPED_BYTES = 16 * 1024 * 1024;
 /** By byte: whether it can be part of a number, `true`, `false` or `null`. */
 const IS_OF_WORD = Array.from({ length: 256 }, (_, byte) => /[\w.+-]/.test(String.fromCharCode(byte)));
+/** Members that a cursor steps through, of all objects that it enters: each takes 2 µs. The largest real tool has nine. */
+const MAX_KEYS = 10_000;
 /** Keys of interest are short. Longer ones are returned as an empty string. */
 const MAX_KEY_BYTES = 256;
 
@@ -36,15 +38,23 @@ export class TooMuchError extends Error {}
 export class JsonCursor {
   readonly #json: Buffer;
   #at: number;
+  #keys = 0;
+  readonly #parsed: { values: number };
 
-  constructor(json: Buffer, at = 0) {
+  constructor(json: Buffer, at = 0, parsed = { values: 0 }) {
     this.#json = json;
     this.#at = at;
+    this.#parsed = parsed;
+  }
+
+  /** How many values it and cursors made by `at` have parsed. */
+  get parsedValues(): number {
+    return this.#parsed.values;
   }
 
   /** Returns another cursor on the same text. */
   at(start: number): JsonCursor {
-    return new JsonCursor(this.#json, start);
+    return new JsonCursor(this.#json, start, this.#parsed);
   }
 
   /** Enters the next value if it is an object; returns whether it is. */
@@ -57,10 +67,14 @@ export class JsonCursor {
     return this.#take(OPEN_ARRAY);
   }
 
-  /** Reads the next key of the entered object, up to its value; undefined at the end of the object. */
+  /** Reads the next key of the entered object, up to its value; undefined at the end of the object. Throws `TooMuchError`. */
   nextKey(): string | undefined {
     if (!this.#nextMember(CLOSE_OBJECT)) {
       return undefined;
+    }
+    this.#keys += 1;
+    if (this.#keys > MAX_KEYS) {
+      throw new TooMuchError(`too large: more than ${MAX_KEYS.toLocaleString('en-US')} members`);
     }
     const { start, end } = this.skip();
     const isKey = this.#json[start] === QUOTE;
@@ -111,6 +125,7 @@ export class JsonCursor {
         ? new TooMuchError(read.reason)
         : new SyntaxError(`a value at byte ${range.start} is not JSON`);
     }
+    this.#parsed.values += read.values;
     return read.value;
   }
 

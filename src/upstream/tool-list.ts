@@ -13,8 +13,12 @@ import { checkResultType, errorOf, RequestError } from './requests.ts';
 const MAX_TOOLS = 10_000;
 const MAX_PAGES = 1_000;
 const MAX_LIST_BYTES = 64 * 1024 * 1024;
+/** Values of all tools together. Chosen: 125 times those of the largest of 1,084 real tools. */
+const MAX_LIST_VALUES = 1_000_000;
 /** Parsing 1 MiB of small objects takes 23 ms (measured). The largest of 1,084 real tools has a tenth of that. */
 const MAX_TOOL_BYTES = 1024 * 1024;
+/** Values of the members of a larger tool together, as many as one of 1 MiB may have. */
+const MAX_TOOL_VALUES = 250_000;
 /** In a larger tool, this much of each text is read. The catalog keeps less. */
 const MAX_TEXT_BYTES = 256 * 1024;
 const METHOD_NOT_FOUND = -32_601;
@@ -98,6 +102,7 @@ class ListReader {
   readonly fingerprints = new Map<string, string>();
   readonly #protocolVersion: string;
   #bytes = 0;
+  #values = 0;
 
   constructor(protocolVersion: string) {
     this.#protocolVersion = protocolVersion;
@@ -160,7 +165,9 @@ class ListReader {
       if (this.#isFull()) {
         cursor.skip();
       } else {
+        const before = cursor.parsedValues;
         this.#take(readTool(cursor, this.notices));
+        this.#values += cursor.parsedValues - before;
       }
       await pause();
     }
@@ -182,7 +189,7 @@ class ListReader {
 
   /** Whether the list has reached a bound, which is noted. Called only if there is more to read. */
   #isFull(): boolean {
-    const isFull = this.tools.size >= MAX_TOOLS || this.#bytes >= MAX_LIST_BYTES;
+    const isFull = this.tools.size >= MAX_TOOLS || this.#bytes >= MAX_LIST_BYTES || this.#values >= MAX_LIST_VALUES;
     if (isFull) {
       this.notices.add(`only the first ${this.tools.size.toLocaleString('en-US')} tools were kept`);
     }
@@ -225,6 +232,7 @@ function readLargeTool(cursor: JsonCursor, tool: JsonRange, { notices, cut }: La
     return undefined;
   }
   const members: [string, unknown][] = [];
+  const before = inside.parsedValues;
   for (let key = inside.nextKey(); key !== undefined; key = inside.nextKey()) {
     const range = inside.skip();
     const bytes = range.end - range.start;
@@ -240,6 +248,9 @@ function readLargeTool(cursor: JsonCursor, tool: JsonRange, { notices, cut }: La
       members.push([key, inside.parse(range)]);
     } else {
       notices.add('members of tools larger than 1 MiB were left out');
+    }
+    if (inside.parsedValues - before > MAX_TOOL_VALUES) {
+      throw new TooMuchError(`too large: more than ${MAX_TOOL_VALUES.toLocaleString('en-US')} values`);
     }
   }
   return Object.fromEntries(members);

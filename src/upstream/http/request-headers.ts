@@ -40,6 +40,8 @@ const PREFIX = 'mcp-param-';
 /** RFC 9110, section 5.6.2. */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const MARKED_TYPES: ReadonlySet<unknown> = new Set(['string', 'integer', 'boolean']);
+/** Marks of one tool. Chosen: servers take about 100 headers. */
+const MAX_MARKS = 100;
 /** Deeper schemas are ignored: real tools have no marks there, and a hostile schema may be extremely deep. */
 const MAX_DEPTH = 32;
 
@@ -125,6 +127,9 @@ function takeMark(schema: JsonObject, path: readonly string[], found: HeaderPara
   }
   if (!MARKED_TYPES.has(schema['type'])) {
     return `${place} is marked for a header and is not a string, integer or boolean`;
+  }
+  if (found.length >= MAX_MARKS) {
+    return `more than ${MAX_MARKS} parameters are marked for headers`;
   }
   const header = `${PREFIX}${name.toLowerCase()}`;
   if (found.some((other) => other.header === header)) {
