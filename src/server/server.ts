@@ -50,6 +50,8 @@ export interface FrontOptions extends RunPythonOptions, ResourceOptions, Omit<In
   readonly makeAnswer?:
     | ((id: RequestId, request: Request | undefined, work: MakeAnswer) => Promise<Result>)
     | undefined;
+  /** Called with each request of HTTP that is being handled. What it returns is called when that has ended. */
+  readonly hold?: ((request: Request) => (() => void) | undefined) | undefined;
   /** Counts the answer of a call. */
   readonly noteAnswer?: ((id: RequestId, request: Request | undefined, result: Result) => void) | undefined;
   /** Watches each call of a tool. */
@@ -110,9 +112,17 @@ export function createServerFactory(options: FrontOptions): McpServerFactory {
       if (name !== undefined) {
         options.onClient?.(name);
       }
-      return request.method === 'tools/call'
-        ? noted(Promise.resolve(handler(request, context)), options.noteAnswer, request, context)
-        : makeAnswer(request.id, context.http?.req, async () => handler(request, context)).catch(refuse);
+      const release = context.http?.req && options.hold?.(context.http.req);
+      try {
+        const answered =
+          request.method === 'tools/call'
+            ? noted(Promise.resolve(handler(request, context)), options.noteAnswer, request, context)
+            : makeAnswer(request.id, context.http?.req, async () => handler(request, context)).catch(refuse);
+        return release === undefined ? answered : answered.finally(release);
+      } catch (error) {
+        release?.();
+        throw error;
+      }
     };
     return server;
   };

@@ -1,12 +1,12 @@
 /** Attacks on the HTTP front: from pages, from strangers, and from one principal on another. No engine is needed. */
 import { once } from 'node:events';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { CellAnswer, CellRequest } from '../../src/base/cell.ts';
 import { NO_OUTPUT } from '../../src/base/cell.ts';
 import { createDeferred } from '../../src/base/deferred.ts';
 import { amount } from '../support/attacks.ts';
-import { INITIALIZE, modern, runPython, startFront } from '../support/http-front.ts';
+import { INITIALIZE, modern, runPython, type SentRequest, startFront } from '../support/http-front.ts';
 import { PATIENCE } from '../support/patience.ts';
 import { pause } from '../support/pause.ts';
 
@@ -279,6 +279,65 @@ describe('a body', () => {
     }
     expect((await front.send({ body: '{}', headers: { 'Content-Encoding': 'gzip' } })).status).toBe(415);
     expect(ran).toEqual([]);
+  });
+
+  // Each client that is connected keeps what `initialize` says of it: 64 of 4 MiB took 530 MiB, for an hour.
+  it('that initializes with megabytes about the client is refused', async () => {
+    const { front } = await startRecording();
+    const { params } = INITIALIZE.body;
+    const withTitle = (title: string) => ({
+      body: { ...INITIALIZE.body, params: { ...params, clientInfo: { ...params.clientInfo, title } } },
+    });
+    const { message, status } = await front.send(withTitle('x'.repeat(300_000)));
+    expect([status, message]).toEqual([
+      413,
+      expect.objectContaining({
+        error: expect.objectContaining({ message: expect.stringContaining('262,144 bytes') }),
+      }),
+    ]);
+    expect((await front.send(withTitle('x'.repeat(200_000)))).status).toBe(200);
+  });
+
+  // Open requests were counted, and not their bodies: 62 cells with 4 MiB each took 700 MiB.
+  it('counts until its request is answered, also that of a client that is gone', async () => {
+    const ends = new Map(['first', 'second'].map((code) => [code, createDeferred<Partial<CellAnswer>>()]));
+    const begun: string[] = [];
+    const front = await startFront({
+      limits: { maxOpenBodyBytes: 200_000 },
+      runCell: async ({ code }) => {
+        begun.push(code);
+        return (await ends.get(code)?.promise) ?? {};
+      },
+    });
+    const [token, other] = [await front.add('alice'), await front.add('bob')];
+    const call = (code: string) => runPython(code, { padding: 'x'.repeat(60_000) });
+    const statusOf = async (sent: SentRequest) => (await front.send({ token, ...sent })).status;
+    const first = statusOf(call('first'));
+    await vi.waitFor(() => expect(begun).toEqual(['first']));
+    expect(await statusOf(call('more'))).toBe(429);
+    expect(await statusOf({ ...call('more'), token: other })).toBe(200);
+    ends.get('first')?.resolve({});
+    expect(await first).toBe(200);
+    expect(await statusOf(call('more'))).toBe(200);
+
+    // Until 2025-11-25, a cell goes on without its client.
+    const opened = await front.send({ ...INITIALIZE, token });
+    const params = { name: 'run_python', arguments: { code: 'second' }, _meta: { padding: 'x'.repeat(60_000) } };
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
+    const { socket } = await front.open();
+    socket.write(
+      [
+        `POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:${front.port}\r\nAuthorization: Bearer ${token}`,
+        `Accept: application/json, text/event-stream\r\nContent-Type: application/json`,
+        `Mcp-Session-Id: ${String(opened.headers['mcp-session-id'])}\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      ].join('\r\n'),
+    );
+    await vi.waitFor(() => expect(begun).toContain('second'));
+    socket.destroy();
+    await pause(200, 'until the front has noticed');
+    expect(await statusOf(call('more'))).toBe(429);
+    ends.get('second')?.resolve({});
+    await vi.waitFor(async () => expect(await statusOf(call('more'))).toBe(200));
   });
 
   // The SDK copies keys that it does not know. 4 MiB of them held everything up for 3 s, and twenty bodies for a minute.

@@ -10,6 +10,8 @@ export class ClientUse {
   openRequests = 0;
   /** Cells and programs that run or wait. */
   cells = 0;
+  /** What the bodies of requests take that are not answered. */
+  bodyBytes = 0;
 
   constructor({ maxRequestsPerSecond, maxUnreadBytes }: Pick<HttpLimits, 'maxRequestsPerSecond' | 'maxUnreadBytes'>) {
     this.rate = new RequestRate(maxRequestsPerSecond);

@@ -3,7 +3,12 @@
  * open at once is limited here; who it is was decided before.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createMcpHandler, isLegacyRequest, type McpHttpHandler } from '@modelcontextprotocol/server';
+import {
+  createMcpHandler,
+  isInitializeRequest,
+  isLegacyRequest,
+  type McpHttpHandler,
+} from '@modelcontextprotocol/server';
 import { isObject } from '../../base/is-object.ts';
 import type { Exchange } from '../answer-room.ts';
 import type { FrontTool } from '../front-tool.ts';
@@ -12,6 +17,7 @@ import { readJson } from './body.ts';
 import type { ClientUse } from './client-use.ts';
 import type { HttpLimits } from './limits.ts';
 import { McpSessions } from './mcp-sessions.ts';
+import { OpenBody } from './open-body.ts';
 import { busy, type HttpRefusal } from './refusal.ts';
 import { writeResponse } from './response-writer.ts';
 import { sessionHeader, sessionMismatch } from './session-header.ts';
@@ -20,6 +26,20 @@ const METHOD_NOT_FOUND = -32_601;
 /** Streams of `subscriptions/listen`; no list of the bridge ever changes. Chosen. */
 const MAX_SUBSCRIPTIONS = 16;
 
+/** What it says of the client is kept as long as that is connected. Chosen: room for an icon. */
+const MAX_INITIALIZE_BYTES = 256 * 1024;
+
+const INITIALIZE_TOO_LARGE: HttpRefusal = {
+  status: 413,
+  reason: 'body',
+  message: `A request to initialize has at most ${MAX_INITIALIZE_BYTES.toLocaleString('en-US')} bytes.`,
+  hint: 'Say less about the client.',
+};
+const TOO_MUCH_OPEN = busy('busy', {
+  message: 'The requests of this token that are not answered are too large together.',
+  hint: 'Send fewer large requests at once.',
+  retrySeconds: 1,
+});
 const NOT_ALLOWED: HttpRefusal = {
   status: 405,
   reason: 'method',
@@ -47,6 +67,7 @@ interface OpenRequest {
   /** How many requests of MCP it has; a batch has several. */
   count: number;
   readonly exchange: Exchange;
+  readonly body: OpenBody;
 }
 
 export class Endpoint {
@@ -59,7 +80,7 @@ export class Endpoint {
   /** Those that are open, with whether they are a stream that waits for what may never come. */
   readonly #open = new Map<ServerResponse, OpenRequest>();
   /** By the request as the SDK has it. */
-  readonly #exchanges = new WeakMap<object, Exchange>();
+  readonly #exchanges = new WeakMap<object, OpenRequest>();
   #lastUsed = performance.now();
   #isClosed = false;
 
@@ -68,7 +89,7 @@ export class Endpoint {
     const { front, limits } = options;
     const { answers } = options.use;
     const isOver = (): boolean => this.#isClosed;
-    const exchangeOf = (request: object | undefined) => request && this.#exchanges.get(request);
+    const exchangeOf = (request: object | undefined) => request && this.#exchanges.get(request)?.exchange;
     const factory = createServerFactory({
       ...front,
       untilRoom: (request) => answers.untilRoom(exchangeOf(request), isOver),
@@ -76,6 +97,7 @@ export class Endpoint {
         const exchange = exchangeOf(request);
         return exchange === undefined ? work() : answers.make(exchange, id, isOver, work);
       },
+      hold: (request) => this.#exchanges.get(request)?.body.hold(),
       noteAnswer: (id, request, result) => answers.note(exchangeOf(request), id, result),
     });
     const handlerOptions = {
@@ -126,7 +148,7 @@ export class Endpoint {
       return busy('busy', { message, hint: waitOrRaise('MCP_BRIDGE_HTTP_MAX_STREAMS'), retrySeconds: 1 });
     }
     const exchange = use.answers.open(() => response.writableLength);
-    const state: OpenRequest = { isWork: request.method === 'POST', count: 1, exchange };
+    const state: OpenRequest = { isWork: request.method === 'POST', count: 1, exchange, body: new OpenBody(use) };
     this.#open.set(response, state);
     use.openRequests += 1;
     response.on('drain', use.answers.wake);
@@ -135,6 +157,7 @@ export class Endpoint {
       use.openRequests -= this.#open.delete(response) ? state.count : 0;
       this.#lastUsed = performance.now();
       use.answers.close(exchange);
+      state.body.release();
       gone.abort();
     };
     response.once('close', onClose);
@@ -171,11 +194,16 @@ export class Endpoint {
         ? this.#sessions.serve(toRequest(incoming), undefined, write)
         : NOT_ALLOWED;
     }
-    const body = await readJson(incoming, limits.maxBodyBytes);
+    const body = await readJson(incoming, limits.maxBodyBytes, (bytes) =>
+      state.body.grow(bytes, limits.maxOpenBodyBytes) ? undefined : TOO_MUCH_OPEN,
+    );
     if ('refused' in body) {
       return body.refused;
     }
-    const { json } = body;
+    const { bytes, json } = body;
+    if (bytes > MAX_INITIALIZE_BYTES && isInitializeRequest(json)) {
+      return INITIALIZE_TOO_LARGE;
+    }
     const tooMany = this.#countBatch(json, state);
     if (tooMany !== undefined) {
       return tooMany;
@@ -202,8 +230,8 @@ export class Endpoint {
     return undefined;
   }
 
-  #sent(request: Request, { exchange }: OpenRequest): Request {
-    this.#exchanges.set(request, exchange);
+  #sent(request: Request, state: OpenRequest): Request {
+    this.#exchanges.set(request, state);
     return request;
   }
 

@@ -16,6 +16,8 @@ export interface HttpLimits {
   readonly maxRequestsPerSecond: number;
   /** Requests and streams of one principal that are open at once. */
   readonly maxOpenRequests: number;
+  /** What the bodies of one principal's requests take in memory while they are not answered. One alone may be larger. */
+  readonly maxOpenBodyBytes: number;
   /** Requests on one connection that wait for answers. What comes beyond that is dropped, and the connection ends. */
   readonly maxPipelined: number;
   /**
@@ -47,6 +49,7 @@ export const HTTP_LIMITS: HttpLimits = {
   maxBodyBytes: 4 * MIB,
   maxRequestsPerSecond: 200,
   maxOpenRequests: 64,
+  maxOpenBodyBytes: 64 * MIB,
   maxPipelined: 8,
   maxTenants: 128,
   maxMcpSessions: 64,
