@@ -63,6 +63,8 @@ export const MAX_JOBS = 16;
 export const MAX_CALLS_WAITING = 20_000;
 /** The largest result of a server. The documented limit is 64 MiB; the rest allows for JSON escaping. */
 export const MAX_RESULT_BYTES = 160 * MIB;
+/** The longest message of a server of which nothing was asked but its handshake. Chosen: notifications and questions are small. */
+export const MAX_UNASKED_BYTES = 4 * MIB;
 /** The smallest result that is passed on as bytes. Chosen: a smaller one is parsed in a few milliseconds. */
 export const MIN_RESULT_BYTES = 256 * KIB;
 /**

@@ -44,9 +44,10 @@ export class LineReader {
   #last = Buffer.alloc(0);
   #isInLine = false;
 
-  constructor(maxLineBytes: number, handlers: LineHandlers) {
+  /** `maxLineBytes` may change while lines arrive. */
+  constructor(maxLineBytes: () => number, handlers: LineHandlers) {
     this.#splitter = new LineSplitter(
-      (firstBytes) => (isNoise(firstBytes) ? Math.min(MAX_NOISE_BYTES, maxLineBytes) : maxLineBytes),
+      (firstBytes) => (isNoise(firstBytes) ? Math.min(MAX_NOISE_BYTES, maxLineBytes()) : maxLineBytes()),
       (line) => handlers.onLine(line),
       (bytes) => handlers.onOversize({ bytes, ...this.#lookAtEdges() }),
       handlers.longLines,

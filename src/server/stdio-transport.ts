@@ -32,7 +32,7 @@ export class StdioServerTransport implements PausableTransport {
   readonly #input: Readable;
   readonly #output: Writable;
   readonly #onClosed: () => void;
-  readonly #reader = new LineReader(MAX_CLIENT_LINE_BYTES, {
+  readonly #reader = new LineReader(() => MAX_CLIENT_LINE_BYTES, {
     onLine: (line) => this.#takeLine(line),
     onOversize: (line) => this.#refuseOversize(line),
   });

@@ -4,7 +4,7 @@
  */
 
 import { isObject, type JsonObject } from '../base/is-object.ts';
-import { MAX_JSON_DEPTH, MAX_RESULT_BYTES, MIN_RESULT_BYTES } from '../base/limits.ts';
+import { MAX_JSON_DEPTH, MAX_RESULT_BYTES, MAX_UNASKED_BYTES, MIN_RESULT_BYTES } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import { counted } from '../base/units.ts';
 import { isDeeperThan } from '../protocol/json-depth.ts';
@@ -55,6 +55,8 @@ export interface MessageHandlers {
 }
 
 export interface LineTaker {
+  /** Whether any result is awaited, which may be large. */
+  readonly expectsResults: boolean;
   /** Whether any line may be accepted now. */
   readonly wantsLines: boolean;
   /** Accepts the line of the response with this id, or returns false. */
@@ -99,6 +101,11 @@ export class MessageIntake {
   /** Forgets a request that will get no response. */
   forget(id: MessageId): void {
     this.#pending.delete(id);
+  }
+
+  /** The longest message that is read now. */
+  get maxMessageBytes(): number {
+    return this.#handlers.lines.expectsResults ? MAX_RESULT_BYTES : MAX_UNASKED_BYTES;
   }
 
   /** Drops everything that arrives from now on. */
@@ -167,6 +174,10 @@ export class MessageIntake {
   }
 
   #handleWhole(line: Buffer): void {
+    if (line.length > this.maxMessageBytes) {
+      this.failDropped({ bytes: line.length, id: idOfLine(line), isMessage: true, endsAsMessage: true });
+      return;
+    }
     const { mask } = this.#handlers;
     const mayHoldSecret = mask.mayHold(line);
     if (!mayHoldSecret && this.#isAcceptedUnparsed(line)) {
@@ -193,7 +204,7 @@ export class MessageIntake {
   /** Reports a line or message that was dropped because it was too long. */
   failDropped({ bytes, id, isMessage, endsAsMessage }: DroppedLine): void {
     const reason = isMessage
-      ? `a message of ${bytes} bytes; the limit is ${MAX_RESULT_BYTES} bytes`
+      ? `a message of ${bytes} bytes; the limit is ${this.maxMessageBytes} bytes`
       : `${counted(bytes, 'byte')} on stdout without a newline, which is not a message`;
     this.#failTooLong(id, isMessage || endsAsMessage, isMessage ? LINE_TOO_LONG : ANSWER_BROKEN, reason);
   }

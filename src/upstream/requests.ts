@@ -222,6 +222,11 @@ export class Requests {
     return () => releases.forEach((release) => release());
   }
 
+  /** Whether any request is in flight. */
+  get expectsResults(): boolean {
+    return this.#waiting.size > 0;
+  }
+
   /** Whether any request is waiting for an unparsed line. */
   get wantsLines(): boolean {
     return this.#lines > 0;

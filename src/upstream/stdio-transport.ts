@@ -6,7 +6,7 @@
 import type { Writable } from 'node:stream';
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import { BridgeError } from '../base/errors.ts';
-import { MAX_RESULT_BYTES, MAX_UNWRITTEN_BYTES, MIN_RESULT_BYTES } from '../base/limits.ts';
+import { MAX_UNWRITTEN_BYTES, MIN_RESULT_BYTES } from '../base/limits.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import { LineReader } from '../protocol/line-reader.ts';
 import type { ServerTransport } from './connection.ts';
@@ -44,7 +44,7 @@ export class StdioClientTransport implements ServerTransport {
 
   constructor(options: StdioTransportOptions) {
     this.#intake = new MessageIntake(options, (message) => this.onmessage?.(message as unknown as JSONRPCMessage));
-    const reader = new LineReader(MAX_RESULT_BYTES, {
+    const reader = new LineReader(() => this.#intake.maxMessageBytes, {
       onLine: (line) => this.#intake.handleLine(line),
       onOversize: (line) => this.#intake.failDropped(line),
       longLines: { minBytes: MIN_RESULT_BYTES, begin: () => this.#intake.readLongLine() },

@@ -93,7 +93,12 @@ async function readPages(
   for (;;) {
     const answer = await askNext(page);
     const found: unknown = answer.result[key];
-    items.push(...(Array.isArray(found) ? found.filter(isObject) : []));
+    // Not `push` of all: a page may have more than fit on the stack.
+    for (const item of Array.isArray(found) ? found : []) {
+      if (isObject(item) && items.length <= MAX_ITEMS) {
+        items.push(item);
+      }
+    }
     const cursor = cursorOf(answer.result['nextCursor'], protocolVersion);
     if (cursor === undefined) {
       return { items: items.slice(0, MAX_ITEMS), notices: items.length > MAX_ITEMS ? [TOO_MANY] : [] };

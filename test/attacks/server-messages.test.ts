@@ -2,6 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { expect, it } from 'vitest';
+import { createLogger } from '../../src/base/log.ts';
 import { amount } from '../support/attacks.ts';
 import { garbageFreeBytes } from '../support/costs.ts';
 import { type Exchange, startMini, textResult } from '../support/http-servers.ts';
@@ -91,3 +92,53 @@ it('an endless id of an event is not kept', async () => {
   await pool.close();
   await Promise.all(calls);
 });
+
+// Its text was kept as long as the server ran: 100 MiB took 380 MiB. A handshake may have 4 MiB.
+it.each(['instructions', 'pages'])('a handshake with endless %s is refused', async (key) => {
+  const serverInfo = { name: 'evil', version: '1' };
+  const handshake = { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo };
+  const server = await startMini({
+    before({ message, reply }) {
+      const isHandshake = message['method'] === 'initialize';
+      if (isHandshake) {
+        reply({ ...handshake, [key]: 'x'.repeat(8 * MIB) });
+      }
+      return isHandshake;
+    },
+  });
+  const pool = startPool({ evil: { url: server.url } });
+  expect(await failureOf(pool.describe('evil'))).toMatchObject({
+    code: 'SERVER_START_FAILED',
+    message: expect.stringContaining('the limit is 4194304 bytes'),
+  });
+});
+
+// It was parsed and kept like a result, of which 160 MiB may come.
+it('a local server that sends endless messages while nothing is asked of it is not read', async () => {
+  const log: string[] = [];
+  const logger = createLogger('INFO', (line) => log.push(line));
+  const pool = startPool({ evil: { command: process.execPath, args: ['-e', LONG_NOTIFICATION] } }, { logger });
+  await pool.describe('evil');
+  await until(() => log.some((line) => line.includes('the limit is 4194304 bytes')));
+  expect(await callText(pool, 'evil', 'act')).toBe('done');
+});
+
+/** After its list was read, it sends a notification of 8 MiB. */
+const LONG_NOTIFICATION = `
+const send = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n');
+const serverInfo = { name: 'x', version: '1' };
+const results = {
+  initialize: { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo },
+  'tools/list': { tools: [{ name: 'act', inputSchema: {} }] },
+  'tools/call': { content: [{ type: 'text', text: 'done' }] },
+};
+require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, method } = JSON.parse(line);
+  if (id !== undefined) {
+    send(results[method] ? { id, result: results[method] } : { id, error: { code: -32601, message: 'unknown' } });
+  }
+  if (method === 'tools/list') {
+    setTimeout(() => send({ method: 'notifications/message', params: { data: 'x'.repeat(8 * 1024 * 1024) } }), 300);
+  }
+});
+`;

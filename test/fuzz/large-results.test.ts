@@ -220,6 +220,7 @@ function pass(chunks: readonly Buffer[], wantsBytes: boolean, secrets: readonly 
       lines: {
         wantsLines: false,
         acceptLine: () => false,
+        expectsResults: true,
         wantsBytes,
         acceptBytes(id, value, lineBytes) {
           if (Number(id) !== ID) {
@@ -235,7 +236,7 @@ function pass(chunks: readonly Buffer[], wantsBytes: boolean, secrets: readonly 
     () => undefined,
   );
   intake.noteSent({ id: ID, method: 'tools/call' });
-  const reader = new LineReader(MAX_LINE_BYTES, {
+  const reader = new LineReader(() => MAX_LINE_BYTES, {
     onLine: (whole) => intake.handleLine(whole),
     onOversize: (dropped) => intake.failDropped(dropped),
     longLines: { minBytes: MIN_BYTES, begin: () => intake.readLongLine() },

@@ -1,6 +1,6 @@
 /** Reads the response to one request: JSON, or an event stream that is resumed if it breaks. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MAX_ARRIVING_BYTES, MAX_RESULT_BYTES } from '../../base/limits.ts';
+import { MAX_ARRIVING_BYTES } from '../../base/limits.ts';
 import { LINE_TOO_LONG, type MessageId, type MessageIntake } from '../message-intake.ts';
 import { readEvents, StreamPosition } from './event-stream.ts';
 import { BodyTooLongError, type HttpResponse, readBody } from './http-client.ts';
@@ -40,7 +40,7 @@ export class ResponseReader {
       if (!(error instanceof BodyTooLongError || error instanceof EventTooLongError)) {
         throw error instanceof Error && error.name === 'AbortError' ? error : asFailure(error);
       }
-      this.#intake.failDropped({ bytes: MAX_RESULT_BYTES + 1, id, isMessage: true, endsAsMessage: true });
+      this.#intake.failDropped({ bytes: this.#intake.maxMessageBytes + 1, id, isMessage: true, endsAsMessage: true });
     }
     if (this.#intake.isWaiting(id) && !signal.aborted) {
       throw noResponse(response);
@@ -73,7 +73,7 @@ export class ResponseReader {
 
   async #readBody(response: HttpResponse): Promise<Buffer> {
     try {
-      return await readBody(response, MAX_RESULT_BYTES, (bytes) => this.#countArriving(response, bytes));
+      return await readBody(response, this.#intake.maxMessageBytes, (bytes) => this.#countArriving(response, bytes));
     } finally {
       this.#countArriving(response, 0);
     }
@@ -101,7 +101,7 @@ export class ResponseReader {
     const { body } = response;
     let isDone = false;
     return new Promise((resolve) => {
-      const onEnd = readEvents(body, MAX_RESULT_BYTES, position, {
+      const onEnd = readEvents(body, this.#intake.maxMessageBytes, position, {
         onEvent: ({ name, data }) => {
           if (name === 'message' && data.length > 0) {
             this.#intake.handleLine(data);

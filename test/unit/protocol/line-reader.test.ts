@@ -6,7 +6,7 @@ import { type DroppedLine, LineReader } from '../../../src/protocol/line-reader.
 function read(text: string, maxLineBytes: number, chunkBytes: number) {
   const lines: string[] = [];
   const dropped: DroppedLine[] = [];
-  const reader = new LineReader(maxLineBytes, {
+  const reader = new LineReader(() => maxLineBytes, {
     onLine: (line) => lines.push(line.toString('utf8')),
     onOversize: (line) => dropped.push(line),
   });

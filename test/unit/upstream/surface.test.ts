@@ -38,6 +38,13 @@ describe('a list of a server', () => {
       'only the first 10000 entries were kept',
     ],
     [
+      // More than `push` takes as arguments.
+      'has a page with far too many entries',
+      () => ({ resources: Array.from({ length: 200_000 }, () => ({})) }),
+      10_000,
+      'only the first 10000 entries were kept',
+    ],
+    [
       'has pages without end',
       (_: JsonObject, page: number) => ({ resources: [{}], nextCursor: `c${page}` }),
       200,
