@@ -22,7 +22,7 @@ import types
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable
+    from collections.abc import Callable, Generator, Iterable, Iterator
     from typing import Any, Protocol
 
     class References(Protocol):
@@ -84,6 +84,7 @@ class Pickler(cloudpickle.Pickler):
         super().__init__(file, protocol=_PROTOCOL)
         self._references = references
         self._main = sys.modules["__main__"]
+        self._marks: dict[int, tuple[str, str]] | None = None
 
     def reducer_override(self, obj: Any) -> Any:
         kind: type = type(obj)
@@ -105,7 +106,27 @@ class Pickler(cloudpickle.Pickler):
             raise NotKeptError("an open file")
         if isinstance(obj, BaseException):
             return _reduce_exception(obj)
-        return super().reducer_override(obj)
+        return self._instance_reduce(obj)
+
+    def _instance_reduce(self, obj: Any) -> Any:
+        if (place := self._place_of(obj)) is not None:
+            return _of_module, place
+        return _reduce_of_argparse(obj) if _is_of_argparse(obj) else super().reducer_override(obj)
+
+    def _place_of(self, obj: Any) -> tuple[str, str] | None:
+        """Where a module keeps a mark that code compares with `is`, such as `dataclasses.MISSING`; None for others."""
+        kind: Any = type(obj)
+        if kind.__base__ not in _BASES_OF_MARKS or kind.__reduce_ex__ is not object.__reduce_ex__:
+            return None
+        if kind is object:
+            if self._marks is None:
+                self._marks = {id(value): place for value, place in _marks()}
+            return self._marks.get(id(obj))
+        # Without a state, or what code has changed in it would be lost.
+        module = sys.modules.get(kind.__module__)
+        if module is None or module is self._main or getattr(obj, "__dict__", None) or hasattr(kind, "__slots__"):
+            return None
+        return next(((module.__name__, name) for name, value in vars(module).items() if value is obj), None)
 
     def _dynamic_function_reduce(self, func: types.FunctionType) -> Any:
         make, (code, namespace, *others, _), (state, slots), *rest = super()._dynamic_function_reduce(func)
@@ -116,6 +137,43 @@ class Pickler(cloudpickle.Pickler):
             namespace = _Namespace()
             slots["__globals__"] = {}
         return make, (code, namespace, *others, func.__closure__), (state, slots), *rest
+
+
+# Those of `object` itself, and of a class without one.
+_BASES_OF_MARKS = (None, object)
+
+
+def _marks() -> Iterator[tuple[object, tuple[str, str]]]:
+    """Each plain `object()` in a module that can be imported."""
+    for name, module in list(sys.modules.items()):
+        if name != "__main__" and getattr(module, "__spec__", None) is not None:
+            for attribute, value in list(vars(module).items()):
+                if type(value) is object:
+                    yield value, (name, attribute)
+
+
+def _of_module(module: str, name: str) -> object:
+    return getattr(importlib.import_module(module), name)
+
+
+class _Suppressed:
+    """Stands for `argparse.SUPPRESS`, a text that is compared with `is`."""
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[str, str]]:
+        return _of_module, ("argparse", "SUPPRESS")
+
+
+def _is_of_argparse(value: object) -> bool:
+    return "argparse" in sys.modules and any(cls.__module__ == "argparse" for cls in type(value).__mro__)
+
+
+def _reduce_of_argparse(value: Any) -> Any:
+    argparse = sys.modules["argparse"]
+    make, arguments, *rest = value.__reduce_ex__(_PROTOCOL)
+    if rest and isinstance(rest[0], dict):
+        state: dict[str, Any] = rest[0]
+        rest[0] = {key: _Suppressed() if each is argparse.SUPPRESS else each for key, each in state.items()}
+    return make, arguments, *rest
 
 
 def _reduce_class(cls: type) -> Any:
@@ -404,6 +462,33 @@ def _stub(error: BaseException) -> _Stub:
     return stub
 
 
+def _filling(fill: Callable[[Any], None]) -> Callable[[_Salvager], None]:
+    """Fills a container, which calls methods of it or of its contents, perhaps before they have their attributes."""
+
+    def try_to_fill(salvager: _Salvager) -> None:
+        try:
+            fill(salvager)
+        except (MemoryError, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # noqa: BLE001
+            _spoil(salvager, salvager.stack[-1], error)
+
+    return try_to_fill
+
+
+def _spoil(salvager: _Salvager, target: Any, error: BaseException) -> None:
+    # Those of Python itself are written without asking the detector, so it must find something inside.
+    kind = type(target)
+    if kind is list:
+        target.append(_stub(error))
+    elif kind is set:
+        target.add(_stub(error))
+    elif kind is dict:
+        target[_stub(error)] = None
+    else:
+        salvager.taint(target, error)
+
+
 class _Salvager(_python_unpickler):
     """Puts stubs in the place of what cannot be made. In Python, so much slower than the one in C."""
 
@@ -450,9 +535,14 @@ class _Salvager(_python_unpickler):
         except BaseException as error:  # noqa: BLE001
             if self.stack[-1] is state:
                 self.stack.pop()
-            self._taint(target, error)
+            self.taint(target, error)
 
-    def _taint(self, target: object, error: BaseException) -> None:
+    def _frozenset(self) -> None:
+        items = self.pop_mark()  # First, because this replaces `append`.
+        self.append(self._call(frozenset, items))
+
+    def taint(self, target: object, error: BaseException) -> None:
+        """Notes that an object is not what it was."""
         # The object exists, perhaps in other variables too, but it is not what it was.
         self.tainted.append((target, reason_of(error)))
 
@@ -460,6 +550,13 @@ class _Salvager(_python_unpickler):
     dispatch[pickle.NEWOBJ[0]] = _newobj
     dispatch[pickle.NEWOBJ_EX[0]] = _newobj_ex
     dispatch[pickle.BUILD[0]] = _build
+    dispatch[pickle.FROZENSET[0]] = _frozenset
+    dispatch.update(
+        {
+            code[0]: _filling(_python_unpickler.dispatch[code[0]])
+            for code in (pickle.APPEND, pickle.APPENDS, pickle.SETITEM, pickle.SETITEMS, pickle.ADDITEMS)
+        }
+    )
 
     def __init__(self, file: Source) -> None:
         super().__init__(file)
