@@ -306,7 +306,8 @@ class Checkpoints:
                 lost |= state_pickle.unwritable(values, kept.keys() - {error.name}, self._references)
                 output.restart()
                 continue
-            lost_now = lost | lost_files | lost_states | running
+            # First what runs: the host must know, and is told of a limited number.
+            lost_now = running | lost | lost_files | lost_states
             report = {"ok": True, "variables": _count(kept), "files": count, **_listed(lost_now)}
             if not may_try:
                 return report

@@ -1,20 +1,26 @@
-"""Names the work that goes on between cells, which no checkpoint keeps: tasks and threads."""
+"""Names the work that goes on between cells, which no checkpoint keeps: tasks, threads and processes."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 import threading
 
 from bridge_kernel.jobs import TASK_PREFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from bridge_kernel.state_pickle import Lost
 
-# Of the kernel, and workers that wait for the next piece of work of a library.
-_OURS = ("bridge-", "asyncio", "ThreadPoolExecutor")
+_OURS = "bridge-"
+# The function of a pool of threads that waits for the next piece of work.
+_WAITING = "_worker"
+# The kernel is started by the first process of its sandbox.
+_FIRST = 1
 
 
 def described(loop: asyncio.AbstractEventLoop) -> Lost:
@@ -27,9 +33,32 @@ def described(loop: asyncio.AbstractEventLoop) -> Lost:
         else:
             _add(lost, _function_of(task), "a running task")
     for thread in threading.enumerate():
-        if thread is not threading.main_thread() and not thread.name.startswith(_OURS):
+        if thread is not threading.main_thread() and not thread.name.startswith(_OURS) and not _is_waiting(thread):
             _add(lost, _name_of(thread), "a running thread")
+    for name in _other_processes():
+        _add(lost, name, "a running process")
     return lost
+
+
+def _is_waiting(thread: threading.Thread) -> bool:
+    """Whether it is one of a pool, without work."""
+    frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001
+    return frame is not None and frame.f_code.co_name == _WAITING
+
+
+def _other_processes() -> Iterator[str]:
+    """Names of the processes of the sandbox that cells have started."""
+    if not hasattr(os, "getppid") or os.getppid() != _FIRST:
+        return
+    for name in os.listdir("/proc"):
+        if name.isdigit() and int(name) not in (_FIRST, os.getpid()):
+            try:
+                with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
+                    program, _, rest = file.read().partition("(")[2].rpartition(")")
+            except OSError:
+                continue  # It has ended.
+            if not rest.startswith(" Z"):
+                yield program
 
 
 def _function_of(task: asyncio.Task[Any]) -> str:

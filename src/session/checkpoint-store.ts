@@ -44,6 +44,8 @@ import { type Claim, claimSession, readHolder } from './session-claim.ts';
 
 /** In the state directory. */
 export const CHECKPOINTS = 'checkpoints';
+/** Names of what earlier bridges have left of `default` before the last one did, the newest first. Chosen: several may run at the same time. */
+export const OLDER = ['previous-2', 'previous-3', 'previous-4'] as const;
 const MAX_CELL_BYTES = 32;
 /** A checkpoint that is not complete after so long belongs to no bridge that lives. Chosen: it may take 90 s. */
 const MAX_TEMPORARY_AGE_MS = 60 * 60 * 1000;
@@ -108,6 +110,7 @@ export class CheckpointStore {
   readonly #user: SessionUser | undefined;
 
   #owned: Promise<void> | undefined;
+  #isKept = false;
 
   /** `folder` is created with the first checkpoint. `isOwn`: it belongs to this process, and ends with it; else to `user`. */
   constructor(
@@ -249,9 +252,17 @@ export class CheckpointStore {
           `${counted(MAX_NAMED_CHECKPOINTS_BYTES, 'byte')}; use one of their names again: ${names.join(', ')}`,
       );
     }
+    await this.#copyNamed(this, from, to);
+  }
+
+  async #copyNamed(store: CheckpointStore, from: string, to: string): Promise<void> {
     // First: without its key, a checkpoint belongs to no session, and `removeAll` would leave it.
-    await writeFile(`${this.#pathOf(to)}${KEY_SUFFIX}`, to, { mode: OWNER_ONLY_FILE });
-    await this.copyFrom(this, from, to);
+    await this.#writeKey(to);
+    await this.copyFrom(store, from, to);
+  }
+
+  async #writeKey(key: string): Promise<void> {
+    await writeFile(`${this.#pathOf(key)}${KEY_SUFFIX}`, key, { mode: OWNER_ONLY_FILE });
   }
 
   /**
@@ -318,21 +329,54 @@ export class CheckpointStore {
 
   async #takeOver(store: CheckpointStore, session: string): Promise<void> {
     const [left, mine] = [await store.facts(session), await this.facts(session)];
-    if (left !== undefined && left.variables + left.files > 0 && left.savedAt > (mine?.savedAt ?? '')) {
-      const claim = await this.claim(session);
-      if ('pid' in claim) {
-        throw new Error(`process ${claim.pid} has the session`);
+    if (left === undefined || left.variables + left.files === 0) {
+      return;
+    }
+    const claim = await this.claim(session);
+    if ('pid' in claim) {
+      throw new Error(`process ${claim.pid} has the session`);
+    }
+    try {
+      if (left.savedAt > (mine?.savedAt ?? '')) {
+        await this.replaceLeft(store, session);
+      } else {
+        // Two bridges ran at the same time.
+        await this.#shiftOlder(session);
+        await this.#copyNamed(store, session, `${session}\n${OLDER[0]}`);
       }
-      try {
-        await this.copyWithCell(store, session);
-      } finally {
-        await claim.release();
+    } finally {
+      await claim.release();
+    }
+  }
+
+  /** Takes over the state of a session that a bridge leaves. What another one has left stays, under a name. */
+  async replaceLeft(store: CheckpointStore, session: string): Promise<void> {
+    if ((await this.facts(session)) !== undefined) {
+      await this.#shiftOlder(session);
+      await this.copy(session, `${session}\n${OLDER[0]}`);
+    }
+    await this.#copyWithCell(store, session);
+  }
+
+  /** Makes room for the first of the names of what earlier bridges have left. What has the last is dropped. */
+  async #shiftOlder(session: string): Promise<void> {
+    const keys = OLDER.map((name) => `${session}\n${name}`);
+    for (const [index, key] of [...keys.entries()].toReversed()) {
+      const older = keys[index + 1];
+      if (older !== undefined && (await this.facts(key)) !== undefined) {
+        await this.#writeKey(older);
+        await replaceFile(this.#pathOf(key), this.#pathOf(older));
       }
     }
   }
 
+  /** Leaves everything to the next bridge, as if this one had been killed: `clear` does nothing from now on. */
+  keepAll(): void {
+    this.#isKept = true;
+  }
+
   /** Copies the state of a session from another store, with the last cell that is noted of it. */
-  async copyWithCell(store: CheckpointStore, session: string): Promise<void> {
+  async #copyWithCell(store: CheckpointStore, session: string): Promise<void> {
     const cell = await store.noted(session);
     await this.copyFrom(store, session, session);
     if (cell > 0) {
@@ -342,6 +386,9 @@ export class CheckpointStore {
 
   /** Removes every checkpoint. */
   async clear(): Promise<void> {
+    if (this.#isKept) {
+      return;
+    }
     await rm(this.#folder, { recursive: true, force: true }).catch((error: unknown) => this.#warn(error));
   }
 
@@ -349,15 +396,18 @@ export class CheckpointStore {
     this.#logger.warning(`cannot remove a checkpoint: ${messageOf(error)}`);
   }
 
-  /** Reserves a session for this process. The answer names the process that has it, if there is one. */
-  async claim(session: string): Promise<Claim | { readonly pid: number }> {
+  /**
+   * Reserves a session for this process. The answer names the process that has it, if there is one. `isNew` is false if this process
+   * may be writing a checkpoint of it.
+   */
+  async claim(session: string, { isNew = true } = {}): Promise<Claim | { readonly pid: number }> {
     await ensureDirectory(this.#folder);
     if (this.#user !== undefined) {
       await writeAtomically(join(this.#folder, USER_FILE), [JSON.stringify(this.#user)], { isDurable: false });
     }
     const path = this.#pathOf(session);
     const claim = await claimSession(`${path}${CLAIM_SUFFIX}`);
-    if (!('pid' in claim)) {
+    if (isNew && !('pid' in claim)) {
       // What a bridge that was killed had begun to write.
       await this.#removeTemporary(basename(path));
     }

@@ -56,8 +56,18 @@ interface SaveOptions {
   readonly mayBlock: boolean;
 }
 
+/** Reasons of the kernel why it has not kept something: it was running. */
+const RUNNING: ReadonlySet<string> = new Set([
+  'a background job',
+  'a running process',
+  'a running task',
+  'a running thread',
+]);
+
 /** The name under which a checkpoint is kept that could not be restored. */
 export const NOT_RESTORED = 'not-restored';
+
+type NamedFacts = CheckpointFacts & { readonly name: string };
 
 /** The name of what an earlier bridge has left of the session `default`. */
 export const PREVIOUS = 'previous';
@@ -90,8 +100,14 @@ export class Keeper {
   /** What an earlier bridge has left of the session `default`. */
   #previous: CheckpointFacts | undefined;
   #previousReached = 0;
+  /** What bridges before that have left, or those that ran at the same time. The newest first. */
+  #older: readonly NamedFacts[] = [];
+  /** Of named checkpoints of its own, as they were listed last. */
+  #ownNames: ReadonlySet<string> = new Set();
   #forgetting: Promise<void> | undefined;
   #saved: CheckpointFacts | undefined;
+  /** Whether something ran beside the cells when the newest checkpoint was taken: it may have changed the session since. */
+  #goesOn = false;
   /** Since when a cell has run that no checkpoint holds, in ms of `performance.now()`. */
   #unsavedSince: number | undefined;
   #hasHeir = false;
@@ -131,6 +147,11 @@ export class Keeper {
   /** What an earlier bridge has left of the session `default`: to be restored under the name `PREVIOUS`. */
   get previous(): CheckpointFacts | undefined {
     return this.#previous;
+  }
+
+  /** What others have left, to be restored under these names. */
+  get older(): readonly NamedFacts[] {
+    return this.#older;
   }
 
   /** The last cell of the bridge that has left `previous`; 0 if it is not known. */
@@ -261,6 +282,9 @@ export class Keeper {
   /** Takes a checkpoint of a session whose sandbox is about to end. Does nothing while a cell runs. Never rejects. */
   async saveLast(kernel: Kernel): Promise<void> {
     clearTimeout(this.#timer);
+    if (this.#goesOn) {
+      this.#unsavedSince ??= performance.now();
+    }
     await this.#saveIfNeeded(kernel, { mayBlock: true });
   }
 
@@ -320,19 +344,45 @@ export class Keeper {
       return;
     }
     const names = (await this.list()).map((each) => each.name);
-    if (names.includes(name)) {
-      return;
-    }
-    if (method === 'checkpoint' && names.length >= MAX_NAMED_CHECKPOINTS) {
-      throw new BridgeError('CALL_REFUSED', `the session has ${names.length} named checkpoints, which is the limit`, {
-        hint: `Use one of their names again: ${names.join(', ')}.`,
+    if (method === 'restore') {
+      await this.#checkRestorable(name, names);
+    } else if (!this.#ownNames.has(name) && this.#ownNames.size >= MAX_NAMED_CHECKPOINTS) {
+      const { size } = this.#ownNames;
+      throw new BridgeError('CALL_REFUSED', `the session has ${size} named checkpoints, which is the limit`, {
+        hint: `Use one of their names again: ${[...this.#ownNames].join(', ')}.`,
       });
     }
-    if (method === 'restore') {
+  }
+
+  /** Before the session ends for it. */
+  async #checkRestorable(name: string, names: readonly string[]): Promise<void> {
+    const { store, key } = this.#placeOf(name);
+    const stored = await store.open(key).catch(() => {
+      const others = names.filter((other) => other !== name);
+      throw new BridgeError('CALL_REFUSED', `the checkpoint '${name}' is damaged, so the session goes on as it is`, {
+        hint:
+          others.length === 0 ? 'Save another one with runtime.checkpoint(NAME).' : `There are: ${others.join(', ')}.`,
+      });
+    });
+    if (stored === undefined) {
       throw new BridgeError('CALL_REFUSED', `there is no checkpoint '${name}'`, {
         hint: names.length === 0 ? 'Save one with runtime.checkpoint(NAME).' : `There are: ${names.join(', ')}.`,
       });
     }
+    await stored.close();
+  }
+
+  /** Where a named checkpoint is. Names of its own win over those that earlier bridges have left. */
+  #placeOf(name: string): { readonly store: CheckpointStore; readonly key: string } {
+    const { lasting } = this.#options;
+    if (this.#ownNames.has(name)) {
+      return { store: this.#store, key: this.#named(name) };
+    }
+    if (name === PREVIOUS && this.#previous !== undefined) {
+      return { store: lasting, key: this.#session };
+    }
+    const isOlder = this.#older.some((older) => older.name === name);
+    return { store: isOlder ? lasting : this.#store, key: this.#named(name) };
   }
 
   /** Makes a named checkpoint the one that the next sandbox gets. */
@@ -343,22 +393,27 @@ export class Keeper {
     await this.#pauseNotes();
     this.#begun = 0;
     this.#reached = 0;
-    const named = await this.#store.facts(this.#named(name));
-    if (named === undefined) {
-      await this.#store.copyFrom(this.#options.lasting, this.#session, this.#session);
-    } else {
-      await this.#store.copyFrom(this.#store, this.#named(name), this.#session);
-    }
-    this.#saved = named ?? this.#previous;
+    const { store, key } = this.#placeOf(name);
+    await this.#store.copyFrom(store, key, this.#session);
+    this.#saved = await this.#store.facts(this.#session);
     this.#unsavedSince = undefined;
   }
 
   /** The named checkpoints of the session, the oldest first. */
-  async list(): Promise<readonly (CheckpointFacts & { readonly name: string })[]> {
-    const found = await this.#store.list(this.#named(''));
-    const named = found.map(({ key, facts }) => ({ name: key.slice(this.#named('').length), ...facts }));
-    const isNamed = named.some(({ name }) => name === PREVIOUS);
-    return this.#previous === undefined || isNamed ? named : [{ name: PREVIOUS, ...this.#previous }, ...named];
+  async list(): Promise<readonly NamedFacts[]> {
+    const named = (await this.#listIn(this.#store)).toReversed();
+    this.#ownNames = new Set(named.map(({ name }) => name));
+    const left = [
+      ...this.#older.toReversed(),
+      ...(this.#previous === undefined ? [] : [{ name: PREVIOUS, ...this.#previous }]),
+    ];
+    return [...left.filter(({ name }) => !this.#ownNames.has(name)), ...named];
+  }
+
+  /** The newest first. */
+  async #listIn(store: CheckpointStore): Promise<readonly NamedFacts[]> {
+    const found = await store.list(this.#named(''));
+    return found.map(({ key, facts }) => ({ name: key.slice(this.#named('').length), ...facts })).toReversed();
   }
 
   #named(name: string): string {
@@ -377,7 +432,8 @@ export class Keeper {
     const { lasting, leavesDefault } = this.#options;
     if (this.#session === DEFAULT_SESSION && leavesDefault) {
       this.#previous = undefined;
-      await lasting.remove(DEFAULT_SESSION);
+      this.#older = [];
+      await lasting.removeAll(DEFAULT_SESSION);
     }
   }
 
@@ -410,6 +466,7 @@ export class Keeper {
         await lasting.inherit(DEFAULT_SESSION);
         this.#previous = await lasting.facts(DEFAULT_SESSION);
         this.#previousReached = await lasting.noted(DEFAULT_SESSION);
+        this.#older = await this.#listIn(lasting);
         this.#removed = await lasting.takeRemoved(DEFAULT_SESSION);
       }
       return undefined;
@@ -449,7 +506,11 @@ export class Keeper {
       if (this.#session === DEFAULT_SESSION && this.#options.leavesDefault) {
         await this.#saveInTime(kernel);
         await this.#endNotes();
-        await this.#leaveBehind();
+        if (!(await this.#leaveBehind())) {
+          // The next bridge finds it where it is, as if this one had been killed.
+          this.#options.store.keepAll();
+          return;
+        }
       }
       await this.#forgetSaved();
       return;
@@ -459,24 +520,26 @@ export class Keeper {
     await this.release();
   }
 
-  /** What is there must not be replaced by nothing: a bridge may have run only a cell or two. */
-  async #leaveBehind(): Promise<void> {
+  /** False if that fails. What is there must not be replaced by nothing: a bridge may have run only a cell or two. */
+  async #leaveBehind(): Promise<boolean> {
     const { lasting, logger } = this.#options;
     if (this.#saved === undefined || this.#saved.variables + this.#saved.files === 0) {
-      return;
+      return true;
     }
     try {
       const claim = await lasting.claim(this.#session);
       if ('pid' in claim) {
-        return;
+        return false;
       }
       try {
-        await lasting.copyWithCell(this.#store, this.#session);
+        await lasting.replaceLeft(this.#store, this.#session);
       } finally {
         await claim.release();
       }
+      return true;
     } catch (error) {
-      logger.warning(`the state of session ${this.#session} cannot be left to the next bridge: ${messageOf(error)}`);
+      logger.warning(`the state of session ${this.#session} stays where it is: ${messageOf(error)}`);
+      return false;
     }
   }
 
@@ -499,11 +562,29 @@ export class Keeper {
     }
     const { lasting, logger, store } = this.#options;
     await this.release();
+    if (await this.#claimAgain()) {
+      return true;
+    }
     this.#store = store;
     this.#saved = undefined;
     this.#heldBy = (await lasting.holder(this.#session))?.pid ?? 0;
     logger.warning(`session ${this.#session}: another bridge has taken it, because this one was stopped for too long`);
     return false;
+  }
+
+  /** If only the file is gone, as when someone has emptied the folder. */
+  async #claimAgain(): Promise<boolean> {
+    const { lasting } = this.#options;
+    const found = await lasting.facts(this.#session);
+    if (found !== undefined && found.savedAt !== this.#saved?.savedAt) {
+      return false;
+    }
+    const claim = await lasting.claim(this.#session, { isNew: false }).catch(() => undefined);
+    if (claim === undefined || 'pid' in claim) {
+      return false;
+    }
+    this.#claim = claim;
+    return true;
   }
 
   /** Lets other bridges have the session. */
@@ -523,6 +604,7 @@ export class Keeper {
   sandboxEnded(): void {
     clearTimeout(this.#timer);
     this.#unsavedSince = undefined;
+    this.#goesOn = false;
   }
 
   /** A bridge that is killed cannot leave `default` to the next one itself. */
@@ -594,6 +676,7 @@ export class Keeper {
 
   async #noteSaved(saved: CheckpointFacts, store: CheckpointStore): Promise<void> {
     this.#saved = saved;
+    this.#goesOn = saved.lost.some(({ reason }) => RUNNING.has(reason));
     this.#failure = '';
     if (this.#unclaimed === undefined) {
       [this.#said, this.#unsaid] = [undefined, undefined];

@@ -18,6 +18,7 @@ const KNOWN_REASONS = new Set([
   'a running coroutine',
   'a running task',
   'a running thread',
+  'a running process',
   'a background job',
   'a call while it was saved or restored',
   'a call that was not awaited',
@@ -43,10 +44,16 @@ export function describeRestored(
 }
 
 /** The notice of the first cell of a bridge in the session `default`, if an earlier bridge has left a state of it. */
-export function describePrevious({ cell, files, savedAt, variables }: CheckpointFacts, reached: number): string {
+export function describePrevious(
+  { cell, files, savedAt, variables }: CheckpointFacts,
+  reached: number,
+  older: readonly (CheckpointFacts & { readonly name: string })[],
+): string {
   const missing = describeMissing(cell, reached);
   const what = `${counted(variables, 'variable')} and ${counted(files, 'file')}`;
-  return `An earlier bridge left a state of this session: ${what} (${timeOf(savedAt)})${missing}. To continue with it: runtime.restore("${PREVIOUS}").`;
+  const others = older.map((one) => `"${one.name}" (${counted(one.variables, 'variable')}, ${timeOf(one.savedAt)})`);
+  const more = others.length === 0 ? '' : ` Others left before: ${others.join(', ')}.`;
+  return `An earlier bridge left a state of this session: ${what} (${timeOf(savedAt)})${missing}. To continue with it: runtime.restore("${PREVIOUS}").${more}`;
 }
 
 /** The notice of the first cell of a bridge in a session of which an earlier bridge has saved nothing. */

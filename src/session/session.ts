@@ -836,7 +836,8 @@ export class Session {
   #takePreviousNotice(): string[] {
     const previous = this.#isPreviousReported ? undefined : this.#keeper?.previous;
     this.#isPreviousReported = true;
-    return previous === undefined ? [] : [describePrevious(previous, this.#keeper?.previousReached ?? 0)];
+    const { older = [], previousReached = 0 } = this.#keeper ?? {};
+    return previous === undefined ? [] : [describePrevious(previous, previousReached, older)];
   }
 
   #takeHeldNotice(): string[] {

@@ -140,6 +140,40 @@ runtime.checkpoint()`;
     await bridge.close();
   });
 
+  // A job had collected 30 values when its session was idle; 3 of them were restored, and a file that a program wrote was missing.
+  it.each([{ idle: true }, { idle: false }])(
+    'that work changes after its cell is saved at the end: idle $idle',
+    async ({ idle }) => {
+      const session = `goes-on-${idle}`;
+      const bridge = await start(idle ? { MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT: '6s' } : {});
+      const code = `import asyncio
+data = []
+async def collect():
+    for number in range(30):
+        await asyncio.sleep(0.1)
+        data.append(number)
+job = runtime.background(collect(), "collect")
+${
+  engine.name === 'embedded'
+    ? ''
+    : `import subprocess
+pid = subprocess.Popen(["sh", "-c", "sleep 3; echo late > late.txt"]).pid`
+}`;
+      await bridge.runPython(code, { session });
+      await logged(`session ${session}: checkpoint after cell 1`);
+      if (idle) {
+        await logged(`session ${session}: sandbox .* ended, because it was idle`);
+      } else {
+        await pause(5_000, 'the work goes on without a sign of it');
+        await bridge.close();
+      }
+      const later = idle ? bridge : await start();
+      const result = await later.runPython('import os; len(data), os.path.exists("late.txt")', { session });
+      expect(result.structured['result']).toBe(`(30, ${engine.name === 'embedded' ? 'False' : 'True'})`);
+      await later.close();
+    },
+  );
+
   describe('whose code runs while it is moved', () => {
     let bridge: Awaited<ReturnType<typeof startNotes>>;
     beforeAll(async () => {

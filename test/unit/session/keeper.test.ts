@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -264,4 +264,100 @@ it('says once why a session is not saved, and again if that changes or it was sa
   await next.saveAs(savingKernel, 7, [], undefined);
   await next.close(undefined);
   expect(await lasting.noted('work')).toBe(0);
+});
+
+// A job had collected 30 values when its session ended for being idle; the next sandbox had the 3 of the last checkpoint.
+it('saves once more at the end if work went on beside the cells', async () => {
+  const root = mkdtempSync(join(folder, 'goes-on-'));
+  let lost: { readonly name: string; readonly reason: string }[] = [{ name: 'collect', reason: 'a background job' }];
+  let saves = 0;
+  const save = async () => {
+    saves += 1;
+    return { ok: true, variables: 1, files: 0, lost };
+  };
+  const kernel = { ...savingKernel, connection: { checkpoints: { save } } } as unknown as Kernel;
+  const keeper = new Keeper('work', optionsIn(root, new CheckpointStore(root, silentLogger, { isOwn: false })));
+  await keeper.open();
+  await keeper.saveAs(kernel, 1, [], undefined);
+  lost = [];
+  await keeper.saveLast(kernel);
+  expect(saves).toBe(2);
+  await keeper.saveLast(kernel);
+  expect(saves).toBe(2);
+  await keeper.close(undefined);
+});
+
+// The session ended for it, and its newest state was overwritten with what could not be read.
+it.each(['cut', 'changed'])('goes on if the checkpoint to restore was %s', async (how) => {
+  const root = mkdtempSync(join(folder, 'damaged-'));
+  const lasting = new CheckpointStore(join(root, 'lasting'), silentLogger, { isOwn: false });
+  const keeper = new Keeper('work', optionsIn(root, lasting));
+  await keeper.open();
+  await keeper.saveAs(savingKernel, 1, [], 'one');
+  const key = readdirSync(join(root, 'lasting')).find((name) => name.endsWith('.key')) ?? '';
+  const path = join(root, 'lasting', key.slice(0, -'.key'.length));
+  const data = readFileSync(path);
+  writeFileSync(path, how === 'cut' ? data.subarray(0, -9) : Buffer.concat([Buffer.from('x'), data.subarray(1)]));
+  await expect(keeper.check('restore', 'one')).rejects.toMatchObject({
+    code: 'CALL_REFUSED',
+    message: "the checkpoint 'one' is damaged, so the session goes on as it is",
+  });
+  await keeper.close(undefined);
+});
+
+// Of two bridges in a folder, the one that ended last replaced what the other had left, and no one was told.
+it('leaves `default` of each bridge to the next one', async () => {
+  const root = mkdtempSync(join(folder, 'both-'));
+  const lasting = new CheckpointStore(join(root, 'lasting'), silentLogger, { isOwn: false });
+  const open = async (own: string): Promise<Keeper> => {
+    const store = new CheckpointStore(join(root, own), silentLogger, { isOwn: true });
+    const keeper = new Keeper('default', { ...optionsIn(root, lasting), store, leavesDefault: true });
+    await keeper.open();
+    return keeper;
+  };
+  const [first, second] = [await open('first'), await open('second')];
+  await first.saveAs(savingKernel, 7, [], undefined);
+  await second.saveAs(savingKernel, 2, [], undefined);
+  await first.close(undefined);
+  await second.close(undefined);
+  const third = await open('third');
+  expect((await third.list()).map(({ name, cell }) => [name, cell])).toEqual([
+    ['previous-2', 7],
+    ['previous', 2],
+  ]);
+  await third.check('restore', 'previous-2');
+  await third.restoreFrom('previous-2');
+  expect(third.saved?.cell).toBe(7);
+  await third.forget();
+  expect(await third.list()).toEqual([]);
+  await third.close(undefined);
+});
+
+// A full disk had no room for the copy, and the original was removed.
+it('keeps `default` where it is if it cannot be left to the next bridge', async () => {
+  const root = mkdtempSync(join(folder, 'full-'));
+  const lasting = new CheckpointStore(join(root, 'lasting'), silentLogger, { isOwn: false });
+  const options = { ...optionsIn(root, lasting), leavesDefault: true };
+  const keeper = new Keeper('default', options);
+  await keeper.open();
+  await keeper.saveAs(savingKernel, 3, [], undefined);
+  rmSync(join(root, 'lasting'), { recursive: true, force: true });
+  writeFileSync(join(root, 'lasting'), 'no folder');
+  await keeper.close(undefined);
+  await options.store.clear();
+  expect(await options.store.facts('default')).toMatchObject({ cell: 3 });
+});
+
+// The answer said that "process 0" had it, and nothing more was kept.
+it('claims its session again if only the claim is gone', async () => {
+  const root = mkdtempSync(join(folder, 'emptied-'));
+  const lasting = new CheckpointStore(join(root, 'lasting'), silentLogger, { isOwn: false });
+  const keeper = new Keeper('work', optionsIn(root, lasting));
+  await keeper.open();
+  await keeper.saveAs(savingKernel, 1, [], undefined);
+  rmSync(join(root, 'lasting'), { recursive: true });
+  expect(await keeper.saveAs(savingKernel, 2, [], undefined)).toMatchObject({ cell: 2 });
+  expect(keeper.heldBy).toBeUndefined();
+  expect(await lasting.facts('work')).toMatchObject({ cell: 2 });
+  await keeper.close(undefined);
 });

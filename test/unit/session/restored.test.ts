@@ -49,8 +49,10 @@ it('says what was saved by hand, or why it was not', () => {
 
 it('says what is missing of what an earlier bridge has run', () => {
   expect(describeRestored({ facts, report, reached: 9 }, undefined)).toContain('; what cells 8 to 9 changed is lost.');
-  expect(describePrevious(facts, 8)).toContain('(2020-01-02 12:04); what cell 8 changed is lost. To continue with it:');
-  expect(describePrevious(facts, 0)).toContain('(2020-01-02 12:04). To continue with it:');
+  expect(describePrevious(facts, 8, [])).toContain(
+    '(2020-01-02 12:04); what cell 8 changed is lost. To continue with it:',
+  );
+  expect(describePrevious(facts, 0, [])).toContain('(2020-01-02 12:04). To continue with it:');
 });
 
 it('says why a session is not saved, and what was removed of it', () => {
