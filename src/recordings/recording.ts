@@ -192,7 +192,7 @@ export class Recording implements SessionRecorder {
     const file = this.#file;
     this.#unwrittenBytes += data.length;
     this.#writes = this.#writes
-      .then(async () => (this.#failure === undefined ? (await file).appendFile(data) : undefined))
+      .then(async () => (this.#failure === undefined ? append(await file, data) : undefined))
       .catch((error: unknown) => this.#fail(`${this.#path} cannot be written: ${messageOf(error)}`))
       .finally(() => {
         this.#unwrittenBytes -= data.length;
@@ -219,4 +219,11 @@ export class Recording implements SessionRecorder {
     this.#failure ??= reason;
     this.#options.logger.warning(`Nothing more is recorded: ${reason}.`);
   }
+}
+
+async function append(file: FileHandle, data: Buffer): Promise<void> {
+  if ((await file.stat()).nlink === 0) {
+    throw new Error('it was removed');
+  }
+  await file.appendFile(data);
 }

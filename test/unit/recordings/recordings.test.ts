@@ -17,6 +17,16 @@ import { createSecretMask } from '../../../src/secrets/index.ts';
 const SECRET = 'sk-canary-0123456789';
 const RUN = { session: 'default', generation: 1, cell: 1 };
 
+const ANSWER = {
+  status: 'success',
+  stdout: NO_OUTPUT,
+  stderr: NO_OUTPUT,
+  servers: [],
+  session: 'default',
+  timeoutSeconds: 1,
+  notices: [],
+} as const;
+
 let folder: string;
 
 beforeEach(() => {
@@ -186,21 +196,25 @@ it('says once in an answer that nothing is recorded any more', async () => {
   const file = join(folder, 'a-file');
   writeFileSync(file, '');
   const recording = startRecording(file);
-  const answer = {
-    status: 'success',
-    stdout: NO_OUTPUT,
-    stderr: NO_OUTPUT,
-    servers: [],
-    session: 'default',
-    timeoutSeconds: 1,
-    notices: [],
-  } as const;
   recording.cellStarted(RUN, { code: 'x', servers: [], timeoutMs: 1, session: 'default' });
   await recording.close();
-  expect(recording.withNotice(answer).notices).toEqual([
+  expect(recording.withNotice(ANSWER).notices).toEqual([
     expect.stringMatching(/^Nothing more is recorded: .*cannot be written/),
   ]);
-  expect(recording.withNotice(answer).notices).toEqual([]);
+  expect(recording.withNotice(ANSWER).notices).toEqual([]);
+});
+
+// The rest went to a file without a name.
+it('says so if someone removes the file', async () => {
+  const recording = startRecording();
+  recording.cellStarted(RUN, { code: 'x', servers: [], timeoutMs: 1, session: 'default' });
+  await expect.poll(() => readdirSync(folder)).toHaveLength(1);
+  rmSync(join(folder, readdirSync(folder)[0] ?? ''));
+  recording.cellStarted(RUN, { code: 'y', servers: [], timeoutMs: 1, session: 'default' });
+  await recording.close();
+  expect(recording.withNotice(ANSWER).notices).toEqual([
+    expect.stringMatching(/^Nothing more is recorded: .*cannot be written: it was removed\.$/),
+  ]);
 });
 
 it('reads a recording whose bridge was killed in the middle of a line', async () => {
