@@ -13,6 +13,7 @@ from __future__ import annotations
 import _signal as signal  # As in the supervisor: the public module is slow to import.
 import collections
 import gc
+import itertools
 import json
 import linecache
 import os
@@ -61,6 +62,9 @@ _PART_BYTES = 1 << 20
 # (measured).
 _MAX_SMALL_BYTES = 64 << 10
 _MAX_SMALL_ITEMS = 1_000
+# The same for a variable of a module. Chosen: looking through one takes 20 ms.
+_MAX_MODULE_ITEMS = 100_000
+_MAX_MODULE_BYTES = 16 << 20
 # More modules than these in the folder of a session are a library that was copied there. Chosen.
 _MAX_OWN_MODULES = 50
 # Parts on their way without an acknowledgement. Chosen.
@@ -307,7 +311,8 @@ class Checkpoints:
                 output.restart()
                 continue
             # First what runs: the host must know, and is told of a limited number.
-            lost_now = running | lost | lost_files | lost_states
+            elsewhere = state_files.elsewhere(self._session.folder)
+            lost_now = running | elsewhere | lost | lost_files | lost_states
             report = {"ok": True, "variables": _count(kept), "files": count, **_listed(lost_now)}
             if not may_try:
                 return report
@@ -353,6 +358,7 @@ class Checkpoints:
             "python": sys.version_info[:2],
             "folder": _working_folder() or start.folder,
             "path": [entry for entry in sys.path if entry not in start.path],
+            "first": list(itertools.takewhile(lambda entry: entry not in start.path, sys.path)),
             "env": {key: value for key, value in os.environ.items() if start.env.get(key) != value},
             "unset": [key for key in start.env if key not in os.environ],
             "flags": self._repl.flags,
@@ -401,7 +407,18 @@ class Checkpoints:
             linecache.cache[file] = (sum(map(len, lines)), None, lines, file)
         if facts["packages"] is not None:
             await self._session.api.open_packages().use_again(facts["packages"])
-        sys.path += [entry for entry in facts["path"] if entry not in sys.path and os.path.exists(entry)]
+        self._restore_path(facts)
+
+    def _restore_path(self, facts: dict[str, Any]) -> None:
+        """What is before the entries of every sandbox, and what is not. A folder of packages may have been replaced."""
+        first = facts.get("first", [])
+        added = [
+            entry
+            for entry in facts["path"]
+            if entry not in sys.path and (os.path.exists(entry) or str(entry).startswith(self._session.folder))
+        ]
+        sys.path[:0] = [entry for entry in added if entry in first]
+        sys.path += [entry for entry in added if entry not in first]
 
     def _set(self, name: str, value: Any, lost: Lost) -> None:
         try:
@@ -726,7 +743,7 @@ def _module_variables(folder: str) -> dict[str, object]:
         for name, value in list(vars(modules[module]).items())
         if type(value) is not types.ModuleType
         and not name.startswith("__")
-        and state_pickle.is_small_and_plain(value, _MAX_SMALL_ITEMS, _MAX_SMALL_BYTES)
+        and state_pickle.is_small_and_plain(value, _MAX_MODULE_ITEMS, _MAX_MODULE_BYTES)
     }
 
 

@@ -6,6 +6,8 @@ import os
 import pickle
 import stat
 
+from bridge_kernel import mounts
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 Entry = tuple[str, str, int, int, str]
 _CHUNK_BYTES = 1 << 20
 _LENGTH_BYTES = 4
+# Hidden ones, such as caches of libraries; what the kernel, `multiprocessing` and joblib put there.
+_NOT_OF_CELLS = (".", "bridge-", "pymp-", "sem.", "psm_", "joblib_", "loky-")
 
 
 class FilesChangedError(Exception):
@@ -44,6 +48,21 @@ def dump(folder: str, file: Sink) -> tuple[int, Lost]:
             count += 1
     file.write(pickle.dumps(None))
     return count, lost
+
+
+def elsewhere(folder: str) -> Lost:
+    """The scratch folders beside that of the session in which cells have put something: it is not kept."""
+    lost: Lost = {}
+    for scratch in mounts.SCRATCH:
+        if os.path.realpath(scratch) == os.path.realpath(folder):
+            continue
+        try:
+            names = os.listdir(scratch)
+        except OSError:
+            continue  # This engine does not mount it.
+        if any(not name.startswith(_NOT_OF_CELLS) for name in names):
+            lost[f"*{os.path.basename(scratch)}"] = "files outside of /workspace"
+    return lost
 
 
 def _walk(folder: str) -> Iterator[tuple[str, os.stat_result]]:

@@ -27,6 +27,7 @@ const KNOWN_REASONS = new Set([
   'a view of a dict',
   'a view of other memory',
   'a pipe, a socket or a device',
+  'files outside of /workspace',
   'a file that cannot be read',
   'nested too deeply',
   'too large for a checkpoint',

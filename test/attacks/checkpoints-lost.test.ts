@@ -140,6 +140,15 @@ runtime.checkpoint()`;
     await bridge.close();
   });
 
+  // They were gone after a restore, and no answer said so.
+  it('names files that are not in its folder', async () => {
+    const bridge = await start();
+    const code = 'open("/tmp/rows.csv", "w").write("1")\nopen("kept.csv", "w").write("1")\nruntime.checkpoint()';
+    const { text } = await bridge.runPython(code, { session: 'elsewhere' });
+    expect(text).toContain('and 1 file. Not kept: tmp (files outside of /workspace).');
+    await bridge.close();
+  });
+
   // A job had collected 30 values when its session was idle; 3 of them were restored, and a file that a program wrote was missing.
   it.each([{ idle: true }, { idle: false }])(
     'that work changes after its cell is saved at the end: idle $idle',

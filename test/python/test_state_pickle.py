@@ -81,6 +81,8 @@ _NOT_HERE = (
     "environment and folder",
     "settings of modules",
     "variables of a module in a file",
+    "a large variable of a module in a file",
+    "the order of sys.path",
     "files",
     "source of a function",
     "sources of the last cell",
