@@ -17,6 +17,8 @@ interface Observed {
   /** What texts look like; undefined for a text of unknown format. */
   readonly formats: Set<string | undefined>;
   results: number;
+  /** All successful calls. */
+  uses: number;
   /** The columns of the rows depend on the arguments. */
   isQuery: boolean;
 }
@@ -31,6 +33,8 @@ export interface ObservedResults {
   note(definition: string, tool: ObservedTool, given: Readonly<Record<string, unknown>>, result: unknown): void;
   /** For text, its `description` says what it looks like. Undefined if no result was seen, or the server describes its results. */
   schema(definition: string, tool: ObservedTool): Schema | undefined;
+  /** How many calls of the tool have succeeded. */
+  uses(definition: string, tool: ObservedTool): number;
 }
 
 /** Tools whose shapes are kept; the least recently used are forgotten. Chosen. */
@@ -56,8 +60,11 @@ export function createObservedResults(): ObservedResults {
         shape: new ObservedShape(isCarriedNumber),
         formats: new Set(),
         results: 0,
+        uses: 0,
         isQuery: false,
       };
+      entry.uses += isFailure(result) ? 0 : 1;
+      known.set(key, entry);
       const isWanted = tool.outputSchema === undefined && entry.results < MAX_RESULTS;
       const value = isWanted ? valueOf(outlineOf(result)) : undefined;
       if (value === undefined) {
@@ -69,14 +76,14 @@ export function createObservedResults(): ObservedResults {
         entry.formats.add(textFormat(value));
       }
       entry.results += 1;
-      known.set(key, entry);
     },
+    uses: (definition, tool) => known.get(keyOf(definition, tool))?.uses ?? 0,
     schema(definition, tool) {
       const entry = known.get(keyOf(definition, tool));
-      const schema = entry?.shape.toSchema();
-      if (entry === undefined || schema === undefined) {
+      if (entry === undefined || entry.results === 0) {
         return undefined;
       }
+      const schema = entry.shape.toSchema();
       const formats = entry.formats.has(undefined) || entry.formats.size > MAX_FORMATS ? [] : [...entry.formats];
       if (schema['type'] === 'string' && formats.length > 0) {
         return { ...schema, description: formats.join('; or ') };

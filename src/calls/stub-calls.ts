@@ -30,23 +30,28 @@ const StubsParams = z.strictObject({
   max_tokens: z.int().min(MIN_TOKENS).max(MAX_TOKENS).optional(),
 });
 
-/** `stubs`: the wanted tools in that order, or all. Rejects with `TOOL_UNKNOWN` for a text that fits no tool. */
+/** `stubs`: the wanted tools in that order, or all, the most used first. Rejects with `TOOL_UNKNOWN` for a text that fits no tool. */
 export function stubsMethod(directory: ServerDirectory, observed: ObservedResults): [string, Method] {
   const stubs = checked(
     StubsParams,
     async ({ server: wantedServer, tools: wanted, max_tokens }, { loaded, signal }) => {
       const server = await directory.find(wantedServer);
       const listed = await directory.tools(server, signal);
-      const { tools, texts } = await chooseTools(directory, server, { listed, wanted, signal });
+      const key = directory.definitionKey(server);
+      const { named, others, texts, sentences } = await chooseTools(directory, server, { listed, wanted, signal });
+      const tools = [...named, ...others.toSorted((a, b) => observed.uses(key, b) - observed.uses(key, a))];
       const isNamed = wanted !== undefined && texts.length === 0;
-      const shownTexts = texts.map((text) => pythonString(shownName(text))).join(', ');
+      const how = [
+        ...(texts.length === 0 ? [] : [`chosen by ${shown(texts)}`]),
+        ...(sentences.length === 0 ? [] : [`named in ${shown(sentences)}`]),
+      ];
       return serverStub(
         server,
-        tools.map((tool) => ({ tool, observed: observed.schema(directory.definitionKey(server), tool) })),
+        tools.map((tool) => ({ tool, observed: observed.schema(key, tool) })),
         {
           isLoaded: loaded.has(server.name),
           maxTokens: max_tokens ?? (isNamed ? undefined : DEFAULT_TOKENS),
-          choice: shownTexts === '' ? undefined : `${tools.length} of ${listed.length} tools, chosen by ${shownTexts}`,
+          choice: how.length === 0 ? undefined : `${tools.length} of ${listed.length} tools, ${how.join(' or ')}`,
         },
       );
     },
@@ -60,22 +65,50 @@ interface Choice {
   readonly signal: CancelSignal;
 }
 
-/** The wanted tools, each once, and the texts that were not names. */
+/** The tools that are named, the others, the texts that chose those, and the sentences of which only the names count. */
 async function chooseTools(directory: ServerDirectory, server: CatalogServer, { listed, wanted, signal }: Choice) {
-  const chosen = new Set(wanted === undefined ? listed : []);
+  const chosen = new Set<CatalogTool>();
+  const others = new Set(wanted === undefined ? listed : []);
   const texts: string[] = [];
-  for (const text of wanted ?? []) {
-    const named = resolveName(listed, text);
-    const isHidden = named === undefined && directory.whyHidden(server, text) !== undefined;
-    const matching = named === undefined && !isHidden ? toolsWith(text, listed) : [];
-    texts.push(...(matching.length > 0 ? [text] : []));
-    // A tool that is hidden or new: it is refused with the reason, or found by asking the running server.
-    const found = named ?? (matching.length > 0 ? undefined : await directory.findTool(server, text, signal));
-    for (const tool of found === undefined ? matching : [found]) {
-      chosen.add(tool);
+  const sentences: string[] = [];
+  for (const given of wanted ?? []) {
+    const { names, isSentence } = namesIn(given, listed);
+    sentences.push(...(isSentence ? [given] : []));
+    for (const text of names) {
+      const named = resolveName(listed, text);
+      const isHidden = named === undefined && directory.whyHidden(server, text) !== undefined;
+      const matching = named === undefined && !isHidden ? toolsWith(text, listed) : [];
+      texts.push(...(matching.length > 0 ? [text] : []));
+      matching.forEach((tool) => others.add(tool));
+      // A tool that is hidden or new: it is refused with the reason, or found by asking the running server.
+      const found = named ?? (matching.length > 0 ? undefined : await directory.findTool(server, text, signal));
+      if (found !== undefined) {
+        chosen.add(found);
+      }
     }
   }
-  return { tools: [...chosen], texts };
+  return { named: [...chosen], others: [...others].filter((tool) => !chosen.has(tool)), texts, sentences };
+}
+
+/** Not a word of any language: a name, even if there is no such tool. */
+const LOOKS_LIKE_NAME = /[A-Za-z0-9][_-][A-Za-z0-9]|[a-z][A-Z]/;
+
+/** The names of tools in a text, if it is a list of them or a sentence with some; otherwise the text itself. */
+function namesIn(text: string, listed: readonly CatalogTool[]): { names: string[]; isSentence: boolean } {
+  const words = text.split(/[\s,;]+/).filter((word) => word !== '');
+  const isName = (word: string): boolean => resolveName(listed, word) !== undefined;
+  if (words.length < 2 || words.length > MAX_WANTED || isName(text)) {
+    return { names: [text], isSentence: false };
+  }
+  if (words.some(isName) && words.every((word) => isName(word) || LOOKS_LIKE_NAME.test(word))) {
+    return { names: words, isSentence: false };
+  }
+  const names = words.filter((word) => LOOKS_LIKE_NAME.test(word) && isName(word));
+  return names.length > 0 ? { names, isSentence: true } : { names: [text], isSentence: false };
+}
+
+function shown(texts: readonly string[]): string {
+  return texts.map((text) => pythonString(shownName(text))).join(', ');
 }
 
 /** The tools whose name or description contains every word of the text; if none has all words of a list, those that have one. */

@@ -1,6 +1,7 @@
 /**
  * The tools of a server as a `.pyi` stub: what an agent reads before it writes many calls, in few tokens. A stub that would be
- * too long gets shorter in steps: first without types, then without descriptions, then with names only.
+ * too long gets shorter in steps: first without types, then without descriptions, then with signatures of the first tools and the names
+ * of the others.
  */
 
 import type { Schema } from './json-schema.ts';
@@ -59,7 +60,7 @@ export function serverStub(
     withImports(head('objects are dict, and types are left out'), briefLines(tools, true)),
     withImports(head('types and descriptions are left out'), briefLines(tools, false)),
   ];
-  return steps.find((text) => text.length <= maxChars) ?? namesOnly(head('only names are shown'), tools, maxChars);
+  return steps.find((text) => text.length <= maxChars) ?? asManyAsFit(head, tools, maxChars);
 }
 
 const IMPORTED = ['Annotated', 'Any', 'Literal', 'NotRequired', 'TypedDict'];
@@ -91,16 +92,39 @@ function bodyOf(tool: CatalogTool): string {
 }
 
 /** The end of a list that was cut. */
-const MORE_CHARS = '# , … (10,000 more)\n'.length;
+const MORE_CHARS = '# Also: , … (10,000 more).\n'.length;
+/** Longer than the line that says how many tools have no signature. */
+const WHAT_CHARS = 80;
+/** A name costs more than its comma: names have fewer characters per token than signatures. */
+const NAME_CHARS = 4;
+/** The names of the tools without a signature get this share of the room, or all that the signatures leave. Chosen. */
+const NAMES_SHARE = 0.5;
 
-/** As many names as fit. */
-function namesOnly(head: readonly string[], tools: readonly StubTool[], maxChars: number): string {
-  const all = tools.map(({ tool }) => tool.alias);
-  let chars = head.join('\n').length + MORE_CHARS;
-  const fitting = all.filter((name) => {
-    chars += name.length + 2;
-    return chars <= maxChars;
+/** The signatures of as many tools as fit, from the first on, and the names of the others. */
+function asManyAsFit(head: (what: string) => string[], tools: readonly StubTool[], maxChars: number): string {
+  const lines = briefLines(tools, false);
+  const names = tools.map(({ tool }) => tool.alias);
+  const sum = (texts: readonly string[], between: number): number =>
+    texts.reduce((chars, text) => chars + text.length + between, 0);
+  const room = maxChars - sum(head(''), 1) - WHAT_CHARS - MORE_CHARS - 'from typing import Literal\n'.length;
+  let forNames = sum(names, NAME_CHARS);
+  let used = 0;
+  let count = 0;
+  for (const [index, line] of lines.entries()) {
+    forNames -= (names[index]?.length ?? 0) + NAME_CHARS;
+    used += line.length + 1;
+    if (used + Math.min(forNames, room * NAMES_SHARE) > room) {
+      break;
+    }
+    count = index + 1;
+  }
+  let left = room - sum(lines.slice(0, count), 1);
+  const fitting = names.slice(count).filter((name) => {
+    left -= name.length + NAME_CHARS;
+    return left >= 0;
   });
-  const more = all.length - fitting.length;
-  return [...head, `# ${fitting.join(', ')}${more === 0 ? '' : `, … (${more} more)`}`, ''].join('\n');
+  const more = names.length - count - fitting.length;
+  const named = [...fitting, ...(more === 0 ? [] : [`… (${more} more)`])].join(', ');
+  const what = `types are left out, and ${names.length - count} tools have no signature`;
+  return withImports(head(what), [...lines.slice(0, count), `# Also: ${named}.`]);
 }

@@ -15,7 +15,7 @@ export const CAPABILITY_SUMMARY = `# run_python: what the sandbox can do
 - \`await runtime.find_servers("issues")\`: servers for a task, with instructions to load them.
 - \`await runtime.search_tool_docs("create issue", limit=5)\`: tools by meaning. Each, as below, has \`server\`, \`tool\`, \`toolAlias\`, \`signature\`, \`description\`, \`loaded\`.
 - \`await runtime.query_tool_docs("github", "create_issue", detail="full")\`: one tool with its input schema; without a tool, all.
-- \`print(runtime.stubs("github", "issue"))\`: signatures and types of a server's tools: some, or all.
+- \`print(runtime.stubs("github", "create_issue list_issues"))\`: signatures and types of tools, by name or word, or all.
 
 **Call tools.** Load servers with the \`servers\` argument of run_python; they stay loaded in the session.
 \`\`\`python

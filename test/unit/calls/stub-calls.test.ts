@@ -36,8 +36,12 @@ function ask(params: Record<string, unknown>): Promise<unknown> {
   return askOf(directory, params);
 }
 
-async function askOf(from: ServerDirectory, params: Record<string, unknown>): Promise<unknown> {
-  const [, method] = stubsMethod(from, createObservedResults());
+async function askOf(
+  from: ServerDirectory,
+  params: Record<string, unknown>,
+  observed = createObservedResults(),
+): Promise<unknown> {
+  const [, method] = stubsMethod(from, observed);
   return method.run(checkParams(method, params), {
     session: 'default',
     generation: 1,
@@ -64,7 +68,7 @@ test('contain the tools with all words of a text in their name or description, a
   expect(stub).toMatch(
     /\n# 1 of 2 tools, chosen by 'a DIRECTORY'\.\nasync def List\(\*\*kwargs\): 'List a directory'\n$/,
   );
-  expect(await ask({ server: 'files', tools: ['file', 'list'] })).toMatch(/# 2 of 2 .*\n.*read_file.*\n.*List/);
+  expect(await ask({ server: 'files', tools: ['file', 'list'] })).toMatch(/# 2 of 2 .*\n.*List.*\n.*read_file/);
   expect(await ask({ server: 'files', tools: ['directory nothing file'] })).toMatch(
     /# 2 of 2 .*\n.*read_file.*\n.*List/,
   );
@@ -72,6 +76,38 @@ test('contain the tools with all words of a text in their name or description, a
     await expect(ask({ server: 'files', tools: [text] })).rejects.toMatchObject({ code: 'TOOL_UNKNOWN' });
   }
   await expect(ask({ server: 'files', tools: ['…'] })).rejects.toMatchObject({ code: 'TOOL_UNKNOWN' });
+});
+
+// One text with two exact names was taken for words, which nearly every description contains: it showed all tools.
+test.each(['read_file list', 'list, read-file', 'list;read_file', 'read-file of a directory'])(
+  'the names in %j win over words',
+  async (text) => {
+    const stub = (await ask({ server: 'files', tools: [text] })) as string;
+    const isBoth = !text.includes('directory');
+    expect(stub.includes('async def List(')).toBe(isBoth);
+    expect(stub).toContain('async def read_file(');
+    expect(stub.includes("# 1 of 2 tools, named in 'read-file of a directory'.")).toBe(!isBoth);
+  },
+);
+
+test('a misspelled name among names is refused', async () => {
+  await expect(ask({ server: 'files', tools: ['read_file lst_dir'] })).rejects.toMatchObject({ code: 'TOOL_UNKNOWN' });
+});
+
+test('several names in one text are shown whole', async () => {
+  const many = { ...directory, tools: async () => manyTools } as ServerDirectory;
+  const stub = (await askOf(many, { server: 'files', tools: [manyTools.map(({ name }) => name).join(' ')] })) as string;
+  expect(stub).not.toContain('Shortened');
+});
+
+test('the most used tools come first', async () => {
+  const many = { ...directory, tools: async () => manyTools } as ServerDirectory;
+  const observed = createObservedResults();
+  for (const index of [70, 99, 99]) {
+    observed.note('key', { name: `list_${index}`, outputSchema: {} }, {}, { content: [] });
+  }
+  const stub = (await askOf(many, { server: 'files' }, observed)) as string;
+  expect(stub).toMatch(/async def list_99\(path_99.*\n(?:#.*\n)*async def list_70\(.*\n(?:#.*\n)*async def list_0\(/);
 });
 
 test('are limited, unless tools are named or more is asked for', async () => {

@@ -56,13 +56,33 @@ test.each([
   [10, /^class CreateIssue0Issue\(TypedDict/m, /Shortened/],
   [30, /Shortened to 1500 .* types are left out\.[^]*issue: dict = .*'Creates an issue of kind 29/, /class/],
   [45, /Shortened to 1500 .* types and descriptions are left out\.[^]*create_issue_44\(.*: \.\.\.$/m, /class|Creates/],
-  [120, /Shortened to 1500 .* only names are shown\.[^]*# create_issue_0, .*, create_issue_119$/m, /def |class/],
-  [1_000, /only names are shown\.[^]*# create_issue_0, .*, … \(\d+ more\)$/m, /def |class/],
+  [
+    120,
+    /Shortened to 1500 .* types are left out, and \d+ tools have no signature\.[^]*def create_issue_19\([^]*\n# Also: create_issue_\d+, .*, create_issue_119\.$/m,
+    /class/,
+  ],
+  [
+    1_000,
+    /and \d+ tools have no signature\.[^]*def create_issue_9\([^]*\n# Also: create_issue_\d+, .*, … \(\d+ more\)\.$/m,
+    /class/,
+  ],
 ])('a stub of %i tools fits into a limit', (count, expected, unexpected) => {
   const stub = serverStub(server, manyTools(count), { maxTokens: 1_500 });
   expect(stub).toMatch(expected);
   expect(stub).not.toMatch(unexpected);
   expect(encode(stub).length).toBeLessThanOrEqual(1_500);
+});
+
+test('a tool is shown or named once, whatever the limit is', () => {
+  const tools = manyTools(120);
+  for (const maxTokens of [100, 200, 400, 800, 1_500, 3_000]) {
+    const stub = serverStub(server, tools, { maxTokens });
+    const signed = [...stub.matchAll(/^async def (\w+)/gm)].map(([, name]) => name);
+    const [, named = '', more = '0'] = /^# Also: (.*?)(?:(?:, )?… \((\d+) more\))?\.$/m.exec(stub) ?? [];
+    const names = [...signed, ...named.split(', ').filter((name) => name !== '')];
+    expect(new Set(names).size).toBe(names.length);
+    expect(names.length + Number(more)).toBe(120);
+  }
 });
 
 test('a shortened stub says how to see the rest, and how the tools were chosen', () => {
