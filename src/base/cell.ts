@@ -135,10 +135,8 @@ export interface CellAnswer {
   readonly servers: readonly string[];
   readonly session: string;
   readonly timeoutSeconds: number;
-  /** Sentences shown before everything else, such as a report of lost state. */
+  /** Sentences shown after everything else, under a heading, such as a report of lost state. */
   readonly notices: readonly string[];
-  /** Sentences shown after everything else, under a heading: what became of the state, whatever the outcome is. */
-  readonly afterwards?: readonly string[] | undefined;
   /** The engine of the session: in its first answer, and again if it has changed. */
   readonly engine?: EngineReport | undefined;
   /** If the client wants it and the cell has run. */

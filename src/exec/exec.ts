@@ -161,15 +161,12 @@ function personAt({ source }: ExecCommand, terminal: Terminal | undefined): Pers
 }
 
 /**
- * stdout and the value to stdout; notices, stderr and the error to stderr. A terminal gets them escaped: code and servers could
+ * stdout and the value to stdout; stderr, the error and notices to stderr. A terminal gets them escaped: code and servers could
  * otherwise forge what is on the screen. A pipe gets them as they are.
  */
 function printAnswer(answer: CellAnswer, options: ExecOptions): void {
   const writeOut = (text: string): void => options.writeOut(options.isShown ? forTerminal(text) : text);
   const writeError = (text: string): void => options.writeError(options.isErrorShown ? forTerminal(text) : text);
-  for (const notice of answer.notices) {
-    writeError(`${notice}\n`);
-  }
   writeOut(wholeText(options.isShown ? outputAsShown(answer.stdout) : answer.stdout));
   if (answer.value !== undefined) {
     writeOut(endLine(answer.value));
@@ -178,7 +175,7 @@ function printAnswer(answer: CellAnswer, options: ExecOptions): void {
   if (answer.error !== undefined) {
     writeError(endLine(renderCellError(answer.error)));
   }
-  for (const notice of answer.afterwards ?? []) {
+  for (const notice of answer.notices) {
     writeError(`${notice}\n`);
   }
 }

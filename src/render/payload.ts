@@ -48,8 +48,7 @@ export function buildReport(answer: CellAnswer, maxChars: number): object {
 }
 
 function payloadOf(answer: CellAnswer, failure: string | undefined, maxChars: number): Payload {
-  const { afterwards = [], value } = answer;
-  const notices = [...answer.notices, ...afterwards];
+  const { notices, value } = answer;
   const [written, warned] = [outputAsShown(answer.stdout), outputAsShown(answer.stderr)];
   const lengths = [lengthOf(written), lengthOf(warned), value?.length ?? 0, failure?.length ?? 0];
   const [stdoutChars = 0, stderrChars = 0, valueChars = 0, errorChars = 0] = shareOut(maxChars, lengths);

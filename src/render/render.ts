@@ -53,7 +53,7 @@ export function renderAnswer(
   });
   switch (mode) {
     case 'compact':
-      return withText(renderCompact(payload, answer.afterwards?.length ?? 0));
+      return withText(renderCompact(payload));
     case 'json':
       return withText(JSON.stringify(payload));
     case 'toon':
@@ -67,12 +67,11 @@ function withoutStatus({ status: _status, ...others }: Payload): Readonly<Record
 }
 
 /**
- * The answer as a person would expect it in a terminal: notices; for a failure `status:` and `exit:`; the output; the value;
- * `stderr:` and its lines; the error; `notices:` and the last `afterwards` of them.
+ * The answer as a person would expect it in a terminal: for a failure `status:` and `exit:`; the output; the value; `stderr:` and
+ * its lines; the error. Notices come last: an answer begins with what it is about.
  */
-function renderCompact(payload: Payload, afterwards: number): string {
-  const notices = payload.notices ?? [];
-  const lines = notices.slice(0, notices.length - afterwards);
+function renderCompact(payload: Payload): string {
+  const lines: string[] = [];
   if (payload.status !== 'success') {
     lines.push(`status: ${payload.status}`);
     if (payload.exitCode !== undefined) {
@@ -94,8 +93,8 @@ function renderCompact(payload: Payload, afterwards: number): string {
   if (isSilent && payload.error === undefined) {
     lines.push(payload.summary);
   }
-  if (afterwards > 0) {
-    lines.push('notices:', ...notices.slice(-afterwards));
+  if (payload.notices !== undefined) {
+    lines.push('notices:', ...payload.notices);
   }
   return lines.join('\n');
 }

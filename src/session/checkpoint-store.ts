@@ -80,12 +80,14 @@ const FactsSchema = z.object({
   python: z.string(),
   engine: z.string(),
   variables: z.int().nonnegative(),
+  /** Of variables and functions, at most `MAX_REPORTED_NAMES` of each. Earlier versions wrote none. */
+  names: z.array(z.string()).optional(),
   files: z.int().nonnegative(),
   lost: z.array(z.object({ name: z.string(), reason: z.string() })),
   servers: z.array(z.string()),
 });
 
-/** What the host knows of a checkpoint. Names and reasons of `lost` come from the sandbox. */
+/** What the host knows of a checkpoint. `names`, and names and reasons of `lost` come from the sandbox. */
 export type CheckpointFacts = z.infer<typeof FactsSchema>;
 
 /** A stored checkpoint, open for reading. */

@@ -49,6 +49,8 @@ export interface KeeperOptions {
   readonly pace?: SavePace | undefined;
   /** Whether a cell of the session runs or waits. */
   readonly isBusy: () => boolean;
+  /** Of its variables and functions after the last cell. */
+  readonly names: () => readonly string[];
 }
 
 interface SaveOptions {
@@ -636,6 +638,7 @@ export class Keeper {
     this.#unsavedSince = undefined;
     const cell = this.#cell;
     const servers = this.#servers;
+    const names = this.#options.names();
     const savedAt = new Date().toISOString();
     const opened = this.#openStore();
     const writer = opened.then((store) => store.begin(this.#session));
@@ -655,7 +658,9 @@ export class Keeper {
         throw new Error(TAKEN);
       }
       const { variables, files, lost } = report;
-      const facts = { session: this.#session, cell, savedAt, variables, files, lost: [...lost], servers: [...servers] };
+      const kept = names.filter((name) => lost.every((one) => one.name !== name));
+      const counts = { variables, names: kept, files, lost: [...lost] };
+      const facts = { session: this.#session, cell, savedAt, ...counts, servers: [...servers] };
       const saved = { ...facts, python: ready.python_version, engine: engine.name };
       const store = await opened;
       await (await writer).commit(saved);

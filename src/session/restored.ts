@@ -33,39 +33,58 @@ const KNOWN_REASONS = new Set([
   'too large for a checkpoint',
 ]);
 
+/** Names in one notice. Chosen: about 60 tokens. */
+const MAX_NAMES = 20;
+
 /** The notice of the first answer after a restore. `loss` says why the earlier sandbox ended, if this bridge knows. */
 export function describeRestored(
   { facts, reached = 0, report }: Restored,
-  loss: { readonly reason: string; readonly cell: number } | undefined,
+  loss: { readonly reason: string; readonly cell: number; readonly isIdle?: boolean } | undefined,
+  names?: readonly string[],
 ): string {
   const ended = loss === undefined ? '' : `The earlier sandbox of this session ended because ${loss.reason}. `;
-  const what = `${counted(report.variables, 'variable')} and ${counted(report.files, 'file')}`;
+  const what = describeWhat(report, names);
   const missing = describeMissing(facts.cell, Math.max(reached, loss?.cell ?? 0));
-  return `${ended}Restored ${what} as they were after cell ${facts.cell} (${timeOf(facts.savedAt)})${missing}.${describeLost([...facts.lost, ...report.lost])}`;
+  const lost = describeLost([...facts.lost, ...report.lost]);
+  if (loss?.isIdle === true && missing === '') {
+    return `Restored ${what} after a pause.${lost}`;
+  }
+  return `${ended}Restored ${what} as they were after cell ${facts.cell} (${timeOf(facts.savedAt)})${missing}.${lost}`;
 }
 
 /** The notice of the first cell of a bridge in the session `default`, if an earlier bridge has left a state of it. */
 export function describePrevious(
-  { cell, files, savedAt, variables }: CheckpointFacts,
+  facts: CheckpointFacts,
   reached: number,
   older: readonly (CheckpointFacts & { readonly name: string })[],
 ): string {
-  const missing = describeMissing(cell, reached);
-  const what = `${counted(variables, 'variable')} and ${counted(files, 'file')}`;
+  const missing = describeMissing(facts.cell, reached);
+  const what = describeWhat(facts, facts.names);
   const others = older.map((one) => `"${one.name}" (${counted(one.variables, 'variable')}, ${timeOf(one.savedAt)})`);
-  const more = others.length === 0 ? '' : ` Others left before: ${others.join(', ')}.`;
-  return `An earlier bridge left a state of this session: ${what} (${timeOf(savedAt)})${missing}. To continue with it: runtime.restore("${PREVIOUS}").${more}`;
+  const more = others.length === 0 ? '' : ` Others saved before: ${others.join(', ')}.`;
+  return `An earlier state of this session is saved: ${what} (${timeOf(facts.savedAt)})${missing}. To load it, run runtime.restore("${PREVIOUS}").${more}`;
+}
+
+/** `2 variables (rows, total) and 1 file` */
+function describeWhat(
+  { files, variables }: Pick<CheckpointFacts, 'files' | 'variables'>,
+  names: readonly string[] = [],
+) {
+  const shown = names.filter(isPythonName).slice(0, MAX_NAMES);
+  const more = variables > shown.length ? ` and ${variables - shown.length} more` : '';
+  const named = shown.length === 0 ? '' : ` (${shown.join(', ')}${more})`;
+  return `${counted(variables, 'variable')}${named} and ${counted(files, 'file')}`;
 }
 
 /** The notice of the first cell of a bridge in a session of which an earlier bridge has saved nothing. */
 export function describeNeverSaved(reached: number): string {
   const which = reached === 1 ? 'cell 1' : `cells 1 to ${reached}`;
-  return `State was lost: an earlier bridge has run ${which} in this session, and nothing of it was saved.`;
+  return `State was lost: ${which} of this session ran before, and nothing of it was saved.`;
 }
 
 /** Of a session whose checkpoint could not be used. */
 export function describeNotRestored(reason: string): string {
-  return `Its checkpoint was not restored: ${escapeControls(reason)}.`;
+  return `Its saved state was not restored: ${escapeControls(reason)}.`;
 }
 
 /** What an answer says after its outcome about state that is not kept. `saved` is the newest checkpoint. */
@@ -79,8 +98,8 @@ export function describeTroubles({ removed, unsaved }: StateTroubles, saved: Che
   if (unsaved !== undefined) {
     const since =
       saved === undefined
-        ? 'Nothing of it is saved; it is lost when its sandbox or the bridge ends.'
-        : `Its last checkpoint is from after cell ${saved.cell}; what later cells change is lost when its sandbox or the bridge ends.`;
+        ? 'Nothing of it is saved; it is lost when its sandbox ends.'
+        : `It was last saved after cell ${saved.cell}; what later cells change is lost when its sandbox ends.`;
     notices.push(`${describeUnsaved(unsaved)} ${since}`);
   }
   return notices;

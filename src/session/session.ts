@@ -73,7 +73,7 @@ export interface SessionOptions
   readonly onSandboxEnd?: ((session: string) => void) | undefined;
 }
 
-interface CheckpointOptions extends Omit<KeeperOptions, 'lasting' | 'logger' | 'isBusy'> {
+interface CheckpointOptions extends Omit<KeeperOptions, 'lasting' | 'logger' | 'isBusy' | 'names'> {
   /** The store of sessions that last. Called with the first cell of a session. */
   readonly lasting: () => KeeperOptions['lasting'];
 }
@@ -86,6 +86,8 @@ interface Loss {
   readonly names: Names | undefined;
   /** Number of the last cell that ended in it. */
   readonly cell: number;
+  /** Whether it was ended because it was idle, so that nothing failed. */
+  readonly isIdle: boolean;
 }
 
 /** A session that has a sandbox, or is about to. */
@@ -182,6 +184,7 @@ export class Session {
         lasting: options.checkpoints.lasting(),
         logger: options.logger,
         isBusy: () => this.isBusy,
+        names: () => this.#userNames(),
       });
   }
 
@@ -337,7 +340,7 @@ export class Session {
       return false;
     }
     const isSaved = this.#keeper?.isSaved === true;
-    this.#noteEnd(kernel, reason);
+    this.#noteEnd(kernel, reason, true);
     await Promise.all([kernel.connection.kill(reason), isSaved ? this.#keeper?.letGo() : undefined]);
     return true;
   }
@@ -389,7 +392,7 @@ export class Session {
       servers,
       session: this.name,
       timeoutSeconds: request.timeoutMs / 1000,
-      ...this.#withTaken([...notices, ...saved], isSeen),
+      notices: [...notices, ...saved, ...(isSeen ? this.#takeNotices() : [])],
       engine,
     };
   }
@@ -439,25 +442,13 @@ export class Session {
     return null;
   }
 
-  /** Adds what an answer that someone reads says once. */
-  #withTaken(notices: readonly string[], isSeen: boolean): Pick<CellAnswer, 'notices' | 'afterwards'> {
-    return isSeen
-      ? {
-          notices: [...notices, ...this.#takeDefinedNotice(), ...this.#takeLoadedNotice()],
-          ...this.#takeAfterwards(),
-        }
-      : { notices };
-  }
-
-  /** What an answer says after its outcome. */
-  #takeAfterwards(): Pick<CellAnswer, 'afterwards'> | undefined {
+  /** What an answer that someone reads says once. */
+  #takeNotices(): string[] {
     const keeper = this.#keeper;
-    if (keeper === undefined) {
-      return undefined;
-    }
-    const afterwards = [...this.#savedLate, ...describeTroubles(keeper.takeTroubles(), keeper.saved)];
+    const late = this.#savedLate;
     this.#savedLate = [];
-    return afterwards.length === 0 ? undefined : { afterwards };
+    const troubles = keeper === undefined ? [] : describeTroubles(keeper.takeTroubles(), keeper.saved);
+    return [...this.#takeDefinedNotice(), ...this.#takeLoadedNotice(), ...late, ...troubles];
   }
 
   /** Returns the notices. A checkpoint that takes longer than `leftMs` goes on without the cell. */
@@ -484,7 +475,7 @@ export class Session {
       return [`The next cell continues from ${what}.`];
     } catch (error) {
       const verb = method === 'checkpoint' ? 'write' : 'read';
-      return [`The bridge cannot ${verb} ${what}: ${escapeControls(messageOf(error))}.`];
+      return [`Cannot ${verb} ${what}: ${escapeControls(messageOf(error))}.`];
     }
   }
 
@@ -770,12 +761,12 @@ export class Session {
     return names.length === 0 ? [] : [`Functions saved by earlier sessions: ${reportable(names)}${more}.`];
   }
 
-  #noteEnd(kernel: Kernel, reason: string): void {
+  #noteEnd(kernel: Kernel, reason: string, isIdle = false): void {
     if (this.#kernel !== kernel) {
       return;
     }
     this.#kernel = undefined;
-    this.#loss = { reason, names: this.#names, cell: this.#cells };
+    this.#loss = { reason, names: this.#names, cell: this.#cells, isIdle };
     this.#names = undefined;
     this.#memoryBytes = undefined;
     this.#keeper?.sandboxEnded();
@@ -826,11 +817,15 @@ export class Session {
     this.#restored = undefined;
     const held = this.#takeHeldNotice();
     if (typeof restored === 'object') {
-      return [describeRestored(restored, loss), ...held];
+      return [describeRestored(restored, loss, this.#userNames()), ...held];
     }
     const failure = restored === undefined ? [] : [restored];
     const lost = loss === undefined ? failure : [[describeLoss(loss), ...failure].join(' ')];
     return [...lost, ...held, ...this.#takePreviousNotice()];
+  }
+
+  #userNames(): string[] {
+    return [...(this.#names?.variables ?? []), ...(this.#names?.functions ?? [])];
   }
 
   #takePreviousNotice(): string[] {
@@ -846,7 +841,7 @@ export class Session {
     return pid === undefined
       ? []
       : [
-          `Another bridge (process ${pid}) uses the session '${this.name}'. This is a copy, which ends with this bridge; use another name to keep its state.`,
+          `Another client (process ${pid}) uses the session '${this.name}', so this is a copy that is not kept. To keep state, run cells with session='${this.name}-2'.`,
         ];
   }
 

@@ -46,7 +46,7 @@ describe('exec', () => {
       ['-c', 'gap'],
       { stdout: 'first\n[9 bytes (1 line) omitted here.]\nlast\n', stderr: '', exitCode: 0 },
     ],
-    ['notices and stderr', ['-c', 'lost'], { stdout: '1\n', stderr: 'State was lost.\nwarned\n', exitCode: 0 }],
+    ['notices and stderr', ['-c', 'lost'], { stdout: '1\n', stderr: 'warned\nState was lost.\n', exitCode: 0 }],
     [
       'an exception',
       ['-c', 'raise'],

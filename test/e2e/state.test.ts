@@ -44,7 +44,7 @@ for (const engine of await coverEngines()) {
       }
       await isIdle(session);
       const { text } = await bridge.runPython('1', { session });
-      expect(text).toMatch(/ended because it was idle for 2 s.* Restored 1\d\d variables and \d files as they were/);
+      expect(text).toMatch(/Restored 1\d\d variables \([^)]*\) and \d files( after a pause\.| as they were)/);
       const lost = KINDS.flatMap((kind) => Object.keys(kind.lost ?? {}));
       const named = [...(/Not restored: (.*)\.$/m.exec(text)?.[1] ?? '').matchAll(/(\w+) \(/g)].map(([, name]) => name);
       expect(new Set(named)).toEqual(new Set(lost));
@@ -73,7 +73,7 @@ _wrong`;
       const next = await bridge.runPython('a, a is b, open("note").read()', { session });
       expect(next.structured['result']).toBe("([1], True, 'kept')");
       expect(next.text).toMatch(
-        /The earlier sandbox of this session ended because .*\. Restored 2 variables and 1 file as they were after cell 1 \(\d\d:\d\d\); what cell 2 changed is lost\./,
+        /The earlier sandbox of this session ended because .*\. Restored 2 variables \(a, b\) and 1 file as they were after cell 1 \(\d\d:\d\d\); what cell 2 changed is lost\./,
       );
     });
 
@@ -113,7 +113,7 @@ _wrong`;
         { session },
       );
       expect(structured['result']).toBe("(1, [('start', 1, 2)])");
-      expect(text).toMatch(/^Restored 2 variables and 0 files as they were after cell 1 /);
+      expect(text).toMatch(/^Restored 2 variables \([^)]*\) and 0 files as they were after cell 1 /m);
     });
 
     it('is gone after a reset', async () => {
@@ -124,7 +124,7 @@ _wrong`;
       await bridge.runPython('import os\nos._exit(0)', { session });
       const { text, structured } = await bridge.runPython('"secret" in globals()', { session });
       expect(structured['result']).toBe('False');
-      expect(text).toMatch(/^State was lost: /);
+      expect(text).toMatch(/^State was lost: /m);
     });
 
     it('is restored as far as it goes if a class refuses', async () => {
@@ -193,7 +193,7 @@ e = Ends()`;
       await bridge.runPython('os._exit(0)', { session });
       const { text, structured } = await bridge.runPython('"e" in globals()', { session });
       expect(structured['result']).toBe('False');
-      expect(text).toMatch(/^State was lost: .* Its checkpoint was not restored: /);
+      expect(text).toMatch(/^State was lost: .* Its saved state was not restored: /m);
     });
 
     it('is there for a later bridge if the agent has named the session, and a copy for one beside it', async () => {
@@ -206,7 +206,7 @@ e = Ends()`;
         const beside = await start();
         try {
           const { text } = await beside.runPython('"rows" in globals()', { session });
-          expect(text).toContain(`Another bridge (process ${first.pid}) uses the session 'report'.`);
+          expect(text).toContain(`Another client (process ${first.pid}) uses the session 'report'`);
         } finally {
           await beside.close();
         }
@@ -216,7 +216,7 @@ e = Ends()`;
       const later = await start();
       try {
         const { text, structured } = await later.runPython('rows.append(3); rows', { session });
-        expect(text).toMatch(/^Restored 1 variable and 0 files as they were after cell 1 \(\d\d:\d\d\)\./);
+        expect(text).toMatch(/^Restored 1 variable \(\w+\) and 0 files as they were after cell 1 \(\d\d:\d\d\)\./m);
         expect(structured['result']).toBe('[1, 2, 3]');
         expect((await later.runPython('"rows" in globals()')).structured['result']).toBe('False');
       } finally {
@@ -251,15 +251,15 @@ e = Ends()`;
         }
       };
       await inBridge(async (one) => {
-        expect((await one.runPython('rows = [1, 2]')).text).not.toContain('earlier bridge');
+        expect((await one.runPython('rows = [1, 2]')).text).not.toContain('An earlier state');
       });
       // A state with nothing in it replaces none.
       await inBridge(async (one) => {
         expect((await one.runPython('"rows" in globals()')).text).toMatch(
-          /An earlier bridge left a state of this session: 1 variable and 0 files \(\d\d:\d\d\)\. To continue with it: runtime\.restore\("previous"\)\./,
+          /An earlier state of this session is saved: 1 variable \(rows\) and 0 files \(\d\d:\d\d\)\. To load it, run runtime\.restore\("previous"\)\./,
         );
         expect((await one.runPython('[name for name in globals() if name == "rows"]')).text).not.toContain(
-          'earlier bridge',
+          'An earlier state',
         );
       });
       await inBridge(async (one) => {
@@ -268,7 +268,7 @@ e = Ends()`;
         );
         expect(text).toContain("['previous']");
         const next = await one.runPython('rows.append(3); rows');
-        expect(next.text).toMatch(/Restored 1 variable and 0 files as they were after cell 1/);
+        expect(next.text).toMatch(/Restored 1 variable \(rows\) and 0 files as they were after cell 1/);
         expect(next.structured['result']).toBe('[1, 2, 3]');
       });
       await inBridge(async (one) => {
@@ -278,7 +278,7 @@ e = Ends()`;
         process.kill(one.pid, 'SIGKILL');
       });
       await inBridge(async (one) => {
-        expect((await one.runPython('1')).text).toContain('An earlier bridge left a state of this session: 1 variable');
+        expect((await one.runPython('1')).text).toContain('An earlier state of this session is saved: 1 variable');
         await one.runPython('runtime.restore("previous")');
         expect((await one.runPython('rows')).structured['result']).toBe('[1, 2, 3, 4]');
       });

@@ -294,7 +294,7 @@ describe('the executer', () => {
     });
     const error = { message: 'no', exception: 'ValueError', traceback: 'Traceback:\nValueError: no' };
     expect(await render({ status: 'error', error, notices: ['State was lost.'] })).toEqual({
-      content: [{ type: 'text', text: 'State was lost.\nstatus: error\nTraceback:\nValueError: no' }],
+      content: [{ type: 'text', text: 'status: error\nTraceback:\nValueError: no\nnotices:\nState was lost.' }],
       structuredContent: {
         output: '',
         error: 'Traceback:\nValueError: no',

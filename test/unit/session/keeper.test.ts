@@ -31,6 +31,7 @@ function optionsIn(root: string, lasting: CheckpointStore): KeeperOptions {
     isTrial: false,
     leavesDefault: false,
     isBusy: () => false,
+    names: () => ['rows'],
   };
 }
 
@@ -45,6 +46,7 @@ it('takes a limited number of names, and names those that there are', async () =
     isTrial: false,
     leavesDefault: false,
     isBusy: () => false,
+    names: () => ['rows'],
   });
   await expect(keeper.check('restore', 'n0')).rejects.toMatchObject({
     message: "there is no checkpoint 'n0'",
@@ -84,6 +86,7 @@ it('forgets what an earlier bridge left of `default` when the session starts ove
       isTrial: false,
       leavesDefault: true,
       isBusy: () => false,
+      names: () => ['rows'],
     });
     await keeper.open();
     return keeper;

@@ -204,7 +204,7 @@ describe('what an earlier bridge left of `default`', () => {
     expect(lasting).toHaveBeenCalledOnce();
     client.abort();
     expect((await unseen.end({ outcome: 'interrupted' })).status).toBe('cancelled');
-    const notice = expect.stringMatching(/^An earlier bridge left a state of this session: 1 variable and 0 files/);
+    const notice = expect.stringMatching(/^An earlier state of this session is saved: 1 variable and 0 files/);
     expect((await (await begin()).end()).notices).toEqual([notice]);
     expect((await (await begin()).end()).notices).toEqual([]);
   });

@@ -69,11 +69,11 @@ export function readShownResult(result: HostMembers): ShownResult {
 /** The parts in the order in which the text answer has them. */
 function textsOf({ error, notices, result, stderr, stdout }: HostMembers): ShownText[] {
   const parts: readonly (readonly [ShownText['title'], string | undefined])[] = [
-    ['Notes', linesOf(notices)],
     ['Printed', linesOf(stdout)],
     ['Value', textOf(result)],
     ['Standard error', linesOf(stderr)],
     ['Error', textOf(error)],
+    ['Notes', linesOf(notices)],
   ];
   return parts.flatMap(([title, text]) => (text === undefined || text === '' ? [] : [{ title, text }]));
 }

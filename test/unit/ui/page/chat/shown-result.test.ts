@@ -48,11 +48,11 @@ describe('an answer of the bridge', () => {
         errorCode: 'LIMIT_CALLS',
         session: 'work',
         texts: [
-          { title: 'Notes', text: 'State was lost.' },
           { title: 'Printed', text: 'a\nb' },
           { title: 'Value', text: '5' },
           { title: 'Standard error', text: 'careful' },
           { title: 'Error', text: expect.stringContaining('too many') as unknown },
+          { title: 'Notes', text: 'State was lost.' },
         ],
         pictures: ['data:image/png;base64,QUJD'],
         others: [
