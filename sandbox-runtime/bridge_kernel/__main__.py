@@ -234,7 +234,9 @@ class Kernel:
 
     def show(self, result: Frame, value: object) -> None:
         """Shows a cell's value and the figures it left open. An interrupt here ends the cell (see `loop.py`)."""
-        if value is not None:
+        from bridge_kernel.discovery import SAID
+
+        if value is not None and value is not SAID:
             self.repl.remember(value)
             if not (self.display.show_rich(value) or self.display.show_media(value)):
                 result["value"] = self.repl.show(value)
@@ -350,7 +352,8 @@ class Kernel:
         from bridge_kernel.hints import hint_for_name
 
         names = [name for name, value in self.repl.user_values(self.api.owns).items() if type(value) is not type(sys)]
-        return hint_for_name(error, shown, names, is_first=self._is_first)
+        find = None if self.loop.interrupted else self.api.find_kept_function
+        return hint_for_name(error, shown, names, is_first=self._is_first, find=find)
 
     def _send_output(self, stream: str, text: str, dropped_bytes: int, dropped_lines: int) -> None:
         frame: Frame = {"type": "output", "cell": self.cell, "stream": stream, "text": text}

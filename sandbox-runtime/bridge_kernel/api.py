@@ -165,6 +165,13 @@ class Api:
 
         return hint_for_file(error, self._registry)
 
+    def find_kept_function(self, name: str) -> bool:
+        """Whether a function of this name was kept after the session began. It is defined then; asks the host."""
+        try:
+            return callable(getattr(self._user_tools, name))
+        except Exception:  # noqa: BLE001 There is none, or it is refused: the error that led here says enough.
+            return False
+
     def end_cell(self) -> None:
         """Warns about calls that were not awaited. Runs after the code of a cell, while output is still captured."""
         warn_of_unused()

@@ -399,24 +399,26 @@ class Runtime(ModuleType):
 
         return self._manual() + installed_packages()
 
-    def help(self) -> None:
+    def help(self) -> str:
         """Prints one line for each helper."""
         import inspect
 
-        print("Helpers of runtime (use 'await' where a line says so):")
+        print("Helpers of runtime (use 'await' where a line says so); print(runtime.capability_summary()) is the manual:")
         for name in _HELPERS:
             helper = getattr(self, name)
-            signature = inspect.signature(helper).replace(return_annotation=inspect.Signature.empty)
-            print(f"  runtime.{name}{signature}: {helper.__doc__}")
+            # Types would double the length, and the first line says what matters.
+            bare = [each.replace(annotation=each.empty) for each in inspect.signature(helper).parameters.values()]
+            about = (helper.__doc__ or "").partition("\n")[0]
+            print(f"  runtime.{name}{inspect.Signature(bare)}: {about}")
         print(f"Loaded servers: {', '.join(server.name for server in self._registry.loaded()) or 'none'}")
+        return SAID
 
     def __getattr__(self, name: str) -> object:
         # The import system and libraries probe modules for dunder names.
         if name.startswith("__"):
             raise AttributeError(name)
         known = [*_HELPERS, *_CLASSES]
-        hint = close_names(name, known) or " runtime.help() lists the helpers."
-        raise AttributeError(f"runtime has no {name!r}.{hint}")
+        raise AttributeError(f"runtime has no {name!r}.{close_names(name, known)} runtime.help() lists the helpers.")
 
     def __dir__(self) -> list[str]:
         return sorted([*_HELPERS, *_CLASSES])
@@ -505,6 +507,10 @@ class _Text(str):
 
     def __repr__(self) -> str:
         return str(self)
+
+
+SAID = _Text()
+"""The value of a helper that has printed what it has to say: `print` adds no `None`, and it is not shown as a value."""
 
 
 def _search_params(query: str, limit: int, detail: str) -> dict[str, object]:

@@ -10,7 +10,7 @@ from bridge_kernel.attr_dict import ALREADY, RAW_NAMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
 NO_NETWORK = (
@@ -77,15 +77,22 @@ def hint_for(error: BaseException) -> str | None:
     return NO_NETWORK if is_without_network(error) else _what_the_system_lacks(error, text)
 
 
-def hint_for_name(error: NameError, shown: str, names: Iterable[str], is_first: bool) -> str | None:
+def hint_for_name(error: NameError, shown: str, names: Iterable[str], is_first: bool,
+                  find: Callable[[str], bool] | None = None) -> str | None:  # fmt: skip
     """The hint for a name that the cell does not have: that the session is new, or which names there are.
 
     None if `shown`, the text of the error, ends with a suggestion of Python, or if only an import is missing.
+    `find` looks for a kept function of this name.
     """
     name = vars(NameError)["name"].__get__(error)
     if type(error) is not NameError or type(name) is not str or name in sys.stdlib_module_names:
         return None
-    if shown.endswith("?") or not _is_in_cell(error):
+    if not _is_in_cell(error):
+        return None
+    # The first cell of a session has just got them all.
+    if find is not None and not is_first and find(name):
+        return f"{name!r} is a function that was saved after this session began. It is defined now: run the cell again."
+    if shown.endswith("?"):
         return None
     import builtins
     import difflib

@@ -17,6 +17,7 @@ import functools
 import importlib
 import io
 import pickle
+import re
 import sys
 import types
 
@@ -326,8 +327,22 @@ def dump(values: dict[str, object], file: Sink, references: References) -> None:
         except (MemoryError, OSError):
             raise
         except Exception as error:
-            raise NotDumpedError(name, reason_of(error)) from error
+            raise NotDumpedError(name, _with_type_of(value, reason_of(error))) from error
     pickler.dump(None)
+
+
+_NO_PICKLE = re.compile(r"TypeError: cannot pickle '([^']*)' object")
+# What a container or a function holds says more than its own type.
+_CONTAINERS = frozenset({"builtins", "collections", "functools", "types"})
+
+
+def _with_type_of(value: object, reason: str) -> str:
+    """The reason with the type of the variable, not that of something deep in it, which its user has never seen."""
+    kind = type(value)
+    found = _NO_PICKLE.match(reason)
+    if found is None or kind.__module__ in _CONTAINERS or found[1].rpartition(".")[2] == kind.__name__:
+        return reason
+    return f"TypeError: cannot pickle '{kind.__name__}' object"
 
 
 _ATOMS = frozenset({type(None), type(...), bool, float, complex, types.ModuleType})

@@ -8,14 +8,14 @@ export const CAPABILITY_RESOURCE_NAME = 'code-execution-capabilities';
 
 export const CAPABILITY_SUMMARY = `# run_python: what the sandbox can do
 
-**State persists.** Variables, imports, functions and files in /workspace stay until the session ends. Top-level \`await\` works. The value of the last expression is shown. Each \`session\` name has its own state; \`runtime.reset()\` ends it after the cell. A cell that reaches its timeout is interrupted; variables survive.
+**State persists.** Variables, imports, functions and files in /workspace stay until the session ends. Top-level \`await\` works. The value of the last expression is shown. Each \`session\` name has its own; \`runtime.reset()\` ends it after the cell. A cell that reaches its timeout is interrupted; variables survive.
 
 **Discover first.** These work for every configured server, loaded or not:
 - \`runtime.discovered_servers(detailed=True)\`: names and descriptions.
-- \`await runtime.find_servers("issues")\`: servers for a task, with instructions to load them.
+- \`await runtime.find_servers("issues")\`: servers for a task, and how to load them.
 - \`await runtime.search_tool_docs("create issue", limit=5)\`: tools by meaning. Each, as below, has \`server\`, \`tool\`, \`toolAlias\`, \`signature\`, \`description\`, \`loaded\`.
 - \`await runtime.query_tool_docs("github", "create_issue", detail="full")\`: one tool with its input schema; without a tool, all.
-- \`print(runtime.stubs("github", "create_issue list_issues"))\`: signatures and types of tools, by name or word, or all.
+- \`print(runtime.stubs("github", "create_issue list_issues"))\`: signatures and types of tools, by name or word, or all. \`runtime.help()\` lists every helper.
 
 **Call tools.** Load servers with the \`servers\` argument of run_python; they stay loaded in the session.
 \`\`\`python
@@ -27,9 +27,9 @@ for issue in issues:
 - Also \`list_resources()\`, \`read_resource(uri)\`, \`list_prompts()\`, \`get_prompt(name, **args)\` of a server, and \`tool.with_options(timeout=…, on_progress=…)(…)\`.
 - Results are plain Python values: dicts (\`issue.title\` and \`issue["title"]\`), lists, str. \`await runtime.call_tool(server, tool, arguments)\` calls by name.
 - \`await asyncio.gather(...)\` runs calls in parallel.
-- A tool that reports failure raises \`ToolError\`; any other failed call raises \`MCPError\`, its base class. Catch it and go on.
+- A tool that reports failure raises \`ToolError\`; any other failed call raises \`MCPError\`, its base class.
 
-**Keep what is useful.** \`runtime.save_tool(func)\` stores a self-contained function; later sessions have it by name. \`runtime.save_artifact("report.csv", data)\` keeps a file for the user and later sessions; \`display(value)\` shows images, figures and documents.
+**Keep what is useful.** \`runtime.save_tool(func)\` stores a self-contained function; later sessions have it by name. \`runtime.save_artifact("report.csv", data)\` keeps a file; \`display(value)\` shows images, figures and documents.
 
 **Bounds.** No network: only tools reach the outside. Write only in /workspace and /tmp, which are not executable. The standard library, the image's packages, a shell (\`!ls\`) and \`await runtime.run("go", code)\` are there. Long output is cut in the middle: print little.
 `;

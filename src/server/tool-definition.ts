@@ -15,9 +15,9 @@ export function describeRunPython(defaultTimeoutSeconds: number, maxTimeoutSecon
   return {
     name: TOOL_NAME,
     description:
-      'Run Python in a live sandbox without network: state persists, top-level await works, the last expression is ' +
-      "shown. Find MCP tools with `await runtime.search_tool_docs('query')`, load their `servers`, call " +
-      '`await mcp_<server>.<tool>(arg=...)`. Filter in code; print only what matters.',
+      'Live Python sandbox without network: state persists, top-level await works, the last value is shown. Find MCP ' +
+      "tools with `await runtime.search_tool_docs('query')`, load their `servers`, call " +
+      '`await mcp_<server>.<tool>(arg=...)`. Filter in code, print little. See runtime.help().',
     inputSchema: {
       type: 'object',
       properties: {

@@ -248,6 +248,15 @@ class Self(RuntimeTestCase):
         with self.assertRaisesRegex(AttributeError, r"runtime.help\(\) lists"):
             _ = self.runtime.zzz
 
+    def test_help_is_found_from_every_wrong_name_and_prints_no_none(self) -> None:
+        # Agents found it only with `dir(runtime)`, and `print(runtime.help())` added "None".
+        with self.assertRaisesRegex(AttributeError, r"Did you mean .*\? runtime.help\(\) lists"):
+            _ = self.runtime.search
+        with contextlib.redirect_stdout(io.StringIO()) as stdout:
+            print(self.runtime.help())
+        self.assertFalse(stdout.getvalue().strip().endswith("None"))
+        self.assertIn("runtime.capability_summary()", stdout.getvalue().splitlines()[0])
+
     def test_help_lists_every_helper(self) -> None:
         with contextlib.redirect_stdout(io.StringIO()) as stdout:
             self.runtime.help()

@@ -49,6 +49,26 @@ export function describeHints({ run, engine }: Subject): void {
       expect(error).not.toContain('This session');
     });
 
+    // A running session did not get it: a bare NameError, although search and `user_tools` had it.
+    it('for a function that another session has saved meanwhile, have it', async () => {
+      const handleCall: HandleCall = async (call, context) =>
+        call.method === 'load_tool' && call.params['name'] === 'price'
+          ? { name: 'price', source: 'def price(n):\n    return n * 2\n' }
+          : echoCalls(call, context);
+      const harness = await createHarness({ engine: engine(), handleCall });
+      try {
+        await harness.run('prize = 1');
+        const missing = await harness.run('price(2)');
+        expect(missing.error?.hint).toBe(
+          "'price' is a function that was saved after this session began. It is defined now: run the cell again.",
+        );
+        expect((await harness.run('price(2)')).value).toBe('4');
+        expect((await harness.run('pricing(2)')).error?.hint).not.toContain('saved');
+      } finally {
+        await harness.close();
+      }
+    });
+
     it('for a name say nothing that is no news', async () => {
       const session = 'no hints';
       for (const code of ['json.dumps(1)', 'def f():\n    x += 1\nf()', 'raise NameError("own")']) {
