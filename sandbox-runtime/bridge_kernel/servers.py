@@ -176,7 +176,7 @@ class Registry:
             hint = f"The server is loaded; in Python it is mcp_{server.alias}."
             return ServerNotAvailableError(f"no server is called '{name}' in Python", "SERVER_NOT_AVAILABLE", hint)
         if server is not None:
-            message = f"server '{server.name}' is not loaded in this session"
+            message = f"Server '{server.name}' is not available: it is not loaded in this session"
             hint = f"Call run_python again with servers=['{server.name}']."
             return ServerNotAvailableError(message, "SERVER_NOT_AVAILABLE", hint)
         names = [known.name for known in self.all()]

@@ -21,18 +21,26 @@ export function howToEnable(name: string): string {
   return `To enable it: ${COMMAND} servers enable ${quoteShellWord(shownName(name))}. No restart is needed.`;
 }
 
-/** `SERVER_NOT_AVAILABLE` for a configured server that is not loaded. */
+/** `SERVER_NOT_AVAILABLE` for a configured server that is not loaded. Other bridges begin with the same words, which programs look for. */
 export function serverNotLoaded({ name }: CatalogServer): BridgeError {
-  return new BridgeError('SERVER_NOT_AVAILABLE', `server '${shownName(name)}' is not loaded in this session`, {
-    hint: `${capitalized(howToLoad(name))}.`,
-  });
+  return new BridgeError(
+    'SERVER_NOT_AVAILABLE',
+    `Server '${shownName(name)}' is not available: it is not loaded in this session`,
+    {
+      hint: `${capitalized(howToLoad(name))}.`,
+    },
+  );
 }
 
 /** `SERVER_NOT_AVAILABLE` for a server that is disabled in `file`. */
 export function serverDisabled(name: string, file = 'the configuration'): BridgeError {
-  return new BridgeError('SERVER_NOT_AVAILABLE', `server '${shownName(name)}' is disabled in ${escapeControls(file)}`, {
-    hint: howToEnable(name),
-  });
+  return new BridgeError(
+    'SERVER_NOT_AVAILABLE',
+    `Server '${shownName(name)}' is not available: it is disabled in ${escapeControls(file)}`,
+    {
+      hint: howToEnable(name),
+    },
+  );
 }
 
 /** `SERVER_UNKNOWN`, with the most similar names. */

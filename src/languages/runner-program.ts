@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { CancelSource } from '../base/cancel.ts';
 import { BridgeError, toBridgeError } from '../base/errors.ts';
 import { isObject } from '../base/is-object.ts';
+import { escapeControls } from '../base/log.ts';
 import type { ProgramFile } from '../base/program.ts';
 import type { Sandbox } from '../engines/engine.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
@@ -207,9 +208,13 @@ class RunnerRun {
 
   async #make(call: CallOfProgram): Promise<ToolValue> {
     if (this.#job.callTool === undefined) {
-      throw new BridgeError('SERVER_NOT_AVAILABLE', `server ${JSON.stringify(call.server)} is not loaded here`, {
-        hint: 'Only programs that a cell starts with runtime.run can call the servers of its session.',
-      });
+      throw new BridgeError(
+        'SERVER_NOT_AVAILABLE',
+        `Server '${escapeControls(call.server)}' is not available: it is not loaded here`,
+        {
+          hint: 'Only programs that a cell starts with runtime.run can call the servers of its session.',
+        },
+      );
     }
     return this.#job.callTool(call, this.#ended);
   }

@@ -50,7 +50,7 @@ const CHECKLIST = `## Loading servers: a checklist
 2. Note \`server\` of the result and pass it: \`run_python(code=..., servers=["that server"])\`. Later cells of the session need not repeat it.
 3. Read the signature once: \`await runtime.query_tool_docs(server, tool, detail="full")\`.
 4. Call it with keyword arguments: \`await mcp_<alias>.<tool>(...)\`. The alias is the name in lower case, with \`_\` for every other character.
-5. \`server '<name>' is not loaded in this session\` means: go back to step 2.
+5. \`Server '<name>' is not available\` means that it is not loaded: go back to step 2.
 6. Look at the shape of the first result before a loop: \`print(type(result), str(result)[:300])\`.
 `;
 

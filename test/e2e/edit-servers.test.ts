@@ -58,7 +58,7 @@ describe.runIf(engine !== undefined)('while a bridge runs', () => {
     const refused = await run(sum, 'everything');
     expect([refused.isError, refused.text]).toEqual([
       true,
-      expect.stringMatching(/disabled in .*servers enable everything/s),
+      expect.stringMatching(/Server 'everything' is not available: it is disabled in .*servers enable everything/s),
     ]);
     await edit('enable', 'everything');
     expect((await run(sum, 'everything')).text).toContain('42');

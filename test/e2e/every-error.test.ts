@@ -206,7 +206,7 @@ const PROVOKED: Readonly<Partial<Record<ErrorCode, Provocation>>> = {
   CALL_CANCELLED: { provoke: cancelledCall, names: /'slow' did not finish 'sleep': the call was cancelled/ },
   SERVER_NOT_AVAILABLE: {
     provoke: () => cell("await runtime.call_tool_raw('huge', 'line')", [], { session: 'bare' }),
-    names: /server 'huge' is not loaded in this session/,
+    names: /Server 'huge' is not available: it is not loaded in this session/,
   },
   SERVER_UNKNOWN: {
     provoke: () => cell("await runtime.call_tool_raw('nowhere', 'x')"),

@@ -85,7 +85,7 @@ doc = await runtime.query_tool_docs("filesystem", "read_text_file", detail="full
     it('a server that is not loaded explains how to load it', async () => {
       const answer = await bridge.runPython('await mcp_memory.read_graph()', { session: 'unloaded' });
       expect(answer.isError).toBe(true);
-      expect(answer.text).toContain("server 'memory' is not loaded in this session");
+      expect(answer.text).toContain("Server 'memory' is not available: it is not loaded in this session");
       expect(answer.text).toMatch(/servers=\[["']memory["']\]/);
     });
 

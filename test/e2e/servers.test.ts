@@ -170,7 +170,7 @@ describe('servers', () => {
 
   it('says where a server is disabled and how to enable it, for every command', async () => {
     const file = join(stateDir, 'servers.json');
-    const message = `SERVER_NOT_AVAILABLE: server 'off' is disabled in ${file}`;
+    const message = `SERVER_NOT_AVAILABLE: Server 'off' is not available: it is disabled in ${file}`;
     const commands = [
       ['servers', 'tools', 'off'],
       ['servers', 'test', 'off'],

@@ -205,7 +205,7 @@ WRONG = [
     ("mcp_servers['nowhere']", "no server 'nowhere' is configured", True),
     ("await mcp_git_hub.list()", "servers=['git-hub']", True),
     ("mcp_git_hub.list.sync()", "servers=['git-hub']", True),
-    ("mcp_servers['git-hub'].list()", "server 'git-hub' is not loaded in this session", True),
+    ("mcp_servers['git-hub'].list()", "Server 'git-hub' is not available: it is not loaded in this session", True),
     ("import mcp.servers.nowhere", "no server 'nowhere' is configured", True),
     ("from mcp.servers.filez import list", "Did you mean 'files'", True),
     ("from mcp.servers.files import nonsense", "no tool 'nonsense'", True),

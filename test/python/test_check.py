@@ -116,7 +116,7 @@ class Running(CheckTestCase):
             str(caught.exception),
             "CHECK_FAILED: the cell did not run and had no effect. The check found 1 problem.\n"
             "  line 1: await mcp_git_hub.list()\n"
-            "    SERVER_NOT_AVAILABLE: server 'git-hub' is not loaded in this session\n"
+            "    SERVER_NOT_AVAILABLE: Server 'git-hub' is not available: it is not loaded in this session\n"
             "    Hint: Call run_python again with servers=['git-hub'].",
         )
         with self.assertRaises(CheckError) as caught:

@@ -232,7 +232,7 @@ class Names(ProxyTestCase):
 
     def test_a_server_that_is_not_loaded_explains_how_to_load_it(self) -> None:
         servers: Any = self.namespace["mcp_servers"]
-        hint = r"server 'git-hub' is not loaded in this session\nHint: .*servers=\['git-hub'\]"
+        hint = r"Server 'git-hub' is not available: it is not loaded in this session\nHint: .*servers=\['git-hub'\]"
         with self.assertRaisesRegex(KeyError, hint):
             servers["git-hub"]
         with self.assertRaisesRegex(MCPError, "no server 'fils' is configured\nHint: Did you mean 'files'"):

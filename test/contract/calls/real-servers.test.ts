@@ -154,7 +154,7 @@ print(await echo('positional'))`);
     const fresh = { servers: [], session: 'fresh' };
     const answer = await harness.run('await mcp_memory.read_graph()', fresh);
     expect(errorText(answer)).toContain(
-      "SERVER_NOT_AVAILABLE: server 'Memory' is not loaded in this session\n    Hint: Call run_python again with servers=['Memory'].",
+      "SERVER_NOT_AVAILABLE: Server 'Memory' is not available: it is not loaded in this session\n    Hint: Call run_python again with servers=['Memory'].",
     );
     const names = await harness.run('LOADED_MCP_SERVERS, runtime.discovered_servers()', fresh);
     expect(names.value).toBe("((), ('file-system', 'Memory', 'everything', 'broken'))");

@@ -131,7 +131,7 @@ describe('call_tool', () => {
     const { refusal, called, listed } = setUp();
     expect(await refusal('call_tool', { server: 'git-hub', tool: 'create_issue' })).toEqual({
       code: 'SERVER_NOT_AVAILABLE',
-      message: "server 'git-hub' is not loaded in this session",
+      message: "Server 'git-hub' is not available: it is not loaded in this session",
       hint: "Call run_python again with servers=['git-hub'].",
     });
     expect([called, listed]).toEqual([[], []]);
@@ -147,7 +147,7 @@ describe('call_tool', () => {
 
   test('says where a disabled server is disabled, and suggests it nowhere', async () => {
     const { ask, refusal, listed } = setUp();
-    const message = "server 'old-one' is disabled in /home/me/MCPs/old.json";
+    const message = "Server 'old-one' is not available: it is disabled in /home/me/MCPs/old.json";
     const disabled = { code: 'SERVER_NOT_AVAILABLE', message, hint: expect.stringMatching(/servers enable \S+\./) };
     expect(await refusal('call_tool', { server: 'old-one', tool: 'x' })).toEqual(disabled);
     // Like other servers, also by alias and in any case.
