@@ -343,10 +343,10 @@ class Kernel:
         """The hint for a file or a name that this session does not have."""
         if isinstance(error, OSError) and not self.loop.interrupted:
             return self.api.hint_for_file(error)
-        if isinstance(error, (AttributeError, KeyError)) and "pandas" in sys.modules:
-            from bridge_kernel.missing_columns import hint_for_column
+        if isinstance(error, (AttributeError, KeyError)):
+            from bridge_kernel.missing_keys import hint_for_key
 
-            return hint_for_column(error)
+            return hint_for_key(error, self.cell)
         if not isinstance(error, NameError):
             return None
         from bridge_kernel.hints import hint_for_name

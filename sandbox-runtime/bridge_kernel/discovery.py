@@ -403,7 +403,7 @@ class Runtime(ModuleType):
         """Prints one line for each helper."""
         import inspect
 
-        print("Helpers of runtime (use 'await' where a line says so); print(runtime.capability_summary()) is the manual:")
+        print("Helpers of runtime ('await' where a line says so); print(runtime.capability_summary()) is the manual:")
         for name in _HELPERS:
             helper = getattr(self, name)
             # Types would double the length, and the first line says what matters.

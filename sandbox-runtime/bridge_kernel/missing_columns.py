@@ -49,5 +49,8 @@ def _frame_of(error: AttributeError | KeyError) -> Any:
             place = place.tb_next
         while place is not None and place.tb_frame.f_code.co_filename.startswith("<cell "):
             place = place.tb_next
+        # pandas 3.1 has decorators around its methods.
+        while place is not None and "self" not in place.tb_frame.f_locals:
+            place = place.tb_next
         found = None if place is None else place.tb_frame.f_locals.get("self")
     return found if type(found) is frame_type else None

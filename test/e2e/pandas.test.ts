@@ -145,8 +145,9 @@ describe.each(engines)('pandas on $label', (engine) => {
   it('names the columns of a frame if code asks for one that it lacks', async () => {
     const bridge = await startBridge({ engine, env: { MCP_BRIDGE_IMAGE: TEST_IMAGES.datascience } });
     onTestFinished(async () => bridge.close());
-    const hintOf = async (code: string) =>
+    const wholeHintOf = async (code: string) =>
       /Hint: .*/.exec((await bridge.runPython(code, { timeout: 60 })).text)?.[0] ?? 'no hint';
+    const hintOf = async (code: string) => (await wholeHintOf(code)).replace(/ '\w+' was last set in .*/, '');
     const FRAME = `import pandas as pd
 voters = pd.DataFrame({"'vote'": [1], "Age": [30]})
 wide = pd.DataFrame({f"c{number}": [0] for number in range(30)})
@@ -162,6 +163,9 @@ tabs = pd.DataFrame({"a\\tb": ["1\\t2"]})
     expect(await hintOf("wide['d']")).toMatch(/^Hint: The frame has the columns 'c0', .*'c19', … \(30 in all\)\.$/);
     expect(await hintOf('tabs.a')).toBe(
       String.raw`Hint: The frame has one column; its name contains '\t': read it with sep='\t'.`,
+    );
+    expect(await wholeHintOf("voters['Country']")).toMatch(
+      /^Hint: The frame has the columns "'vote'", 'Age'\. 'voters' was last set in cell \d+, before that in cell \d+\.$/,
     );
     for (const code of ["voters.loc['x']", "{}['x']", 'voters.Age.nothing', 'raise KeyError("x")']) {
       expect(await hintOf(code)).toBe('no hint');

@@ -69,6 +69,30 @@ export function describeHints({ run, engine }: Subject): void {
       }
     });
 
+    // A KeyError named only the key, and nothing said that another cell had given the variable another value.
+    it('for a key have near ones, and say when the variable was last set', async () => {
+      const session = 'keys';
+      await run('row = {"name": 1, "size": 2}', { session });
+      const hintOf = async (code: string) => (await run(code, { session })).error?.hint;
+      expect(await hintOf('print(1)\nrow["nam"]')).toBe(
+        "The keys are 'name', 'size'. Did you mean 'name'? 'row' was last set in cell 1.",
+      );
+      await run('row = {"other": {"deep": [{"a": 1}]}}', { session });
+      expect(await hintOf('row["other"]["deep"][0]["b"]')).toBe(
+        "The keys are 'a'. 'row' was last set in cell 3, before that in cell 1.",
+      );
+      expect(await hintOf('for each in [{"a": 1}]:\n    key = "b"\n    each[key]')).toBe("The keys are 'a'.");
+      expect(await hintOf('def f(row):\n    return row["b"]\nf({"a": 1})')).toBe("The keys are 'a'.");
+      expect(await hintOf('row.upper()')).toBe("'row' was last set in cell 3, before that in cell 1.");
+      expect(await hintOf('row = "x"; row.uper()')).toBe("'row' was last set in this cell, before that in cell 3.");
+      expect(await hintOf('{}["a"]')).toBeUndefined();
+      expect(await hintOf('raise KeyError("own")')).toBeUndefined();
+      expect(
+        await hintOf('class Own(dict):\n    def __missing__(self, key): raise KeyError(key)\nOwn(a=1)["b"]'),
+      ).toBeUndefined();
+      expect(await hintOf('text = "x"\ntext.uper()')).toBeUndefined();
+    });
+
     it('for a name say nothing that is no news', async () => {
       const session = 'no hints';
       for (const code of ['json.dumps(1)', 'def f():\n    x += 1\nf()', 'raise NameError("own")']) {
