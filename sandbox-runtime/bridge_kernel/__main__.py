@@ -343,7 +343,7 @@ class Kernel:
         """The hint for a file or a name that this session does not have."""
         if isinstance(error, OSError) and not self.loop.interrupted:
             return self.api.hint_for_file(error)
-        if isinstance(error, (AttributeError, KeyError)):
+        if isinstance(error, (AttributeError, KeyError, TypeError)):
             from bridge_kernel.missing_keys import hint_for_key
 
             return hint_for_key(error, self.cell)

@@ -14,6 +14,7 @@ from itertools import islice
 from bridge_kernel.attr_dict import AttrDict
 from bridge_kernel.missing_columns import hint_for_column
 from bridge_kernel.near import close_names
+from bridge_kernel.text_result import TextResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,11 +40,13 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _MISSING = object()
 
 
-def hint_for_key(error: AttributeError | KeyError, cell: int) -> str | None:
+def hint_for_key(error: AttributeError | KeyError | TypeError, cell: int) -> str | None:
     """The hint for an error of cell number `cell`; None if the error is about something else."""
     frame, line = _place_in_cell(error)
     if frame is None:
         return None
+    if isinstance(error, TypeError):
+        return _hint_for_text(frame, line, error)
     columns = hint_for_column(error) if "pandas" in sys.modules else None
     expression, value = _owner_in(frame, line, error)
     keys = _keys_hint(value, error) if columns is None and isinstance(error, KeyError) else None
@@ -64,16 +67,37 @@ def _place_in_cell(error: BaseException) -> tuple[FrameType | None, int]:
     return found
 
 
+def _hint_for_text(frame: FrameType, line: int, error: TypeError) -> str | None:
+    """The hint for a key of a text from a tool, which may have JSON in it."""
+    said = next(iter(_args(error)), None)
+    if type(said) is not str or not said.startswith("string indices must be integers"):
+        return None
+    for node in _nodes_on(frame, line):
+        value = _value_of(node.value, frame) if isinstance(node, ast.Subscript) else None
+        if type(value) is TextResult and type(_value_of(node.slice, frame)) is str:
+            try:
+                value.json(0)
+            except ValueError:
+                return "The result is text without JSON: use it as text, or its .lines()."
+            return "The result is text with JSON in it: result.json() is the value."
+    return None
+
+
+def _nodes_on(frame: FrameType, line: int) -> Iterator[Any]:
+    """The attributes and subscripts of a line of a cell."""
+    tree = _tree_of(frame.f_code.co_filename)
+    for node in () if tree is None else ast.walk(tree):
+        if isinstance(node, (ast.Attribute, ast.Subscript)) and node.lineno <= line <= (node.end_lineno or 0):
+            yield node
+
+
 def _owner_in(frame: FrameType, line: int, error: BaseException) -> tuple[ast.expr | None, object]:
     """The expression of the line whose key or attribute is missing, and its value."""
-    tree = _tree_of(frame.f_code.co_filename)
     is_attribute = isinstance(error, AttributeError)
     wanted = _name(error) if is_attribute else next(iter(_args(error)), None)
-    if tree is None or type(wanted) not in _KEY_TYPES:
+    if type(wanted) not in _KEY_TYPES:
         return None, None
-    for node in ast.walk(tree):
-        if not isinstance(node, (ast.Attribute, ast.Subscript)) or not node.lineno <= line <= (node.end_lineno or 0):
-            continue
+    for node in _nodes_on(frame, line):
         if isinstance(node, ast.Attribute) != is_attribute:
             continue
         if (node.attr if isinstance(node, ast.Attribute) else _value_of(node.slice, frame)) != wanted:

@@ -32,7 +32,14 @@ import {
   readPackageIndex,
 } from '../packages/index.ts';
 import { createProfiles } from '../policy/index.ts';
-import { createModulesAhead, createServersAhead, type ModulesAhead, type ServersAhead } from '../prestart/index.ts';
+import {
+  createKeptShapes,
+  createModulesAhead,
+  createServersAhead,
+  type KeptShapes,
+  type ModulesAhead,
+  type ServersAhead,
+} from '../prestart/index.ts';
 import { openRun, Recording, type Replay, type ResumableRun, RunAnswers } from '../recordings/index.ts';
 import { createSavedTools, type SavedTools, type SavedToolsOptions, savedToolMethods } from '../saved-tools/index.ts';
 import { createSecretMask } from '../secrets/index.ts';
@@ -93,7 +100,7 @@ export async function createBridge(given: Settings, log: Logger, options: Create
   const parts = await createParts(settings, logger, { ...options, telemetry, sharedLog: log });
   const { ahead, artifacts, checkpoints, engine, folder, live, modules, packages, records, savedTools, servers } =
     parts;
-  const { sessions, standby } = parts;
+  const { sessions, shapes, standby } = parts;
   const askFirst = createQuestions(savedTools, settings, parts.askToLogIn);
   live?.watched.runWith((request) => runNoticed(request, parts, askFirst));
   let hasSwept = false;
@@ -132,7 +139,7 @@ export async function createBridge(given: Settings, log: Logger, options: Create
       const isUsed = hasSwept || hasRunProgram || standby.hasStarted || settings.preinstall !== undefined;
       const swept = isUsed ? engine.sweep({ own: true }) : 0;
       const left = live?.hub.leave(live.watched);
-      const learned = [ahead, modules].map((memory) => memory?.close());
+      const learned = [ahead, modules, shapes].map((memory) => memory?.close());
       await Promise.all([...learned, artifacts.close(), checkpoints.clear(), records.close(), swept, left]);
       await telemetry?.flush();
     },
@@ -255,7 +262,9 @@ async function openParts(
   const artifacts = createArtifacts(folder);
   const lastAnswers = new LastAnswers(settings);
   const packages = createPackages({ countedFor, engine, policies: servers.policies, settings, trail, folder });
-  const parts = { artifacts, engine, lastAnswers, packages, records, savedTools, servers, traced, views };
+  const shapes = keepShapes(personal, logger, { ...given, mask, run: options.instanceId });
+  ifFailed(() => shapes?.close());
+  const parts = { artifacts, engine, lastAnswers, packages, records, savedTools, servers, shapes, traced, views };
   const { handleCall, run: runProgramForCall } = answerCalls({ ...parts, countedFor, calls, settings, logger, trail });
   const checkpoints = new CheckpointStore(join(folder, CHECKPOINTS, options.instanceId), logger, { isOwn: true });
   const keeperParts = { ...given, logger };
@@ -270,6 +279,27 @@ async function openParts(
   });
   const run = { runTraced: cellRunner(sessions, trail, traced), runProgram: runProgramForCall };
   return { ...parts, ...byServers, ...run, checkpoints, dryRun, folder, live, modules, sessions, standby };
+}
+
+/** What results look like is kept for later runs in the folder, whatever the client is. Over HTTP, the folder is of the principal. */
+function keepShapes(
+  { stateDir }: Settings,
+  logger: Logger,
+  {
+    client,
+    mask,
+    principal,
+    replay,
+    run,
+  }: Pick<CreateOptions, 'client' | 'principal' | 'replay'> & {
+    readonly mask: (text: string) => string;
+    readonly run: string;
+  },
+): KeptShapes | undefined {
+  const user = (): SessionUser => ({ ...userOf(client, principal), client: '' });
+  return client === undefined || replay !== undefined
+    ? undefined
+    : createKeptShapes({ stateDir, user, run, mask, logger });
 }
 
 /** What sessions import is learned for the sandboxes of later ones. A command starts none ahead. */
@@ -340,13 +370,14 @@ interface CallParts extends Pick<CreateOptions, 'countedFor'> {
   readonly savedTools: SavedTools;
   readonly servers: ServersToCall;
   readonly settings: Settings;
+  readonly shapes: KeptShapes | undefined;
   readonly logger: Logger;
   readonly traced: BridgeTelemetry | undefined;
   readonly trail: AuditTrail | undefined;
 }
 
 /** What code may ask of the host, and how programs run: what they ask is answered as for the code that starts them. */
-function answerCalls({ calls, logger, packages, savedTools, servers, settings, traced, ...parts }: CallParts) {
+function answerCalls({ calls, logger, packages, savedTools, servers, settings, shapes, traced, ...parts }: CallParts) {
   const run = programRunner({ ...parts, settings, logger });
   const directory = servers.known;
   const answer = createHostCalls({
@@ -355,6 +386,7 @@ function answerCalls({ calls, logger, packages, savedTools, servers, settings, t
     logger,
     autoload: settings.autoload,
     calls,
+    shapes,
     methods: [
       ...savedToolMethods(savedTools),
       ...artifactMethods(parts.artifacts),

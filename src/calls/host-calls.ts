@@ -15,7 +15,7 @@ import type { HandleCall } from '../session/dispatch.ts';
 import type { ExtraTool, ExtraTools } from './extra-tools.ts';
 import { findServersMethod } from './find-servers.ts';
 import { checked, checkParams, createFindCallable, type Method, nameParam } from './method.ts';
-import { createObservedResults, type ObservedResults } from './observed-results.ts';
+import { createObservedResults, type ObservedResults, type ShapeMemory } from './observed-results.ts';
 import { specMethod } from './spec-calls.ts';
 import { stubsMethod } from './stub-calls.ts';
 import { type SurfacePool, surfaceMethods } from './surface-calls.ts';
@@ -36,6 +36,8 @@ export interface HostCallsOptions {
   readonly calls?: CallPipeline;
   /** What search finds beside the tools of servers; undefined if there is nothing. Called for each search. */
   readonly extraTools?: (() => Promise<ExtraTools | undefined>) | undefined;
+  /** Keeps the shapes of results for later runs. */
+  readonly shapes?: ShapeMemory | undefined;
   /** Methods of features, by name. */
   readonly methods?: readonly (readonly [string, Method])[];
 }
@@ -61,7 +63,7 @@ interface CallOptions extends HostCallsOptions {
 export function createHostCalls(options: HostCallsOptions): HandleCall {
   const { directory, pool, logger, autoload = false, calls = createCallPipeline() } = options;
   const findCallable = createFindCallable(directory, autoload);
-  const observed = createObservedResults();
+  const observed = createObservedResults(options.shapes);
   const methods = new Map<string, Method>([
     ...toolMethods({ directory, findCallable, pool, observed, logger, calls }),
     ...documentMethods(directory, { ...options, observed }),
@@ -112,6 +114,7 @@ function documentMethods(
         : [await directory.findTool(server, params.tool, signal)];
     const isLoaded = loaded.has(server.name);
     const notices = directory.metadata(server)?.notices ?? [];
+    await observed.ready;
     return {
       documents: tools.map((tool) => {
         const shape = observed.schema(directory.definitionKey(server), tool);

@@ -1,6 +1,7 @@
 /**
  * Remembers the shape of results for documents and stubs, if the server does not describe it. Kept in memory for each
- * definition of a server, with limits on tools and on results read.
+ * definition of a server, with limits on tools and on results read. A feature may keep shapes for later runs: types and keys of
+ * objects, and nothing else of what a result holds.
  */
 import { CappedMap } from '../base/capped-map.ts';
 import { isObject } from '../base/is-object.ts';
@@ -28,7 +29,27 @@ interface ObservedTool {
   readonly outputSchema?: Schema;
 }
 
+/** What is kept of the results of one tool. */
+export interface KeptShape {
+  readonly definition: string;
+  readonly tool: string;
+  /** How many calls have succeeded. */
+  readonly uses: number;
+  /** Left out if the server describes its results. */
+  readonly schema?: Schema | undefined;
+}
+
+/** Keeps shapes between runs. */
+export interface ShapeMemory {
+  /** Those of earlier runs. Never rejects. */
+  load(): Promise<readonly KeptShape[]>;
+  /** Says that `shapes` has something new. Called for calls, so it must be cheap. */
+  changed(shapes: () => readonly KeptShape[]): void;
+}
+
 export interface ObservedResults {
+  /** Resolves when it knows what earlier runs have seen. */
+  readonly ready: Promise<void>;
   /** Learns from a raw `CallToolResult`, or its bytes, of a tool of the server with this definition, called with these arguments. */
   note(definition: string, tool: ObservedTool, given: Readonly<Record<string, unknown>>, result: unknown): void;
   /** For text, its `description` says what it looks like. Undefined if no result was seen, or the server describes its results. */
@@ -49,11 +70,25 @@ const MAX_FORMATS = 3;
 /** An argument in SQL. */
 const QUERY = /^\s*(?:select|with|show|describe|explain|pragma|values)\s/i;
 
-export function createObservedResults(): ObservedResults {
+export function createObservedResults(memory?: ShapeMemory): ObservedResults {
   const known = new CappedMap<string, Observed>(MAX_TOOLS);
+  const earlier = new CappedMap<string, KeptShape>(MAX_TOOLS);
   const keyOf = (definition: string, tool: ObservedTool): string => `${definition}\0${tool.name}`;
+  const load = async (from: ShapeMemory): Promise<void> => {
+    for (const shape of await from.load()) {
+      earlier.set(keyOf(shape.definition, { name: shape.tool }), shape);
+    }
+  };
+  const usesOf = (key: string): number => (known.get(key)?.uses ?? 0) + (earlier.get(key)?.uses ?? 0);
+  const shapes = (): KeptShape[] =>
+    [...known].map(([key, entry]) => {
+      const [tool = '', ...definition] = key.split('\0').toReversed();
+      const schema = entry.results === 0 ? earlier.get(key)?.schema : schemaOf(entry);
+      return { definition: definition.toReversed().join('\0'), tool, uses: usesOf(key), schema };
+    });
 
   return {
+    ready: memory === undefined ? Promise.resolve() : load(memory),
     note(definition, tool, given, result) {
       const key = keyOf(definition, tool);
       const entry: Observed = known.get(key) ?? {
@@ -63,8 +98,12 @@ export function createObservedResults(): ObservedResults {
         uses: 0,
         isQuery: false,
       };
+      const isNew = entry.uses === 0 || entry.results < MAX_RESULTS;
       entry.uses += isFailure(result) ? 0 : 1;
       known.set(key, entry);
+      if (isNew) {
+        memory?.changed(shapes);
+      }
       const isWanted = tool.outputSchema === undefined && entry.results < MAX_RESULTS;
       const value = isWanted ? valueOf(outlineOf(result)) : undefined;
       if (value === undefined) {
@@ -77,20 +116,25 @@ export function createObservedResults(): ObservedResults {
       }
       entry.results += 1;
     },
-    uses: (definition, tool) => known.get(keyOf(definition, tool))?.uses ?? 0,
+    uses: (definition, tool) => usesOf(keyOf(definition, tool)),
     schema(definition, tool) {
-      const entry = known.get(keyOf(definition, tool));
+      const key = keyOf(definition, tool);
+      const entry = known.get(key);
       if (entry === undefined || entry.results === 0) {
-        return undefined;
+        return tool.outputSchema === undefined ? earlier.get(key)?.schema : undefined;
       }
-      const schema = entry.shape.toSchema();
-      const formats = entry.formats.has(undefined) || entry.formats.size > MAX_FORMATS ? [] : [...entry.formats];
-      if (schema['type'] === 'string' && formats.length > 0) {
-        return { ...schema, description: formats.join('; or ') };
-      }
-      return entry.isQuery ? withoutRows(schema) : schema;
+      return schemaOf(entry);
     },
   };
+}
+
+function schemaOf(entry: Observed): Schema {
+  const schema = entry.shape.toSchema();
+  const formats = entry.formats.has(undefined) || entry.formats.size > MAX_FORMATS ? [] : [...entry.formats];
+  if (schema['type'] === 'string' && formats.length > 0) {
+    return { ...schema, description: formats.join('; or ') };
+  }
+  return entry.isQuery ? withoutRows(schema) : schema;
 }
 
 /** The schema without the keys of objects in arrays: rows of a query, whose columns differ from query to query. */

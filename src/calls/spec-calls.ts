@@ -37,6 +37,7 @@ export function specMethod(directory: ServerDirectory, observed: ObservedResults
       await directory.refresh(server, signal);
     }
     const listed = mayAsk ? await directory.tools(server, signal) : [];
+    await observed.ready;
     return tools.map((wanted): DescribedSpec | RefusedSpec | null => {
       const tool = resolveName(listed, wanted);
       if (tool === undefined) {

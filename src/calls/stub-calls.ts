@@ -38,6 +38,7 @@ export function stubsMethod(directory: ServerDirectory, observed: ObservedResult
       const server = await directory.find(wantedServer);
       const listed = await directory.tools(server, signal);
       const key = directory.definitionKey(server);
+      await observed.ready;
       const { named, others, texts, sentences } = await chooseTools(directory, server, { listed, wanted, signal });
       const tools = [...named, ...others.toSorted((a, b) => observed.uses(key, b) - observed.uses(key, a))];
       const isNamed = wanted !== undefined && texts.length === 0;

@@ -8,6 +8,7 @@ import { JSON_BOUNDS, readUntrusted } from '../protocol/untrusted-json.ts';
 const MAX_LINES = 50;
 /** Different tags named. Chosen: with more, they are likely to be data. */
 const MAX_TAGS = 3;
+const HEADING = /^\s{0,8}#{1,6} [^\n]{0,100}\n/;
 const TAGGED = /^\[([A-Z]{2,8})\] \S/;
 const NAMED = /^[-*]? ?[A-Za-z][\w .-]{0,40}: \S/;
 const BULLET = /^ {0,4}[-*•] \S/;
@@ -16,6 +17,9 @@ const BULLET = /^ {0,4}[-*•] \S/;
 export function textFormat(text: string): string | undefined {
   if (isJson(text)) {
     return 'JSON, for .json()';
+  }
+  if (HEADING.test(text) && isJson(text.replace(HEADING, ''))) {
+    return 'JSON under a heading, for .json()';
   }
   if (hasFencedJson(text)) {
     return 'markdown with a JSON block, for .json()';

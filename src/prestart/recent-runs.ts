@@ -28,6 +28,9 @@ export interface RecentRunsOptions {
   readonly run: string;
   /** How long `close` waits for what is being written; 1.5 s by default. */
   readonly closeLimitMs?: number;
+  /** Runs that are remembered; 5 by default. */
+  readonly maxRuns?: number | undefined;
+  readonly maxFileBytes?: number | undefined;
   readonly logger: Logger;
 }
 
@@ -50,7 +53,8 @@ export class RecentRuns<Item> {
     this.#what = what;
     this.#schema = z.array(z.object({ run: z.string(), items: z.array(item).max(maxItems) })).max(MAX_RUNS);
     this.#directory = join(options.stateDir, '.cache', 'prestart');
-    this.#cache = new LineCache({ directory: this.#directory, format: FORMAT, maxFileBytes: MAX_FILE_BYTES });
+    const { maxFileBytes = MAX_FILE_BYTES } = options;
+    this.#cache = new LineCache({ directory: this.#directory, format: FORMAT, maxFileBytes });
   }
 
   /** What the last runs used, those of the last run first. Writes nothing. Never rejects. */
@@ -88,7 +92,7 @@ export class RecentRuns<Item> {
       const before = runs.flatMap(({ items }) => items);
       const others = runs.filter((other) => other.run !== run);
       const next = (mine.length === 0 ? others : [{ run, items: mine }, ...others])
-        .slice(0, MAX_RUNS)
+        .slice(0, this.#options.maxRuns ?? MAX_RUNS)
         .map((one) => ({ run: one.run, items: one.items.map((item) => revise(item, before)) }));
       await this.#cache.save(this.#id(), [`${JSON.stringify(next)}\n`]);
     });

@@ -1,7 +1,9 @@
 /** Resources, prompts, progress and the check before running, with real servers, the built command and a real client. */
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type BridgeClient, packageServer, startBridge } from '../support/bridge-client.ts';
+import { type BridgeClient, fixtureServer, packageServer, startBridge } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
+import { pause } from '../support/pause.ts';
 
 const engines = await coverEngines();
 
@@ -117,6 +119,30 @@ except MCPError as e:
       const again = await bridge.runPython('LOADED_MCP_SERVERS');
       expect(again.structured['result']).toBe("('everything',)");
       expect(again.text).not.toContain('loaded by the code');
+    });
+  });
+
+  describe(`shapes of results on ${engine.label}`, () => {
+    // Each run made a call to see what it returns.
+    it('are known to the next bridge in the folder', async () => {
+      const servers = (folder: string) => ({ booking: fixtureServer('booking.mjs', join(folder, 'ledger')) });
+      const first = await startBridge({ engine, servers });
+      try {
+        const ask = { servers: ['booking'], timeout: 60 };
+        expect((await first.runPython('await mcp_booking.seats()', ask)).isError).toBe(false);
+        await pause(1_000, 'a shape is written half a second after it was seen');
+        const second = await startBridge({ engine, env: { MCP_BRIDGE_STATE_DIR: first.folder } });
+        try {
+          const { structured } = await second.runPython("print(runtime.stubs('booking', 'seats'))", { timeout: 60 });
+          expect([structured['stdout']].flat().at(-1)).toBe(
+            "async def seats(**kwargs) -> list[SeatsResult]: 'The tool seats.'  # result as observed so far",
+          );
+        } finally {
+          await second.close();
+        }
+      } finally {
+        await first.close();
+      }
     });
   });
 }

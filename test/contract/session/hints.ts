@@ -93,6 +93,17 @@ export function describeHints({ run, engine }: Subject): void {
       expect(await hintOf('text = "x"\ntext.uper()')).toBeUndefined();
     });
 
+    it('for a key of a text from a tool name what has its JSON', async () => {
+      const code = 'from mcp.runtime import TextResult\ntext = TextResult("### Result\\n{\\"a\\": 1}")\ntext["a"]';
+      expect((await run(code, { session: 'texts' })).error?.hint).toBe(
+        'The result is text with JSON in it: result.json() is the value.',
+      );
+      expect((await run('TextResult("no").json; t = TextResult("no")\nt["a"]', { session: 'texts' })).error?.hint).toBe(
+        'The result is text without JSON: use it as text, or its .lines().',
+      );
+      expect((await run('"plain"["a"]', { session: 'texts' })).error?.hint).toBeUndefined();
+    });
+
     it('for a name say nothing that is no news', async () => {
       const session = 'no hints';
       for (const code of ['json.dumps(1)', 'def f():\n    x += 1\nf()', 'raise NameError("own")']) {

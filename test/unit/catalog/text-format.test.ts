@@ -5,6 +5,7 @@ test.each([
   ['{"a": 1}', 'JSON, for .json()'],
   ['```json\n{"a": 1}\n```', 'markdown with a JSON block, for .json()'],
   ['Found:\n\n```\n[1]\n```\nDone.', 'markdown with a JSON block, for .json()'],
+  ['### Result\n{"rows": [1]}\n', 'JSON under a heading, for .json()'],
   ['[FILE] a\n\n[FILE] b', 'lines `[FILE] …`, for .lines()'],
   ['name: a\nsize: 3', 'lines `name: value`, for .lines()'],
   ['- a\n- b', 'a list of lines `- …`, for .lines()'],
