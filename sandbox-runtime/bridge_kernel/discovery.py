@@ -37,6 +37,8 @@ _MAX_LIMIT = 20
 _MAX_PROGRESS_CHARS = 500
 _MAX_NAMED = 20
 """Names of servers in one line."""
+_MAX_ABOUT_CHARS = 60
+"""Of the description of each."""
 _HELPERS = (
     "discovered_servers",
     "list_servers",
@@ -397,7 +399,23 @@ class Runtime(ModuleType):
         """A text that explains how to work in this session."""
         from bridge_kernel.packages import installed_packages
 
-        return self._manual() + installed_packages()
+        return f"{self._manual()}\n**Here:** {self._here()}\n{installed_packages()}"
+
+    def _here(self) -> str:
+        """Which servers there are, and the working folder."""
+        import os
+
+        servers = self._registry.all()
+        named: list[str] = []
+        for server in servers[:_MAX_NAMED]:
+            about = " ".join(server.description.split())[:_MAX_ABOUT_CHARS]
+            named.append(f"{server.name}{' (loaded)' * server.is_loaded}{f': {about}' if about else ''}")
+        more = f", … ({len(servers)} in all)" if len(servers) > _MAX_NAMED else ""
+        listed = f"servers {', '.join(named)}{more}" if named else "no servers"
+        try:
+            return f"{listed}; the folder {os.getcwd()}"
+        except OSError:  # Code has removed it.
+            return listed
 
     def help(self) -> str:
         """Prints one line for each helper."""
@@ -410,7 +428,7 @@ class Runtime(ModuleType):
             bare = [each.replace(annotation=each.empty) for each in inspect.signature(helper).parameters.values()]
             about = (helper.__doc__ or "").partition("\n")[0]
             print(f"  runtime.{name}{inspect.Signature(bare)}: {about}")
-        print(f"Loaded servers: {', '.join(server.name for server in self._registry.loaded()) or 'none'}")
+        print(f"Here: {self._here()}")
         return SAID
 
     def __getattr__(self, name: str) -> object:

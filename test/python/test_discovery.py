@@ -234,7 +234,8 @@ class Calls(RuntimeTestCase):
 class Self(RuntimeTestCase):
     def test_manual_and_errors_are_available(self) -> None:
         manual = self.runtime.capability_summary()
-        self.assertRegex(manual, r"^the manual(\n\*\*Packages here now:\*\* [^\n]+\.\n)?$")
+        here = r"\n\*\*Here:\*\* servers files \(loaded\): Reads files\., git-hub: Issues\.; the folder \S+\n"
+        self.assertRegex(manual, rf"^the manual{here}(\n\*\*Packages here now:\*\* [^\n]+\.\n)?$")
         self.assertIs(self.runtime.MCPError, MCPError)
         self.assertIs(self.runtime.ServerNotAvailableError, ServerNotAvailableError)
         self.assertIn("ServerNotAvailableError", dir(self.runtime))
@@ -256,6 +257,18 @@ class Self(RuntimeTestCase):
             print(self.runtime.help())
         self.assertFalse(stdout.getvalue().strip().endswith("None"))
         self.assertIn("runtime.capability_summary()", stdout.getvalue().splitlines()[0])
+        self.assertIn("Here: servers files (loaded): Reads files., git-hub: Issues.; the folder ", stdout.getvalue())
+
+    def test_the_manual_names_servers_up_to_a_limit(self) -> None:
+        many = [{"name": f"s{n}", "alias": f"s{n}", "description": "x" * 200} for n in range(50)]
+        self.api.update([], many)  # pyright: ignore[reportArgumentType]
+        manual = self.runtime.capability_summary()
+        self.assertIn("s19: ", manual)
+        self.assertIn(", … (50 in all)", manual)
+        self.assertNotIn("s20", manual)
+        self.assertNotIn("x" * 100, manual)
+        self.api.update([], [])
+        self.assertIn("**Here:** no servers; ", self.runtime.capability_summary())
 
     def test_help_lists_every_helper(self) -> None:
         with contextlib.redirect_stdout(io.StringIO()) as stdout:
