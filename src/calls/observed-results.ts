@@ -14,6 +14,8 @@ import { isFailure, ResultBytes } from '../protocol/result-bytes.ts';
 import { JSON_BOUNDS, readUntrusted } from '../protocol/untrusted-json.ts';
 
 interface Observed {
+  readonly definition: string;
+  readonly tool: string;
   readonly shape: ObservedShape;
   /** What texts look like; undefined for a text of unknown format. */
   readonly formats: Set<string | undefined>;
@@ -74,47 +76,33 @@ export function createObservedResults(memory?: ShapeMemory): ObservedResults {
   const known = new CappedMap<string, Observed>(MAX_TOOLS);
   const earlier = new CappedMap<string, KeptShape>(MAX_TOOLS);
   const keyOf = (definition: string, tool: ObservedTool): string => `${definition}\0${tool.name}`;
-  const load = async (from: ShapeMemory): Promise<void> => {
-    for (const shape of await from.load()) {
-      earlier.set(keyOf(shape.definition, { name: shape.tool }), shape);
-    }
-  };
   const usesOf = (key: string): number => (known.get(key)?.uses ?? 0) + (earlier.get(key)?.uses ?? 0);
   const shapes = (): KeptShape[] =>
     [...known].map(([key, entry]) => {
-      const [tool = '', ...definition] = key.split('\0').toReversed();
       const schema = entry.results === 0 ? earlier.get(key)?.schema : schemaOf(entry);
-      return { definition: definition.toReversed().join('\0'), tool, uses: usesOf(key), schema };
+      return { definition: entry.definition, tool: entry.tool, uses: usesOf(key), schema };
     });
+  const load = async (): Promise<void> => {
+    for (const shape of (await memory?.load()) ?? []) {
+      earlier.set(keyOf(shape.definition, { name: shape.tool }), shape);
+    }
+  };
 
   return {
-    ready: memory === undefined ? Promise.resolve() : load(memory),
+    ready: load(),
     note(definition, tool, given, result) {
       const key = keyOf(definition, tool);
-      const entry: Observed = known.get(key) ?? {
-        shape: new ObservedShape(isCarriedNumber),
-        formats: new Set(),
-        results: 0,
-        uses: 0,
-        isQuery: false,
-      };
-      const isNew = entry.uses === 0 || entry.results < MAX_RESULTS;
-      entry.uses += isFailure(result) ? 0 : 1;
-      known.set(key, entry);
-      if (isNew) {
+      const entry = known.get(key) ?? nothingOf(definition, tool);
+      const isWanted = tool.outputSchema === undefined && entry.results < MAX_RESULTS;
+      if (isWanted || entry.uses === 0) {
         memory?.changed(shapes);
       }
-      const isWanted = tool.outputSchema === undefined && entry.results < MAX_RESULTS;
+      entry.uses += isFailure(result) ? 0 : 1;
+      known.set(key, entry);
       const value = isWanted ? valueOf(outlineOf(result)) : undefined;
-      if (value === undefined) {
-        return;
+      if (value !== undefined) {
+        addTo(entry, given, value);
       }
-      entry.shape.add(value);
-      entry.isQuery ||= Object.values(given).some((one) => typeof one === 'string' && QUERY.test(one));
-      if (typeof value === 'string' && value.length <= MAX_TEXT_CHARS) {
-        entry.formats.add(textFormat(value));
-      }
-      entry.results += 1;
     },
     uses: (definition, tool) => usesOf(keyOf(definition, tool)),
     schema(definition, tool) {
@@ -126,6 +114,20 @@ export function createObservedResults(memory?: ShapeMemory): ObservedResults {
       return schemaOf(entry);
     },
   };
+}
+
+function nothingOf(definition: string, { name: tool }: ObservedTool): Observed {
+  const shape = new ObservedShape(isCarriedNumber);
+  return { definition, tool, shape, formats: new Set(), results: 0, uses: 0, isQuery: false };
+}
+
+function addTo(entry: Observed, given: Readonly<Record<string, unknown>>, value: unknown): void {
+  entry.shape.add(value);
+  entry.isQuery ||= Object.values(given).some((one) => typeof one === 'string' && QUERY.test(one));
+  if (typeof value === 'string' && value.length <= MAX_TEXT_CHARS) {
+    entry.formats.add(textFormat(value));
+  }
+  entry.results += 1;
 }
 
 function schemaOf(entry: Observed): Schema {
