@@ -21,11 +21,11 @@ export function defineDoctor(program: Command, settle: Settle<DoctorCommand>): v
     .command('doctor')
     .summary('find problems and show how to fix them')
     .description(
-      'Check the machine, the engines, every server and the clients, and show a fix for each problem. Starts an empty session and every server.',
+      'Check the machine, the engines, every server and the clients, and show a fix for each problem. Starts an empty session, and pulls the image for it as the first cell would; starts every server.',
     )
     .option(
       '--fix',
-      'remove sandboxes that ended bridges left behind, pull a missing image, fix permissions of the state directory',
+      'remove sandboxes that ended bridges left behind, pull the image on every engine that lacks it, fix permissions of the state directory',
     )
     .option('--no-servers', 'do not start servers')
     .addOption(jsonOption())

@@ -4,9 +4,10 @@ import { type BridgeError, toBridgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
 import { NO_LIMITS } from '../engines/container/examine.ts';
-import { findEngines, whyUnusable } from '../engines/detect.ts';
+import { findEngines } from '../engines/detect.ts';
 import { CONTAINER_ENGINE_NAMES, ENGINE_NAMES, type Engine, type EngineName, type Refusal } from '../engines/engine.ts';
-import { isEngineFault, isPullFailure, noEngine } from '../engines/failover.ts';
+import { isEngineFault, isPullFailure, noEngine, withAlternative } from '../engines/failover.ts';
+import { settleEngine, whyUnusable } from '../engines/probe.ts';
 import { engineOptions } from '../settings/engine-options.ts';
 import type { Settings } from '../settings/settings.ts';
 import { type Finding, noCellRuns } from '../terminal/finding.ts';
@@ -33,6 +34,8 @@ export interface EngineVerdict {
 export interface TriedEngine {
   readonly verdict: EngineVerdict;
   readonly error?: BridgeError | undefined;
+  /** Whether the first cell would prepare it, as by pulling its image, and start again. */
+  readonly isPreparable?: boolean | undefined;
 }
 
 export interface EngineExamination {
@@ -46,7 +49,7 @@ export interface EngineExamination {
 export interface EngineExaminer {
   readonly settings: Settings;
   readonly logger: Logger;
-  /** Whether to remove leftover sandboxes and pull a missing image. */
+  /** Whether to remove leftover sandboxes and pull a missing image on every engine. */
   readonly isFix: boolean;
   readonly progress: Progress;
 }
@@ -59,12 +62,9 @@ export async function examineEngines({
   settings,
 }: EngineExaminer): Promise<EngineExamination> {
   const options = engineOptions(settings, logger);
-  const { absent, engines } = findEngines({ ...options, pullPolicy: 'never' });
-  const pullErrors =
-    isFix && settings.pull === 'missing' ? await pullMissing(findEngines(options).engines, progress) : undefined;
-  const tried = await Promise.all(
-    engines.map((engine) => progress.watch(engine.name, tryOne(engine, settings, pullErrors?.get(engine.name)))),
-  );
+  const { absent, engines } = findEngines(options);
+  const unprepared = await Promise.all(engines.map((engine) => progress.watch(engine.name, tryOne(engine, settings))));
+  const tried = await prepareAsCellsDo(engines, unprepared, { settings, isFix, progress });
   const verdicts = [...tried.map(({ verdict }) => verdict), ...absent.map(notInstalled)].toSorted(inOrder);
   const first = firstOf(tried, verdicts);
   const runs = first?.isUsable === true ? first.engine : null;
@@ -91,21 +91,36 @@ export function firstOf(tried: readonly TriedEngine[], verdicts: readonly Engine
     : first;
 }
 
-/** Pulls the image on each engine that lacks it. Returns the errors by engine. */
-async function pullMissing(
+/**
+ * Does before the verdict what the first cell would do: pulls the image, or starts the machine, on each engine until one works; with
+ * `isFix` on all of them. Without it, an engine whose image cannot be pulled would look usable.
+ */
+async function prepareAsCellsDo(
   engines: readonly Engine[],
-  progress: Progress,
-): Promise<ReadonlyMap<EngineName, BridgeError>> {
-  const failed = new Map<EngineName, BridgeError>();
-  for (const engine of engines) {
-    const error = await whyUnusable(engine);
-    if (error?.code === 'IMAGE_MISSING') {
-      await engine
-        .prepare(({ message }) => progress.update(message))
-        .catch((thrown: unknown) => failed.set(engine.name, toBridgeError(thrown)));
+  unprepared: readonly TriedEngine[],
+  { isFix, progress, settings }: Pick<EngineExaminer, 'settings' | 'isFix' | 'progress'>,
+): Promise<TriedEngine[]> {
+  const tried: TriedEngine[] = [];
+  for (const [index, engine] of engines.entries()) {
+    const before = unprepared[index] ?? (await tryOne(engine, settings));
+    const isNeeded = isFix || !tried.some(decides);
+    tried.push(before.isPreparable === true && isNeeded ? await progress.watch(engine.name, prepare(engine)) : before);
+  }
+  return tried;
+
+  async function prepare(engine: Engine): Promise<TriedEngine> {
+    try {
+      await settleEngine(engine, ({ message }) => progress.update(message));
+      return await tryOne(engine, settings);
+    } catch (error) {
+      return tryOne(engine, settings, toBridgeError(error));
     }
   }
-  return failed;
+}
+
+/** Whether no engine after this one is tried: it runs sessions, or its failure is no reason to change the engine. */
+function decides({ error, verdict }: TriedEngine): boolean {
+  return verdict.isUsable || (error !== undefined && !isEngineFault(error) && !isPullFailure(error));
 }
 
 /** What the engine reports about itself, and sandboxes whose bridge has ended. */
@@ -131,16 +146,18 @@ async function factsOf(engine: Engine, isFix: boolean): Promise<Finding[]> {
   return [...findings, { section: 'engines', level: 'warning', text, hint }];
 }
 
-/** Tries one engine. `pullError` is the error of pulling its image, if that was tried and failed. */
-export async function tryOne(engine: Engine, settings: Settings, pullError?: BridgeError): Promise<TriedEngine> {
-  const error = pullError ?? (await whyUnusable(engine));
+/** Tries one engine. `prepareError` is the error of preparing it, if that was tried and failed. */
+export async function tryOne(engine: Engine, settings: Settings, prepareError?: BridgeError): Promise<TriedEngine> {
+  const error = prepareError ?? (await whyUnusable(engine));
+  const isPreparable = prepareError === undefined && error?.data['retryNow'] === true;
   const { description, isolation, name } = engine;
   if (error === undefined) {
     return { verdict: { engine: name, isUsable: true, isolation, description } };
   }
-  if (pullError === undefined && error.code === 'IMAGE_MISSING' && settings.pull === 'missing') {
+  if (prepareError === undefined && error.code === 'IMAGE_MISSING' && settings.pull === 'missing') {
     const reason = `the image ${settings.image} is not on this machine yet; the first cell pulls it`;
-    return { verdict: { engine: name, isUsable: true, isolation, description, reason, hint: pullHint(error) } };
+    const verdict = { engine: name, isUsable: true, isolation, description, reason, hint: pullHint(error) };
+    return { verdict, isPreparable };
   }
   const verdict = {
     engine: name,
@@ -150,7 +167,7 @@ export async function tryOne(engine: Engine, settings: Settings, pullError?: Bri
     ...(error.hint !== undefined && { hint: error.hint }),
     ...(!isEngineFault(error) && { isBlocking: true }),
   };
-  return { verdict, error };
+  return { verdict, error, isPreparable };
 }
 
 function pullHint({ hint = '' }: BridgeError): string {
@@ -169,7 +186,10 @@ export function inOrder(one: EngineVerdict, other: EngineVerdict): number {
 export function whyNoCell(tried: readonly TriedEngine[], absent: readonly Refusal[]): BridgeError {
   const blocking = tried.find(({ verdict }) => verdict.isBlocking === true)?.error;
   if (blocking !== undefined) {
-    return blocking;
+    const other = tried.find(({ verdict }) => verdict.isUsable && verdict.engine !== blocking.data['engine'])?.verdict;
+    return blocking.code === 'IMAGE_MISSING' && other?.isolation !== undefined
+      ? withAlternative(blocking, { name: other.engine, isolation: other.isolation })
+      : blocking;
   }
   const refused = tried.flatMap(({ error, verdict: { engine } }) => {
     return error === undefined ? [] : [{ engine, reason: error.message, hint: error.hint ?? '' }];

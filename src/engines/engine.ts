@@ -202,6 +202,8 @@ export interface Engine {
    * once. The number of such rounds is finite.
    */
   explainStartFailure(sandbox: Sandbox, exit: SandboxExit, stderrTail: string): BridgeError;
+  /** Adds to an error of a start which other engine works here, if the image is missing and one does. It is not used. Never rejects. */
+  advise?(error: BridgeError): Promise<BridgeError>;
   /** Call it when a sandbox is ready to run code, which shows that the engine works. */
   noteReady?(sandbox: Sandbox): void;
   /** Removes sandboxes left behind by bridges that are gone, and on request those of this bridge. Returns how many. Never rejects. */

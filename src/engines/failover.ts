@@ -19,6 +19,7 @@ import {
   type StartRequest,
   type SweepOptions,
 } from './engine.ts';
+import { whyUnusable } from './probe.ts';
 
 const CONTAINER_STRENGTH = ENGINE_NAMES.length;
 const ENGINE_FAULTS: ReadonlySet<string> = new Set(['ENGINE_UNAVAILABLE', 'ENGINE_FAILED']);
@@ -31,6 +32,18 @@ export function isEngineFault({ code }: BridgeError): boolean {
 /** Whether an engine works but could not pull the image. Only an engine that isolates equally well may replace it. */
 export function isPullFailure({ data }: BridgeError): boolean {
   return data['isPullFailure'] === true;
+}
+
+/** The error about a missing image, which also names another engine that works. Only a person may choose a weaker one. */
+export function withAlternative(
+  { cause, code, data, hint = '', message }: BridgeError,
+  other: Pick<Engine, 'name' | 'isolation'>,
+): BridgeError {
+  const less = CONTAINER_ENGINE_NAMES.some((name) => name === other.name)
+    ? ''
+    : `, but isolates less: ${other.isolation}`;
+  const choice = `or set MCP_BRIDGE_RUNTIME=${other.name}, which works here${less}`;
+  return new BridgeError(code, message, { cause, data, hint: `${hint} (${choice})`.trim() });
 }
 
 /** `ENGINE_UNAVAILABLE` with every attempt, its reason, and the first next step. */
@@ -75,6 +88,8 @@ class FailoverEngine implements Engine {
   #provenStrength: number | undefined;
   /** The first failed pull since the attempts began with the first engine. */
   #pullFailure: BridgeError | undefined;
+  /** While it is looked for. */
+  #alternative: Promise<Engine | undefined> | undefined;
 
   constructor(engines: readonly [Engine, ...Engine[]], absent: readonly Refusal[], logger: Logger) {
     this.#engines = engines;
@@ -158,6 +173,16 @@ class FailoverEngine implements Engine {
     }
   }
 
+  async advise(error: BridgeError): Promise<BridgeError> {
+    if (error.code !== 'IMAGE_MISSING') {
+      return error;
+    }
+    const failed = this.#engines.findIndex(({ name }) => name === error.data['engine']);
+    this.#alternative ??= firstUsable(this.#engines.slice(failed + 1)).finally(() => (this.#alternative = undefined));
+    const other = await this.#alternative;
+    return other === undefined ? error : withAlternative(error, other);
+  }
+
   async sweep(options?: SweepOptions): Promise<number> {
     const counts = await Promise.all(this.#engines.map((engine) => engine.sweep(options)));
     return counts.reduce((sum, count) => sum + count, 0);
@@ -215,6 +240,15 @@ class FailoverEngine implements Engine {
 function strengthOf({ name }: Engine): number {
   const isContainer = CONTAINER_ENGINE_NAMES.some((one) => one === name);
   return isContainer ? CONTAINER_STRENGTH : ENGINE_NAMES.length - ENGINE_NAMES.indexOf(name);
+}
+
+async function firstUsable(engines: readonly Engine[]): Promise<Engine | undefined> {
+  for (const engine of engines) {
+    if ((await whyUnusable(engine)) === undefined) {
+      return engine;
+    }
+  }
+  return undefined;
 }
 
 function isBefore(one: EngineName, other: EngineName): boolean {

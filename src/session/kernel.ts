@@ -17,6 +17,7 @@ import {
   STORED_OUTPUT_SHARE,
 } from '../base/limits.ts';
 import type { Engine, PrepareProgress, Sandbox } from '../engines/engine.ts';
+import { advising } from '../engines/probe.ts';
 import { type HelloFrame, PROTOCOL_VERSION, type ReadyFrame } from '../protocol/frames.ts';
 import { bootBlob, type KernelSources, kernelCommand, type PackageSet } from './boot.ts';
 import { type ConnectionOptions, type FailedStart, KernelConnection } from './connection.ts';
@@ -86,7 +87,11 @@ export interface Kernel {
  * Starts a sandbox and waits until its kernel is ready. Rejects with the engine's reason, with `SESSION_START_TIMEOUT`, or
  * with an `AbortError` once `signal` aborts.
  */
-export async function startKernel(options: KernelOptions): Promise<Kernel> {
+export function startKernel(options: KernelOptions): Promise<Kernel> {
+  return startRounds(options).catch(advising(options.engine));
+}
+
+async function startRounds(options: KernelOptions): Promise<Kernel> {
   const { engine, logger, signal } = options;
   const standby = await unlessAborted(Promise.resolve(options.standby?.take(signal)), signal);
   const ahead = standby && (await takeOver(standby, options));

@@ -4,7 +4,7 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -17,6 +17,7 @@ import { findProcesses } from '../support/sandbox.ts';
 type Environment = Readonly<Record<string, string>>;
 
 const DEAD = join(ROOT, 'test/fixtures/engines/dead');
+const NO_REGISTRY = join(ROOT, 'test/fixtures/engines/no-registry');
 const HANGING = join(ROOT, 'test/fixtures/engines/hanging/podman');
 const engine = (await coverEngines()).find(({ name }) => name === 'podman');
 let home = '';
@@ -78,11 +79,14 @@ async function serve(
   return { log: await log, answer: result?.content[0]?.text ?? '', exitCode };
 }
 
-async function findings(env: Environment, ...options: string[]): Promise<Finding[]> {
-  const child = spawn(process.execPath, [CLI, 'doctor', '--json', '--no-servers', ...options], {
-    env: inHome(env),
-  });
-  return (JSON.parse(await text(child.stdout)) as { findings: Finding[] }).findings;
+async function runDoctor(env: Environment): Promise<{ readonly stdout: string; readonly exitCode: number | null }> {
+  const child = spawn(process.execPath, [CLI, 'doctor', '--json', '--no-servers'], { env: inHome(env) });
+  const exited = once(child, 'close') as Promise<[number | null]>;
+  return { stdout: await text(child.stdout), exitCode: (await exited)[0] };
+}
+
+async function findings(env: Environment): Promise<Finding[]> {
+  return (JSON.parse((await runDoctor(env)).stdout) as { findings: Finding[] }).findings;
 }
 
 /** The lines of a log that come from `doctor`. */
@@ -95,9 +99,9 @@ function problemsIn(found: readonly Finding[], section: Finding['section']): Fin
 }
 
 describe('no session can start', () => {
-  async function compare(env: Environment, ...options: string[]): Promise<{ finding: Finding; answer: string }> {
+  async function compare(env: Environment): Promise<{ finding: Finding; answer: string }> {
     const { answer, log } = await serve(env);
-    const finding = problemsIn(await findings(env, ...options), 'engines').at(-1);
+    const finding = problemsIn(await findings(env), 'engines').at(-1);
     expect(doctorLines(log)).toEqual([finding === undefined ? '' : renderLine(finding)]);
     const [, words] = /^no cell can run: (.*)$/.exec(finding?.text ?? '') ?? [];
     expect(answer).toContain(`${finding?.code}: ${words}\nHint: ${finding?.hint}`);
@@ -128,14 +132,51 @@ describe('no session can start', () => {
 
   it.runIf(engine)(`${notCovered}because the image is missing and cannot be pulled`, async () => {
     const env = { ...engine?.env, MCP_BRIDGE_IMAGE: 'registry.invalid/none:1', MCP_BRIDGE_PULL: 'missing' };
-    const { finding } = await compare(env, '--fix');
+    const { finding } = await compare(env);
     expect(finding.text).toMatch(
       /^no cell can run: podman could not pull registry\.invalid\/none:1: .*registry\.invalid/,
     );
     expect(finding.hint).toBe('Check the network, then run: podman pull registry.invalid/none:1');
-    // Without --fix nothing is pulled, but a cell might pull.
-    expect(problemsIn(await findings(env), 'engines')).toEqual([]);
   });
+});
+
+// `doctor` found no problem and exited with 0, while no cell could run; and an engine that works was never named.
+describe('the image cannot be pulled, and a weaker engine works', () => {
+  const env = { PATH: `${NO_REGISTRY}:/bin:/usr/bin`, DOCKER_HOST: 'unix:///nonexistent.sock' };
+
+  it('the weaker engine and the one setting are named, and it is not used', async () => {
+    const { answer, log } = await serve(env);
+    const { exitCode, stdout } = await runDoctor(env);
+    const { findings: found, runs } = JSON.parse(stdout) as { findings: Finding[]; runs: string | null };
+    expect({ exitCode, runs }).toEqual({ exitCode: 69, runs: null });
+    const finding = problemsIn(found, 'engines').at(-1);
+    expect(finding?.code).toBe('IMAGE_MISSING');
+    expect(finding?.hint).toMatch(
+      /^Check the network, then run: podman pull \S+ \(or set MCP_BRIDGE_RUNTIME=(bubblewrap|embedded), which works here, but isolates less: .+\)$/,
+    );
+    expect(answer).toContain(`Hint: ${finding?.hint}`);
+    expect(doctorLines(log)).toEqual([renderLine(finding as Finding)]);
+  });
+
+  it('it is named too if nothing may be pulled', async () => {
+    const { answer } = await serve({ ...env, MCP_BRIDGE_PULL: 'never' });
+    expect(answer).toMatch(/Hint: Run: podman pull \S+ \(or set MCP_BRIDGE_RUNTIME=\w+, which works here/);
+  });
+
+  it('no weaker engine is named to who allows only containers', async () => {
+    const { answer } = await serve({ ...env, MCP_BRIDGE_RUNTIME: 'container' });
+    expect(answer).toContain('IMAGE_MISSING');
+    expect(answer).not.toContain('MCP_BRIDGE_RUNTIME');
+  });
+});
+
+it.runIf(engine)(`${notCovered}doctor pulls the image as the first cell would`, async () => {
+  const path = `${join(ROOT, 'test/fixtures/engines/pulling')}:${process.env['PATH'] ?? ''}`;
+  const env = { PATH: path, CONTAINER_FAKE_STATE: home, MCP_BRIDGE_PACKAGES: 'off' };
+  const { exitCode, stdout } = await runDoctor({ ...engine?.env, ...env });
+  expect(await readdir(home)).toContain('pulled');
+  expect(stdout).toContain('a session starts on podman');
+  expect(exitCode).toBe(0);
 });
 
 describe('problems that do not prevent a session from starting', () => {
