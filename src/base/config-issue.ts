@@ -18,7 +18,7 @@ export interface ConfigIssue {
 }
 
 /** Messages without a subject: the place before them is the subject. */
-const PREDICATE = /^(?:cannot|has|is|must|was) /;
+const PREDICATE = /^(?:cannot|contains|has|is|must|was) /;
 
 /** `FILE: PATH MESSAGE`, or `FILE: PATH: MESSAGE` if the message is a clause of its own. */
 export function renderIssue({ file, path, message }: ConfigIssue): string {

@@ -10,8 +10,8 @@ import { type FileObject } from './file-format.ts';
 export type ClientEntry = { readonly entry: FileObject } | { readonly reason: string; readonly isClientPart: boolean };
 
 /** Placeholders that only the client can fill in: input from the user, and folders and settings of its window. */
-const CLIENT_VARIABLE =
-  /\$\{(?:(?:input|command|config):[^}]*|(?:workspaceFolder|workspaceRoot|cwd)\w*(?::[^}]*)?|file\w*)\}/;
+export const CLIENT_VARIABLE =
+  /\$\{(?:(?:input|command|config):[^}]{0,200}|(?:workspaceFolder|workspaceRoot|cwd)\w{0,50}(?::[^}]{0,200})?|file\w{0,50})\}/;
 const REMOTE_TYPES = /^(?:sse|http|streamable[-_]?http|wss?|websocket)$/i;
 /** Types of Goose extensions that run inside Goose. */
 const BUILT_IN_TYPES: ReadonlySet<unknown> = new Set(['builtin', 'platform', 'frontend', 'inline_python']);
@@ -29,6 +29,44 @@ export function toServerEntry(value: unknown, timeoutUnit?: 's' | 'ms'): ClientE
     return { reason, isClientPart: false };
   }
   return { entry: { ...commandOf(value), ...environmentOf(value), ...restOf(value, timeoutUnit) } };
+}
+
+/** Keys of other clients that are written with ours. */
+const FOREIGN_KEYS: ReadonlySet<string> = new Set([
+  ...['cmd', 'serverUrl', 'httpUrl', 'baseUrl', 'uri', 'http_headers', 'env_http_headers', 'bearer_token_env_var'],
+  ...['environment', 'envs', 'env_vars', 'tool_timeout_sec'],
+]);
+
+/** An entry of a server file of ours, into which someone may have copied that of a client. Keys that are not of clients stay. */
+export function adoptEntry(value: unknown, timeoutUnit?: 's' | 'ms'): unknown {
+  if (!isObject(value)) {
+    return value;
+  }
+  const rest = Object.entries(value).filter(([key, own]) => {
+    return !FOREIGN_KEYS.has(key) && (key === 'disabled' || !isSwitch(key) || typeof own !== 'boolean');
+  });
+  const own = pick(restOf(value, timeoutUnit), ['disabled', 'timeout']);
+  return { ...Object.fromEntries(rest), ...commandOf(value), ...environmentOf(value), ...own };
+}
+
+/** Whether a client would start or reach something because of the entry. */
+export function isServerEntry(value: unknown): boolean {
+  return isObject(value) && Object.keys(commandOf(value)).length > 0;
+}
+
+/** Names that clients use to switch a server on or off. */
+const ON = /^(?:is_?)?(?:enabled?|active)$/i;
+const OFF = /^(?:is_?)?(?:disabled?|inactive)$/i;
+
+export function isSwitch(key: string): boolean {
+  return ON.test(key) || OFF.test(key);
+}
+
+/** The keys that switch the server off. */
+export function switchesOff(value: FileObject): string[] {
+  return Object.keys(value).filter((key) =>
+    OFF.test(key) ? value[key] === true : ON.test(key) && value[key] === false,
+  );
 }
 
 function whyOnlyThere(value: FileObject): string | undefined {
@@ -49,7 +87,7 @@ function whyOnlyThere(value: FileObject): string | undefined {
 /** Program and arguments: separate, in one list (OpenCode), in an object (Zed until 2025), or as `cmd` (Goose). */
 function commandOf(value: FileObject): FileObject {
   const command = value['command'] ?? value['cmd'];
-  const url = value['url'] ?? value['serverUrl'] ?? value['httpUrl'] ?? value['uri'];
+  const url = value['url'] ?? value['serverUrl'] ?? value['httpUrl'] ?? value['baseUrl'] ?? value['uri'];
   if (command === undefined) {
     return url === undefined ? {} : { url, ...transportOf(value), ...headersOf(value) };
   }
@@ -95,7 +133,7 @@ function restOf(value: FileObject, timeoutUnit: 's' | 'ms' | undefined): FileObj
   const unit = value['tool_timeout_sec'] === undefined ? timeoutUnit : 's';
   return {
     ...pick(value, ['cwd', 'description', 'policy', 'pin']),
-    ...(value['disabled'] === true || value['enabled'] === false ? { disabled: true } : {}),
+    ...(switchesOff(value).length > 0 ? { disabled: true } : {}),
     ...(typeof timeout === 'number' && unit !== undefined ? { timeout: `${timeout}${unit}` } : {}),
   };
 }

@@ -14,6 +14,7 @@ import { MAX_LANGUAGES, MAX_LANGUAGES_FILE_BYTES } from '../base/limits.ts';
 import { COMMAND } from '../base/package.ts';
 import { didYouMean } from '../base/suggest.ts';
 import { counted, parseDurationMs, parseSizeBytes } from '../base/units.ts';
+import { whyNotUtf8 } from '../base/utf8-line.ts';
 import type { ProgramSandbox } from '../engines/engine.ts';
 import { MAX_PIDS, MAX_TIMEOUT_MS, MIN_MEMORY_BYTES, MIN_PIDS } from '../settings/settings.ts';
 
@@ -415,7 +416,12 @@ async function readText(path: string): Promise<string | undefined> {
           `it has ${counted(stats.size, 'byte')}; the limit is ${counted(MAX_LANGUAGES_FILE_BYTES, 'byte')}`,
         );
       }
-      return await file.readFile('utf8');
+      const bytes = await file.readFile();
+      const fault = whyNotUtf8(bytes);
+      if (fault !== undefined) {
+        throw new Error(`it ${fault}`);
+      }
+      return bytes.toString('utf8');
     } finally {
       await file.close();
     }

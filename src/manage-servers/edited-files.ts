@@ -90,10 +90,18 @@ export class EditedFiles {
   async #open(path: string) {
     const file = await withOwnHint(() => readClientFile(path), READ_HINT);
     const text = file.text ?? '';
-    const fault = text === '' ? undefined : this.#read(file, text).issues.find(isOfWholeFile);
+    const read = text === '' ? undefined : this.#read(file, text);
+    const fault = read?.issues.find(isOfWholeFile);
     if (fault !== undefined) {
       throw new BridgeError('CONFIG_INVALID', `${renderIssue(fault)}; nothing was changed`, {
         hint: 'Correct the file first.',
+      });
+    }
+    if (read !== undefined && read.keys[0] !== 'mcpServers') {
+      // With a second list, the first would no longer be read.
+      const list = `"${read.keys.join('.')}"`;
+      throw new BridgeError('CONFIG_INVALID', `${path} has its servers under ${list}; nothing was changed`, {
+        hint: `Name that key "mcpServers" first.`,
       });
     }
     return { file, text };
@@ -115,7 +123,7 @@ function reasonOf(name: string, issue: ConfigIssue | undefined): string {
     return `${path} ${message}`;
   }
   // Messages about the entry itself have no subject.
-  return /^(?:has|is|must|was) /.test(message) ? `its entry ${message}` : message;
+  return /^(?:contains|has|is|must|was) /.test(message) ? `its entry ${message}` : message;
 }
 
 function isOfWholeFile({ level, server }: ConfigIssue): boolean {

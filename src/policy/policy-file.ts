@@ -6,6 +6,7 @@ import { lstatSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../base/errors.ts';
 import { parseJson, repeatedKey } from '../base/json-text.ts';
+import { whyNotUtf8 } from '../base/utf8-line.ts';
 
 /** Chosen: ten thousand rules fit. */
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
@@ -99,7 +100,12 @@ function read(file: string, stats: Stats): { readonly value: unknown } | { reado
     return { problem: `has ${stats.size} bytes; the limit is ${MAX_FILE_BYTES} bytes` };
   }
   try {
-    const text = readFileSync(file, 'utf8');
+    const bytes = readFileSync(file);
+    const fault = whyNotUtf8(bytes);
+    if (fault !== undefined) {
+      return { problem: fault };
+    }
+    const text = bytes.toString('utf8');
     const parsed = parseJson(text);
     const repeated = 'fault' in parsed ? undefined : repeatedKey(text, parsed.value);
     if (repeated !== undefined) {

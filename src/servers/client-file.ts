@@ -9,6 +9,7 @@ import { chown, copyFile, lstat, open, readdir, readFile, realpath, rm, stat } f
 import { basename, dirname, join } from 'node:path';
 import { BridgeError, messageOf } from '../base/errors.ts';
 import { COMMAND } from '../base/package.ts';
+import { whyNotUtf8 } from '../base/utf8-line.ts';
 import type { FileFormat } from '../clients/file-format.ts';
 import { makeFolders, replaceFile } from '../state/file-system.ts';
 import { readBounded } from '../state/state-files.ts';
@@ -49,10 +50,11 @@ export async function readClientFile(path: string): Promise<ClientFile> {
   const bytes = await readFile(target).catch((error: unknown) => {
     throw refusal(path, `cannot be read: ${messageOf(error)}`, error);
   });
-  const text = bytes.toString('utf8');
-  if (!Buffer.from(text).equals(bytes)) {
-    throw refusal(path, 'is not text in UTF-8');
+  const fault = whyNotUtf8(bytes);
+  if (fault !== undefined) {
+    throw refusal(path, fault);
   }
+  const text = bytes.toString('utf8');
   return { path, target, text: text.replace(STARTS_WITH_MARK, ''), bytes, mode, owner: { uid, gid } };
 }
 

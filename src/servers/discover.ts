@@ -11,6 +11,7 @@ import { messageOf } from '../base/errors.ts';
 import { homeFolder } from '../base/home.ts';
 import { isObject } from '../base/is-object.ts';
 import { parseJson } from '../base/json-text.ts';
+import { whyNotUtf8 } from '../base/utf8-line.ts';
 import { entriesAt } from '../clients/format.ts';
 import { parseForeignFile } from './foreign-file.ts';
 import { parseServerFile, type ServerDefinition, type ServerFile, type ServerFileContext } from './server-file.ts';
@@ -106,7 +107,7 @@ export function discoverServers(options: DiscoveryOptions): DiscoveredServers {
 export interface DefinedServer {
   readonly name: string;
   readonly file: string;
-  /** Whether the file is a server file of the bridge. The bridge does not change files of other clients. */
+  /** Whether the file is a server file of the bridge. The bridge does not change files of other clients, nor copies of them. */
   readonly isOurs: boolean;
   /** The entry as written; only for files of the bridge. */
   readonly entry?: unknown;
@@ -119,15 +120,16 @@ export interface DefinedServer {
 export function findDefinedServers(options: DiscoveryOptions): DefinedServer[] {
   const files = listServerFiles(options, [], readdirSync);
   const others = [...discoverServers(options).servers.values()];
-  return [...files].flatMap(([file, source]): DefinedServer[] =>
-    source === undefined
-      ? Object.entries(entriesIn(file)).map(([name, entry]) => ({ name, file, isOurs: true, entry }))
-      : others.filter((server) => server.file === file).map(({ name }) => ({ name, file, isOurs: false })),
-  );
+  return [...files].flatMap(([file, source]): DefinedServer[] => {
+    const entries = source === undefined ? entriesIn(file) : undefined;
+    return entries === undefined
+      ? others.filter((server) => server.file === file).map(({ name }) => ({ name, file, isOurs: false }))
+      : Object.entries(entries).map(([name, entry]) => ({ name, file, isOurs: true, entry }));
+  });
 }
 
-/** Empty for a file that cannot be read; discovery reports it. */
-function entriesIn(file: string): Readonly<Record<string, unknown>> {
+/** Undefined for a copy of another client's file. Empty for a file that cannot be read; discovery reports it. */
+function entriesIn(file: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const stat = statSync(file);
     // Reading a pipe or a device might never end.
@@ -135,7 +137,7 @@ function entriesIn(file: string): Readonly<Record<string, unknown>> {
       return {};
     }
     const parsed = parseJson(readFileSync(file, 'utf8'));
-    return 'value' in parsed && isObject(parsed.value) ? (entriesAt(parsed.value, ['mcpServers']) ?? {}) : {};
+    return 'value' in parsed && isObject(parsed.value) ? entriesAt(parsed.value, ['mcpServers']) : {};
   } catch {
     return {};
   }
@@ -348,7 +350,12 @@ function readCached(
     return failed(`has ${stat?.size} bytes; the limit for server files is ${MAX_SERVER_FILE_BYTES} bytes`);
   }
   try {
-    const { text, distrust } = readServerFile(file);
+    const { bytes, distrust } = readServerFile(file);
+    const fault = whyNotUtf8(bytes);
+    if (fault !== undefined) {
+      return failed(fault);
+    }
+    const text = bytes.toString('utf8');
     const own = { ...context, distrust };
     const read = source === undefined ? parseServerFile(file, text, own) : parseForeignFile(file, text, own, source);
     return { stamp, ...read };
@@ -370,11 +377,11 @@ function isLink(file: string): boolean {
   return lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() === true;
 }
 
-/** The text, and why its commands must not run. Both from the same open file, because it may be replaced at any time. */
-function readServerFile(file: string): { readonly text: string; readonly distrust: string | undefined } {
+/** The content, and why its commands must not run. Both from the same open file, because it may be replaced at any time. */
+function readServerFile(file: string): { readonly bytes: Buffer; readonly distrust: string | undefined } {
   const descriptor = openSync(file, 'r');
   try {
-    return { text: readFileSync(descriptor, 'utf8'), distrust: whyDistrusted(fstatSync(descriptor)) };
+    return { bytes: readFileSync(descriptor), distrust: whyDistrusted(fstatSync(descriptor)) };
   } finally {
     closeSync(descriptor);
   }

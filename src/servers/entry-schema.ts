@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { parseDurationMs } from '../base/units.ts';
 
 /** Beyond 2^31-1 ms, which is 24.8 days, `setTimeout` fires immediately. */
-const MAX_TIMEOUT_MS = 24 * 24 * 3_600_000;
+export const MAX_CALL_TIMEOUT_MS = 24 * 24 * 3_600_000;
 const NUL = '\0';
 
 export const text = z.string().refine((value) => !value.includes(NUL), 'must not contain a NUL character');
@@ -16,7 +16,7 @@ const timeoutMs = z
   .union([z.number(), z.string()], 'must be a number of seconds such as 30, or a duration such as "30s" or "2m"')
   .transform((value, context) => {
     const ms = parseDurationMs(String(value).trim());
-    if (!(ms >= 1 && ms <= MAX_TIMEOUT_MS)) {
+    if (!(ms >= 1 && ms <= MAX_CALL_TIMEOUT_MS)) {
       const message = 'must be a number of seconds such as 30, or a duration such as "30s" or "2m", at most 24 days';
       context.issues.push({ code: 'custom', message, input: value });
       return z.NEVER;

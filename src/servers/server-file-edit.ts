@@ -4,6 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '../base/is-object.ts';
+import { switchesOff } from '../clients/entry.ts';
 import { type FileObject, UnsafeEditError } from '../clients/file-format.ts';
 import { entriesAt } from '../clients/format.ts';
 import { jsonFormat } from '../clients/json-format.ts';
@@ -42,13 +43,19 @@ export function setDisabled(text: string, name: string, isDisabled: boolean): st
     throw new UnsafeEditError(`its entry "${name}" is not an object`);
   }
   // Any value other than true or false makes the whole entry invalid.
-  if ((Object.hasOwn(entry, DISABLED) ? entry[DISABLED] : false) === isDisabled) {
+  const own = Object.hasOwn(entry, DISABLED) ? entry[DISABLED] : false;
+  const off = switchesOff(entry);
+  if (isDisabled ? off.length > 0 : own === false && off.length === 0) {
     return text;
   }
-  const place = { keys: [SERVERS, name], name: DISABLED };
-  const bare = Object.hasOwn(entry, DISABLED) ? jsonFormat.remove(text, place) : text;
-  const next = isDisabled ? jsonFormat.add(bare, place, true) : bare;
-  const { [DISABLED]: _old, ...rest } = entry;
+  const removed = isDisabled || own === false ? off : [...new Set([...off, DISABLED])];
+  if (isDisabled && Object.hasOwn(entry, DISABLED)) {
+    removed.push(DISABLED);
+  }
+  const keys = [SERVERS, name];
+  const bare = removed.reduce((rest, key) => jsonFormat.remove(rest, { keys, name: key }), text);
+  const next = isDisabled ? jsonFormat.add(bare, { keys, name: DISABLED }, true) : bare;
+  const rest = Object.fromEntries(Object.entries(entry).filter(([key]) => !removed.includes(key)));
   return expectEntries(next, text, { ...entries, [name]: isDisabled ? { ...rest, [DISABLED]: true } : rest });
 }
 

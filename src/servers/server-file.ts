@@ -5,12 +5,23 @@ import { dirname, isAbsolute, resolve } from 'node:path';
 import { type ConfigIssue, explainZodIssues, renderPath } from '../base/config-issue.ts';
 import { isObject } from '../base/is-object.ts';
 import { parseJson, repeatedKey } from '../base/json-text.ts';
+import { COMMAND } from '../base/package.ts';
 import type { ProcessDefinition, RemoteDefinition } from '../base/server-definition.ts';
-import { KNOWN_ENTRY_KEYS, type ServerEntry, ServerEntrySchema } from './entry-schema.ts';
-import { type ExpandContext, expandHome, expandVariables, REFERENCE, referenceKinds } from './expand.ts';
+import { adoptEntry, isServerEntry, isSwitch } from '../clients/entry.ts';
+import { KNOWN_ENTRY_KEYS, MAX_CALL_TIMEOUT_MS, type ServerEntry, ServerEntrySchema } from './entry-schema.ts';
+import {
+  type ExpandContext,
+  expandHome,
+  expandVariables,
+  findUnfilled,
+  inOurNotation,
+  REFERENCE,
+  referenceKinds,
+} from './expand.ts';
 import { extendEntries } from './extended-entries.ts';
 import { explainRemoteValues, KNOWN_REMOTE_KEYS, type RemoteEntry, RemoteEntrySchema } from './remote-entry.ts';
 import { allowsItself, findSelfReference } from './self.ts';
+import { findServers, OTHER_KEYS } from './sources.ts';
 
 /** Chosen: longer names could not be shown or typed. */
 const MAX_NAME_CHARS = 128;
@@ -80,21 +91,71 @@ export function parseServerFile(file: string, text: string, context: ServerFileC
   if (root === undefined || repeated === 'policy') {
     return { servers: [], issues, keys };
   }
-  const { mcpServers } = root;
-  if (!isObject(mcpServers)) {
+  const found = listIn(root);
+  if (found === undefined) {
     report(...explainMissingServers(root));
     return { servers: [], issues, keys };
   }
   if (root['policy'] !== undefined) {
     report('warning', ['policy'], 'is not applied here: it belongs in the entry of a server, or in policy.json');
   }
-  const { entries, faults } = extendEntries(mcpServers);
+  const { entries, faults } = extendEntries(adoptEntries(found, file, issues));
   for (const { name, message, hint } of faults) {
-    const path = renderPath([...keys, name, 'extends']);
+    const path = renderPath([...found.keys, name, 'extends']);
     issues.push({ level: 'error', file, path, server: name, message, hint });
   }
-  const read = readServers({ file, keys, entries, fileDescription: root['description'] }, context, 'warning');
+  const { keys: at } = found;
+  const read = readServers({ file, keys: at, entries, fileDescription: root['description'] }, context, 'warning');
   return { ...read, issues: [...issues, ...read.issues] };
+}
+
+type ServerListInFile = NonNullable<ReturnType<typeof findServers>>;
+
+/** The servers of the file: ours, or those of a client whose file was copied as it is. */
+function listIn(root: Record<string, unknown>): ServerListInFile | undefined {
+  const { mcpServers } = root;
+  if ('mcpServers' in root) {
+    return isObject(mcpServers) ? { keys: ['mcpServers'], entries: mcpServers } : undefined;
+  }
+  const found = findServers(root, OTHER_KEYS);
+  return found !== undefined && Object.values(found.entries).some(isServerEntry) ? found : undefined;
+}
+
+/** A plain number above this, an hour in seconds, is probably in milliseconds: some clients count so. */
+const MAX_PLAIN_SECONDS = 3_600;
+
+/** The entries with keys of other clients written as ours. */
+function adoptEntries(
+  { entries, keys }: ServerListInFile,
+  file: string,
+  issues: ConfigIssue[],
+): Record<string, unknown> {
+  // OpenCode.
+  const timeoutUnit = keys.join('.') === 'mcp' ? 'ms' : undefined;
+  const adopted = Object.entries(entries).map(([name, value]): [string, unknown] => {
+    const entry = adoptEntry(value, timeoutUnit);
+    if (!isObject(value) || !isObject(entry)) {
+      return [name, entry];
+    }
+    const warn = (key: string, message: string): void => {
+      issues.push({ level: 'warning', file, path: renderPath([...keys, name, key]), server: name, message });
+    };
+    if (keys[0] === 'mcpServers' && value['environment'] !== undefined) {
+      const message =
+        value['env'] === undefined ? 'is read as "env"; other clients ignore it' : 'is ignored, because there is "env"';
+      warn('environment', message);
+    }
+    const { timeout, ...rest } = entry;
+    const isPlain = /^\d+$/.test(String(timeout)) && Number(timeout) <= MAX_CALL_TIMEOUT_MS;
+    if (isPlain && Number(timeout) > MAX_PLAIN_SECONDS) {
+      const choice = `write "${String(timeout)}ms" or "${String(timeout)}s"`;
+      const message = `is not used: ${String(timeout)} without a unit is probably in milliseconds; ${choice}`;
+      warn('timeout', message);
+      return [name, rest];
+    }
+    return [name, entry];
+  });
+  return Object.fromEntries(adopted);
 }
 
 /** The servers of a file of any format. */
@@ -122,6 +183,16 @@ export function readServers(
     };
     const entry = readEntry({ file, keys, name, value }, issues);
     if (entry === undefined) {
+      continue;
+    }
+    const unfilled =
+      entry.data.disabled === true ? undefined : findUnfilled(partsOf(entry, { name, file }), context.env);
+    if (unfilled !== undefined) {
+      const { placeholder, variable } = unfilled;
+      const why =
+        variable === undefined ? 'which only another client can fill in' : `and the variable ${variable} is not set`;
+      const next = `Write the value, or \${NAME} for a variable of the bridge, or \${secret:NAME}. For all of them, run: ${COMMAND} help servers`;
+      reportEntry('error', `contains ${placeholder}, ${why}`, variable === undefined ? next : howToSet(variable));
       continue;
     }
     const onMissing = (variable: string): void => {
@@ -154,6 +225,16 @@ export function readServers(
     }
   }
   return { servers, issues, keys };
+}
+
+/** What the server would get. In a program's entry, the keys of a remote server are not checked and not used. */
+function partsOf(entry: ReadEntry, origin: { readonly name: string; readonly file: string }) {
+  if (entry.kind === 'remote') {
+    const { headers, oauth, url } = entry.data;
+    return { ...origin, url, headers, oauth };
+  }
+  const { args, command, cwd, env } = entry.data;
+  return { ...origin, command, args, env, cwd };
 }
 
 function howToSet(variable: string): string {
@@ -218,6 +299,14 @@ function readEntry(raw: RawEntry, issues: ConfigIssue[]): ReadEntry | undefined 
   };
   if (name.trim() === '' || name.length > MAX_NAME_CHARS || /\p{Cc}/u.test(name)) {
     return report('error', `a server name must have 1 to ${MAX_NAME_CHARS} characters and no control characters`);
+  }
+  const wrongSwitch = isObject(value)
+    ? Object.keys(value).find((key) => key !== 'disabled' && isSwitch(key) && typeof value[key] !== 'boolean')
+    : undefined;
+  if (wrongSwitch !== undefined) {
+    const path = renderPath([...base, wrongSwitch]);
+    issues.push({ level: 'error', file, path, server: name, message: 'must be true or false' });
+    return undefined;
   }
   const likePer = isObject(value) ? Object.keys(value).find(isLikePerUser) : undefined;
   if (likePer !== undefined) {
@@ -294,7 +383,7 @@ function isNear(word: string, known: string): boolean {
 
 function expandRemote(entry: RemoteEntry, context: ExpandContext, onMissing: (variable: string) => void): RemoteEntry {
   const expand = (text: string): string => expandVariables(text, context, onMissing);
-  const headers = Object.entries(entry.headers).map(([name, value]) => [name, expand(value).trim()]);
+  const headers = Object.entries(entry.headers).map(([name, value]) => [name, expand(inOurNotation(value)).trim()]);
   const { oauth } = entry;
   const settings = Object.entries(oauth ?? {}).map(([key, value]) => [
     key,
@@ -329,7 +418,7 @@ function expandEntry(entry: ServerEntry, context: ExpandContext, onMissing: (var
     ...entry,
     command: expandPath(entry.command),
     args: entry.args.map(expandPath),
-    env: Object.fromEntries(Object.entries(entry.env).map(([name, value]) => [name, expand(value)])),
+    env: Object.fromEntries(Object.entries(entry.env).map(([name, value]) => [name, expand(inOurNotation(value))])),
     ...(entry.cwd === undefined ? {} : { cwd: expandPath(entry.cwd) }),
   };
 }

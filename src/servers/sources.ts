@@ -27,9 +27,8 @@ export interface ClientSource {
 }
 
 const CLAUDE: readonly ClientId[] = ['claude-code', 'claude-desktop'];
-/** The keys that clients use for their servers, for files named by path; the least ambiguous first. */
-const ALL_KEYS: readonly (readonly string[])[] = [
-  ['mcpServers'],
+/** The keys of clients that do not use `mcpServers`; the least ambiguous first. */
+export const OTHER_KEYS: readonly (readonly string[])[] = [
   ['mcp_servers'],
   ['context_servers'],
   ['servers'],
@@ -38,6 +37,8 @@ const ALL_KEYS: readonly (readonly string[])[] = [
   ['mcp'],
   ['extensions'],
 ];
+/** For files named by path. */
+const ALL_KEYS: readonly (readonly string[])[] = [['mcpServers'], ...OTHER_KEYS];
 const FORMATS: Readonly<Record<string, FileFormatName>> = { '.toml': 'toml', '.yaml': 'yaml', '.yml': 'yaml' };
 
 /** The sources in a list such as `mcps,claude,/path/file`, without duplicates. Throws an Error for the first invalid word. */

@@ -235,8 +235,10 @@ describe('what add refuses', () => {
     expect(await servers('add', 'x', 'srv')).toMatch(
       /servers\.json is not JSON \(line 2, column 3\): comments .*Correct the file/s,
     );
-    put(fileOf(), { servers: { x: { command: 'srv' } } });
+    put(fileOf(), { x: { command: 'srv' } });
     expect(await servers('add', 'x', 'srv')).toContain('has no key "mcpServers"');
+    put(fileOf(), { servers: { x: { command: 'srv' } } });
+    expect(await servers('add', 'y', 'srv')).toContain('has its servers under "servers"; nothing was changed');
     put(fileOf(), { mcpServers: {} }, 0o444);
     expect(await servers('add', 'x', 'srv')).toMatch(
       /is read-only; nothing was changed\nHint: Check that you own the file/,

@@ -66,7 +66,7 @@ describe('a command that edits server files', () => {
   it('explains what is wrong with an unreadable file', async () => {
     writeFileSync(fileOf(), Buffer.from([0xff, 0xfe]));
     expect(await run(['add', 'a', '--', 'a'])).toBe(
-      `CONFIG_INVALID: ${fileOf()} is not text in UTF-8; nothing was changed\n` +
+      `CONFIG_INVALID: ${fileOf()} is not text in UTF-8 (line 1); nothing was changed\n` +
         'Hint: The file must be UTF-8, and you must be able to read and write it. Fix that, then run this again.',
     );
   });

@@ -143,7 +143,7 @@ describe('problems in them', () => {
   });
 
   it('helps with files for another program, and ignores unrelated ones', () => {
-    put('a.json', { servers: { x: server() } });
+    put('a.json', { servers: { x: 'y' }, x: server() });
     put('b.json', { x: server() });
     put('c.json', server());
     put('d.json', { name: 'package', version: '1.0.0' });
@@ -300,7 +300,7 @@ describe('definitions', () => {
     const env = { TOKEN: 't-1', ROOT: '/srv', EMPTY: '', HOME: '/elsewhere' };
     const entry = {
       args: ['--root=${ROOT}/data', '${EMPTY:-none}', '${env:EMPTY}', '${UNSET:-}', '$ROOT', '${ROOT'],
-      env: { TOKEN: 'Bearer ${env:TOKEN}', MISSING: '${UNSET} ${input:key}' },
+      env: { TOKEN: 'Bearer ${env:TOKEN}', MISSING: '${UNSET}' },
       cwd: '${ROOT}',
     };
     put('a.json', file({ a: server('${ROOT}/run', entry) }));
@@ -308,7 +308,7 @@ describe('definitions', () => {
     expect(found.servers.get('a')).toMatchObject({
       command: '/srv/run',
       args: ['--root=/srv/data', 'none', '', '', '$ROOT', '${ROOT'],
-      env: { TOKEN: 'Bearer t-1', MISSING: '${UNSET} ${input:key}' },
+      env: { TOKEN: 'Bearer t-1', MISSING: '${UNSET}' },
       cwd: '/srv',
     });
     expect(issues({ env })).toEqual(['warning a.json: mcpServers.a: the variable UNSET is not set']);
