@@ -5,6 +5,7 @@
 
 import { isObject } from '../base/is-object.ts';
 import { type FileObject } from './file-format.ts';
+import { isRestriction, policyOf, restrictionsOf } from './restrictions.ts';
 
 /** The converted entry, or why there is none. `isClientPart` means that it is not a separate server at all. */
 export type ClientEntry = { readonly entry: FileObject } | { readonly reason: string; readonly isClientPart: boolean };
@@ -28,7 +29,11 @@ export function toServerEntry(value: unknown, timeoutUnit?: 's' | 'ms'): ClientE
   if (reason !== undefined) {
     return { reason, isClientPart: false };
   }
-  return { entry: { ...commandOf(value), ...environmentOf(value), ...restOf(value, timeoutUnit) } };
+  const restricted = restrict(value);
+  if ('wrong' in restricted) {
+    return { reason: `limits its tools by "${restricted.wrong}", which is not a list of names`, isClientPart: false };
+  }
+  return { entry: { ...commandOf(value), ...environmentOf(value), ...restOf(value, timeoutUnit), ...restricted } };
 }
 
 /** Keys of other clients that are written with ours. */
@@ -43,10 +48,27 @@ export function adoptEntry(value: unknown, timeoutUnit?: 's' | 'ms'): unknown {
     return value;
   }
   const rest = Object.entries(value).filter(([key, own]) => {
-    return !FOREIGN_KEYS.has(key) && (key === 'disabled' || !isSwitch(key) || typeof own !== 'boolean');
+    return (
+      !FOREIGN_KEYS.has(key) &&
+      !isRestriction(key) &&
+      (key === 'disabled' || !isSwitch(key) || typeof own !== 'boolean')
+    );
   });
+  const restricted = restrict(value);
+  // What cannot be read may forbid anything.
+  const policy = 'wrong' in restricted ? { policy: { default: 'deny' } } : restricted;
   const own = pick(restOf(value, timeoutUnit), ['disabled', 'timeout']);
-  return { ...Object.fromEntries(rest), ...commandOf(value), ...environmentOf(value), ...own };
+  return { ...Object.fromEntries(rest), ...commandOf(value), ...environmentOf(value), ...own, ...policy };
+}
+
+/** The policy for the tools that the client does not let its agent call; empty if it lets it call all. */
+export function restrict(value: FileObject): FileObject | { readonly wrong: string } {
+  const found = restrictionsOf(value);
+  if (found === undefined || 'wrong' in found) {
+    return found ?? {};
+  }
+  const policy = policyOf(found, value['policy']);
+  return policy === undefined ? { wrong: Object.keys(value).find(isRestriction) ?? 'policy' } : { policy };
 }
 
 /** Whether a client would start or reach something because of the entry. */

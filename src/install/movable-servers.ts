@@ -1,6 +1,7 @@
 /** Decides which servers of a client's file can move to the state directory and still work the same. */
 import { existsSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { homeFolder } from '../base/home.ts';
 import { isObject } from '../base/is-object.ts';
 import { toServerEntry } from '../clients/entry.ts';
@@ -23,15 +24,19 @@ export interface MovableOptions {
   readonly cwd: string;
   readonly stateDir: string;
   readonly system: { readonly env: Readonly<Record<string, string | undefined>> };
+  /** The servers of other clients that move at the same time. */
+  readonly taken?: Movable['definitions'] | undefined;
 }
 
 export interface Movable {
   readonly moved: readonly MovedServer[];
   readonly staying: readonly (Pick<ListedServer, 'name' | 'folder'> & { readonly reason: string })[];
+  /** By name, those that move. */
+  readonly definitions: ReadonlyMap<string, Known>;
 }
 
 /** The definition that already uses a name, and its file or folder. */
-interface Known extends Pick<ServerDefinition, 'definitionHash'> {
+interface Known extends Pick<ServerDefinition, 'definitionHash' | 'policy'> {
   readonly place: string;
 }
 
@@ -43,10 +48,11 @@ export async function chooseMovable(options: MovableOptions): Promise<Movable> {
   const { client, file, format, registration, scope } = options;
   const root = format.parse(file.text ?? '');
   const { servers } = discoverServers({ stateDir: options.stateDir, env: options.system.env });
-  const known = new Map<string, Known>();
-  for (const [name, { definitionHash, file: place }] of servers) {
-    known.set(name, { definitionHash, place });
+  const known = new Map<string, Known>(options.taken);
+  for (const [name, { definitionHash, file: place, policy }] of servers) {
+    known.set(name, { definitionHash, place, policy });
   }
+  const definitions = new Map<string, Known>();
   const moved: MovedServer[] = [];
   const staying: Movable['staying'][number][] = [];
   for (const list of scope === 'user' ? serverLists(client, root) : [serverList(client)]) {
@@ -59,14 +65,17 @@ export async function chooseMovable(options: MovableOptions): Promise<Movable> {
         staying.push({ name, folder: list.folder, reason: found.reason });
       } else {
         moved.push(found.server);
-        known.set(name, known.get(name) ?? { definitionHash: found.definitionHash, place: list.folder ?? file.path });
+        const { definitionHash, policy } = found;
+        const definition = known.get(name) ?? { definitionHash, policy, place: list.folder ?? file.path };
+        known.set(name, definition);
+        definitions.set(name, definition);
       }
     }
   }
-  return { moved, staying };
+  return { moved, staying, definitions };
 }
 
-interface Chosen extends Pick<ServerDefinition, 'definitionHash'> {
+interface Chosen extends Pick<ServerDefinition, 'definitionHash' | 'policy'> {
   readonly server: MovedServer;
 }
 
@@ -98,11 +107,14 @@ function chooseOne(
   if (folder !== undefined && definition.cwd !== undefined && !existsSync(definition.cwd)) {
     return { reason: 'runs in a folder that does not exist' };
   }
-  const { definitionHash } = definition;
+  const { definitionHash, policy } = definition;
   if (same !== undefined && same.definitionHash !== definitionHash) {
     return { reason: `has the same name as a different server in ${same.place}; rename one of them` };
   }
-  return { server: { keys, folder, name, original, entry }, definitionHash };
+  if (same !== undefined && policy !== undefined && !isDeepStrictEqual(policy.value, same.policy?.value)) {
+    return { reason: `is the same server as in ${same.place}, which allows other tools` };
+  }
+  return { server: { keys, folder, name, original, entry }, definitionHash, policy };
 }
 
 /** The entry with the folder it runs in: a client starts servers of a project in that project, the bridge would not. */

@@ -16,6 +16,7 @@ import {
   register,
   unregister,
 } from '../clients/registration.ts';
+import { describeRestrictions, restrictionsOf } from '../clients/restrictions.ts';
 import { type ListedServer, quoteServers, serverList } from '../clients/server-lists.ts';
 import {
   type ClientDefinition,
@@ -45,6 +46,8 @@ export interface PlanOptions {
   readonly scope: Scope;
   readonly stateDir: string;
   readonly start: ClientStart;
+  /** The servers of clients that were planned before. */
+  readonly taken?: Movable['definitions'] | undefined;
 }
 
 /** The command that the client will run. */
@@ -87,6 +90,12 @@ export async function planInstall(id: ClientId, options: PlanOptions & { readonl
       );
       changes.push({ ...store, next });
       notes.push(`${quoteServers(moved)}: moved to ${store.file.path}.`);
+      for (const server of moved) {
+        const found = restrictionsOf(server.original);
+        if (found !== undefined && !('wrong' in found)) {
+          notes.push(`${quoteServers([server])}: ${describeRestrictions(found)}, as in the client.`);
+        }
+      }
     }
     changes.push({ file, next: register(text, registration, moved), format });
     const registered = findRegistered(text, registration);
@@ -125,7 +134,7 @@ export async function planUninstall(id: ClientId, options: PlanOptions): Promise
   );
   return explaining(file.path, async () => {
     const registered = findRegistered(text ?? '', registration);
-    const others: Movable = { moved: [], staying: [] };
+    const others: Movable = { moved: [], staying: [], definitions: new Map() };
     if (moved.length === 0 && registered === undefined) {
       return { client, path: file.path, changes: [], notes: [], registered, others };
     }

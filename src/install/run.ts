@@ -82,8 +82,10 @@ export async function install(command: InstallCommand, options: InstallOptions):
   const print = command.isJson ? (): void => undefined : options.writeOut;
   await runGlobally(globally, command, print);
   const reports: InstallReport[] = [];
-  for (const [id, plan] of plans) {
+  for (const [, plan] of plans) {
     print(describePlan(plan, command, options.hasColors === true));
+  }
+  for (const [id, plan] of plans) {
     reports.push({ client: id, ...(await carryOut(plan, command, print)) });
   }
   if (command.isJson) {
@@ -134,10 +136,16 @@ async function planAll(
   { person }: InstallOptions,
 ): Promise<[ClientId, Plan][] | undefined> {
   const plans: [ClientId, Plan][] = [];
+  const taken = new Map(planOptions.taken);
+  const noteMoving = ({ others }: Plan) =>
+    others.definitions.forEach((definition, name) => taken.set(name, definition));
   for (const id of command.clients) {
     const plan = await (command.command === 'install'
-      ? planInstall(id, { ...planOptions, isImport: command.isImport === true })
+      ? planInstall(id, { ...planOptions, taken, isImport: command.isImport === true })
       : planUninstall(id, planOptions));
+    if (command.isImport === true) {
+      noteMoving(plan);
+    }
     plans.push([id, withMachineNotes(plan, command, planOptions)]);
   }
   const isAsking = command.command === 'install' && command.isImport === undefined && !command.isJson;
@@ -151,7 +159,8 @@ async function planAll(
       return undefined;
     }
     if (answer) {
-      const moving = await planInstall(id, { ...planOptions, isImport: true });
+      const moving = await planInstall(id, { ...planOptions, taken, isImport: true });
+      noteMoving(moving);
       plans[index] = [id, withMachineNotes(moving, command, planOptions)];
     }
   }

@@ -7,7 +7,7 @@ import { isObject } from '../base/is-object.ts';
 import { parseJson, repeatedKey } from '../base/json-text.ts';
 import { COMMAND } from '../base/package.ts';
 import type { ProcessDefinition, RemoteDefinition } from '../base/server-definition.ts';
-import { adoptEntry, isServerEntry, isSwitch } from '../clients/entry.ts';
+import { adoptEntry, isServerEntry, isSwitch, restrict } from '../clients/entry.ts';
 import { KNOWN_ENTRY_KEYS, MAX_CALL_TIMEOUT_MS, type ServerEntry, ServerEntrySchema } from './entry-schema.ts';
 import {
   type ExpandContext,
@@ -144,6 +144,11 @@ function adoptEntries(
       const message =
         value['env'] === undefined ? 'is read as "env"; other clients ignore it' : 'is ignored, because there is "env"';
       warn('environment', message);
+    }
+    const restricted = restrict(value);
+    if ('wrong' in restricted) {
+      const message = 'is not a list of names, or is beside a "policy"; no call is allowed until you write one policy';
+      warn(String(restricted.wrong), message);
     }
     const { timeout, ...rest } = entry;
     const isPlain = /^\d+$/.test(String(timeout)) && Number(timeout) <= MAX_CALL_TIMEOUT_MS;

@@ -272,3 +272,65 @@ describe('with --json', () => {
     ]);
   });
 });
+
+describe('several clients at once', () => {
+  // Each was planned as if the other were not there, so that one of the two could no longer be called.
+  it('keep apart two different servers of one name, and show everything before they write', async () => {
+    put(fileOf('cursor'), '{"mcpServers": {"github": {"command": "one"}, "same": {"command": "same"}}}');
+    put(fileOf('windsurf'), '{"mcpServers": {"github": {"command": "two"}, "same": {"command": "same"}}}');
+    const { out } = await run(['cursor', 'windsurf'], { isImport: true });
+    expect(out).toContain(
+      `'github' stays: it has the same name as a different server in ${fileOf('cursor')}; rename one of them.`,
+    );
+    expect(JSON.parse(read(join(stateDir, 'cursor.json'))).mcpServers).toHaveProperty('github.command', 'one');
+    expect(Object.keys(JSON.parse(read(join(stateDir, 'windsurf.json'))).mcpServers)).toEqual(['same']);
+    expect(JSON.parse(read(fileOf('windsurf'))).mcpServers.github).toEqual({ command: 'two' });
+    expect(out.indexOf("'github' stays")).toBeLessThan(out.indexOf('Wrote '));
+  });
+});
+
+describe('what a client forbids', () => {
+  const moved = (id: ClientId) => JSON.parse(read(join(stateDir, `${id}.json`))).mcpServers.a;
+
+  // Code could call what the client did not let the agent call.
+  it('becomes a policy of the server, which is shown before it is written', async () => {
+    const before = put(
+      fileOf('gemini'),
+      JSON.stringify({ mcpServers: { a: { command: 'a', includeTools: ['x', 'y'], excludeTools: ['y', 'd.e'] } } }),
+    );
+    const { out } = await run('gemini', { isImport: true });
+    const reason = 'its client forbids it';
+    expect(moved('gemini').policy).toEqual({
+      rules: [
+        { effect: 'deny', tool: ['y', 'd?e'], reason },
+        { effect: 'allow', tool: ['x', 'y'] },
+      ],
+      default: 'deny',
+    });
+    expect(out).toContain("'a': code may call only x, y, and not y, d.e, as in the client.\n");
+    expect(out.indexOf('code may call only')).toBeLessThan(out.indexOf('Wrote '));
+    await run('gemini', { command: 'uninstall' });
+    expect(read(fileOf('gemini'))).toBe(before);
+  });
+
+  it.each<[ClientId, string, object]>([
+    ['codex', '[mcp_servers.a]\ncommand = "a"\nenabled_tools = ["x"]\n', { default: 'deny' }],
+    ['codex', '[mcp_servers.a]\ncommand = "a"\ndisabled_tools = ["x"]\n', { rules: [{ effect: 'deny', tool: ['x'] }] }],
+    ['cursor', '{"mcpServers": {"a": {"command": "a", "disabledTools": ["x"]}}}', { rules: [{ tool: ['x'] }] }],
+    ['gemini', '{"mcpServers": {"a": {"command": "a", "includeTools": []}}}', { default: 'deny' }],
+  ])('is read from the file of %s: %s', async (id, text, policy) => {
+    put(fileOf(id), text);
+    await run(id, { isImport: true });
+    expect(moved(id).policy).toMatchObject(policy);
+  });
+
+  it('stays in the client if it cannot be read, and an empty list of Goose forbids nothing', async () => {
+    put(fileOf('cursor'), '{"mcpServers": {"a": {"command": "a", "includeTools": {"x": true}}}}');
+    expect((await run('cursor', { isImport: true })).out).toContain(
+      `'a' stays: it limits its tools by "includeTools", which is not a list of names.`,
+    );
+    put(fileOf('goose'), 'extensions:\n  a:\n    type: stdio\n    cmd: a\n    available_tools: []\n');
+    await run('goose', { isImport: true });
+    expect(moved('goose')).toEqual({ command: 'a' });
+  });
+});

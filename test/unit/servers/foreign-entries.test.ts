@@ -148,3 +148,19 @@ describe('files', () => {
     ]);
   });
 });
+
+describe('restrictions', () => {
+  it('are a policy of the server, stricter than one that the entry has', () => {
+    const policyOf = (entry: object) => parseEntry(entry).server?.policy?.value;
+    const reason = 'its client forbids it';
+    expect(policyOf({ excludeTools: ['x'] })).toEqual({ rules: [{ effect: 'deny', tool: ['x'], reason }] });
+    expect(policyOf({ excludeTools: ['x'], policy: { rules: [{ effect: 'ask' }] } })).toEqual({
+      rules: [{ effect: 'deny', tool: ['x'], reason }, { effect: 'ask' }],
+    });
+    expect(policyOf({ includeTools: ['x'], policy: { rules: [{ effect: 'allow' }] } })).toEqual({ default: 'deny' });
+    expect(policyOf({ includeTools: 'x' })).toEqual({ default: 'deny' });
+    expect(parseEntry({ includeTools: 'x' }).issues).toEqual([
+      `${FILE}: mcpServers.a.includeTools is not a list of names, or is beside a "policy"; no call is allowed until you write one policy`,
+    ]);
+  });
+});
