@@ -87,6 +87,8 @@ export interface CellRequest {
   /** Aborts when the client cancels the request or disconnects. */
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((progress: CellProgress) => void) | undefined;
+  /** Gets each part of the output as it arrives, and how many bytes were left out before it. Must return quickly. */
+  readonly onOutput?: ((stream: 'stdout' | 'stderr', text: string, droppedBytes: number) => void) | undefined;
   /** Resolves when the client has room for another answer. The cell waits for this before it runs. */
   readonly untilRoom?: (() => Promise<void> | undefined) | undefined;
   /** The person to ask while the cell runs; undefined if the client cannot ask anyone. */

@@ -44,6 +44,8 @@ interface ExecOptions {
 
 const NOTES = `Give either FILE or --code, or --tool with its arguments as name=value. A value @FILE is the content of that file. If a policy requires approval, you are asked at the terminal, unless the code comes from standard input.
 
+Output is printed as it comes, with --json at the end. Ctrl-C interrupts the cell, prints the rest of its output, and exits with 130; with --session, the variables are kept. A second Ctrl-C does not wait for the cell.
+
 With --dry-run, only calls of tools that their server marks as read-only are sent. The others get a stand-in, made from the output schema if there is one, and are listed on stderr.
 
 With --tool, a function that code has kept runs, and what it returns is printed. The servers that it names are loaded. With --json, \`result\` has what it returned.

@@ -1,11 +1,11 @@
 /** `exec`: runs one cell from the shell, on the same code path as a client's call, and prints the answer. */
-import type { CellAnswer, OutputText, Person } from '../base/cell.ts';
+import type { CellAnswer, Person } from '../base/cell.ts';
 import { ERROR_CODES } from '../base/errors.ts';
+import { INTERRUPT_GRACE_MS } from '../base/limits.ts';
 import { escapeInJson, escapeInLines } from '../base/log.ts';
 import { JSON_BOUNDS, readUntrusted } from '../protocol/untrusted-json.ts';
 import { renderCellError } from '../render/cell-error.ts';
-import { buildReport, outputAsShown } from '../render/payload.ts';
-import { describeGap } from '../render/truncate.ts';
+import { buildReport } from '../render/payload.ts';
 import { LazyBridge } from '../server/lazy-bridge.ts';
 import { answerCell } from '../server/run-python.ts';
 import { readCode } from '../terminal/code-source.ts';
@@ -15,9 +15,12 @@ import { startProgress } from '../terminal/progress-line.ts';
 import { createTerminalPerson, type Terminal } from '../terminal/terminal-person.ts';
 import type { ExecCommand } from './command-line.ts';
 import { argumentsOfFunction, cellFor } from './kept-function.ts';
+import { LiveOutput } from './live-output.ts';
 import { hintsForShell } from './shell-hints.ts';
 
 const CELL_FAILED = 1;
+/** Chosen: what the answer needs after the sandbox has reacted, or was ended. */
+const ANSWER_MS = 1_000;
 
 export interface ExecOptions extends CommandContext {
   /** Where the person can be asked for approval. */
@@ -48,24 +51,30 @@ export async function exec(command: ExecCommand, options: ExecOptions): Promise<
   const answers: CellAnswer[] = [];
   let ended: number | undefined;
   for (const cell of cells) {
-    const first = await Promise.race([
-      runOne(cell, command, options, { bridge, signal: cancel.signal }),
-      lifecycle.ended,
-    ]);
+    const live = liveOutput(options);
+    const running = runOne(cell, command, options, { bridge, live, signal: cancel.signal });
+    const first = await Promise.race([running, lifecycle.ended]);
     if ('reason' in first) {
       cancel.abort(first.reason);
       ended = first.exitCode;
+    }
+    const answer = 'reason' in first ? await lastAnswer(running) : first;
+    if (answer === undefined) {
+      options.writeError('The cell was interrupted.\n');
       break;
     }
-    answers.push(first);
+    answers.push(ended === undefined ? answer : forInterrupted(answer, command));
     if (!command.isJson) {
-      printAnswer(first, options);
+      printAnswer(answers.at(-1) ?? answer, live, options);
     }
-    if (cell.isSame?.(first) === false) {
+    if (ended !== undefined) {
+      break;
+    }
+    if (cell.isSame?.(answer) === false) {
       options.writeError(`Cell ${answers.length} of the recording has ended differently than recorded.\n`);
     }
   }
-  if (command.isJson && ended === undefined) {
+  if (command.isJson && (ended === undefined || answers.length > 0)) {
     printReports(answers, command, options);
   }
   await closeInTime(() => bridge.close(), logger);
@@ -114,7 +123,7 @@ async function runOne(
   { given }: Cell,
   command: ExecCommand,
   { logger, settings, terminal }: ExecOptions,
-  { bridge, signal }: { readonly bridge: LazyBridge; readonly signal: AbortSignal },
+  { bridge, live, signal }: { readonly bridge: LazyBridge; readonly live: Live; readonly signal: AbortSignal },
 ): Promise<CellAnswer> {
   const line = await startProgress({ isJson: command.isJson, writePlain: logger.info });
   const answer = await answerCell(
@@ -129,7 +138,13 @@ async function runOne(
     {
       given,
       signal,
-      // While the code runs, the line is gone: the cell's output is printed at its end, and the terminal may be needed for a question.
+      ...(!command.isJson && {
+        onOutput(stream: keyof Live, text: string, droppedBytes: number) {
+          line.pause();
+          live[stream].add(text, droppedBytes);
+        },
+      }),
+      // While the code runs, the line is gone: the terminal may be needed for output or a question.
       onProgress: ({ message, isRunning }) => (isRunning === true ? line.pause() : line.update(message)),
       person: personAt(command, terminal),
     },
@@ -164,20 +179,62 @@ function personAt({ source }: ExecCommand, terminal: Terminal | undefined): Pers
  * stdout and the value to stdout; stderr, the error and notices to stderr. A terminal gets them escaped: code and servers could
  * otherwise forge what is on the screen. A pipe gets them as they are.
  */
-function printAnswer(answer: CellAnswer, options: ExecOptions): void {
-  const writeOut = (text: string): void => options.writeOut(options.isShown ? forTerminal(text) : text);
-  const writeError = (text: string): void => options.writeError(options.isErrorShown ? forTerminal(text) : text);
-  writeOut(wholeText(options.isShown ? outputAsShown(answer.stdout) : answer.stdout));
+function printAnswer(answer: CellAnswer, live: Live, options: ExecOptions): void {
+  const { writeError, writeOut } = escaping(options);
+  writeOut(live.stdout.rest(answer.stdout));
   if (answer.value !== undefined) {
     writeOut(endLine(answer.value));
   }
-  writeError(wholeText(options.isErrorShown ? outputAsShown(answer.stderr) : answer.stderr));
+  writeError(live.stderr.rest(answer.stderr));
   if (answer.error !== undefined) {
     writeError(endLine(renderCellError(answer.error)));
   }
   for (const notice of answer.notices) {
     writeError(`${notice}\n`);
   }
+}
+
+interface Live {
+  readonly stdout: LiveOutput;
+  readonly stderr: LiveOutput;
+}
+
+function liveOutput(options: ExecOptions): Live {
+  const { writeError, writeOut } = escaping(options);
+  return {
+    stdout: new LiveOutput(writeOut, options.isShown),
+    stderr: new LiveOutput(writeError, options.isErrorShown),
+  };
+}
+
+function escaping(options: ExecOptions): Pick<ExecOptions, 'writeOut' | 'writeError'> {
+  return {
+    writeOut: (text) => options.writeOut(options.isShown ? forTerminal(text) : text),
+    writeError: (text) => options.writeError(options.isErrorShown ? forTerminal(text) : text),
+  };
+}
+
+/** The answer of a cell that is being interrupted; undefined if it does not come soon, or Ctrl-C is pressed again. */
+async function lastAnswer(running: Promise<CellAnswer>): Promise<CellAnswer | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    const giveUp = (): void => resolve(undefined);
+    timer = setTimeout(giveUp, INTERRUPT_GRACE_MS + ANSWER_MS);
+    process.once('SIGINT', giveUp);
+  });
+  return Promise.race([running, late]).finally(() => clearTimeout(timer));
+}
+
+/** A session without a name ends with the command. */
+function forInterrupted(answer: CellAnswer, { session }: ExecCommand): CellAnswer {
+  if (answer.status !== 'cancelled' || answer.error === undefined) {
+    return answer;
+  }
+  const kept = session === undefined ? '' : `; the variables of the session '${session}' are kept`;
+  const message = answer.error.message
+    .replace(/^the client cancelled the cell/, 'the cell was interrupted')
+    .replace('; variables are kept', kept);
+  return { ...answer, error: { ...answer.error, message } };
 }
 
 /** A CR before a line feed is harmless, and usual in CSV and HTTP. */
@@ -199,13 +256,6 @@ function exitCodeOf(answer: CellAnswer): number {
       return code === undefined ? answer.exitCode || CELL_FAILED : ERROR_CODES[code].exitCode;
     }
   }
-}
-
-function wholeText({ head, droppedBytes, droppedLines, tail }: OutputText): string {
-  if (droppedBytes === 0) {
-    return head + tail;
-  }
-  return `${endLine(head)}${describeGap({ bytes: droppedBytes, lines: droppedLines })}\n${tail}`;
 }
 
 function endLine(line: string): string {

@@ -3,7 +3,7 @@
  * the tool itself; either way it can ask the person, in both protocol eras.
  */
 import type { Tool } from '@modelcontextprotocol/server';
-import type { CellAnswer } from '../base/cell.ts';
+import type { CellAnswer, CellRequest } from '../base/cell.ts';
 import { type BridgeError, renderError } from '../base/errors.ts';
 import type { MaybePromise } from '../base/maybe-promise.ts';
 import type { RenderedAnswer } from '../render/render.ts';
@@ -36,6 +36,7 @@ export interface RunPythonCall extends RequestContext {
   readonly isFresh?: boolean | undefined;
   /** See `CellRequest`. */
   readonly wantsView?: boolean | undefined;
+  readonly onOutput?: CellRequest['onOutput'];
 }
 
 /** A cell. Its arguments are those of `run_python`. */

@@ -50,11 +50,11 @@ export async function answerCell(options: RunPythonOptions, call: RunPythonCall)
     cell = rest;
     observer?.cellBegins();
     const { servers, session, timeoutSeconds } = rest;
-    const { isFresh, signal, onProgress, person, wantsView } = call;
+    const { isFresh, signal, onOutput, onProgress, person, wantsView } = call;
     const timeoutMs = timeoutSeconds * 1000;
     const found = bridge.get();
     const made = found instanceof Promise ? await found : found;
-    const parts = { signal, onProgress, untilRoom, person, isFresh, wantsView };
+    const parts = { signal, onOutput, onProgress, untilRoom, person, isFresh, wantsView };
     const answer = await made.runCell({ code, servers, session, timeoutMs, ...parts });
     observer?.cellEnded();
     return answer;

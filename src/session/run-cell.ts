@@ -4,7 +4,7 @@
  */
 
 import { afterAttentiveMs } from '../base/attentive-timer.ts';
-import type { CellAnswer, CellError, CellProgress, CellStatus, Person } from '../base/cell.ts';
+import type { CellAnswer, CellError, CellProgress, CellRequest, CellStatus, Person } from '../base/cell.ts';
 import { Countdown } from '../base/countdown.ts';
 import { BridgeError, type ErrorCode, reportError } from '../base/errors.ts';
 import { INTERRUPT_GRACE_MS, INTERRUPT_REPEAT_MS, MAX_REPORTED_NAMES, MAX_VALUE_CHARS } from '../base/limits.ts';
@@ -30,8 +30,7 @@ export interface CellRun {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((progress: CellProgress) => void) | undefined;
-  /** Gets each part of the output as it arrives. Must return quickly. */
-  readonly onOutput?: ((stream: 'stdout' | 'stderr', text: string) => void) | undefined;
+  readonly onOutput?: CellRequest['onOutput'];
   /** Undefined if the client cannot ask the person. */
   readonly person?: Person | undefined;
   /** How long a question waits for its reply. */
@@ -69,7 +68,7 @@ export async function runCell(kernel: KernelConnection, run: CellRun): Promise<C
     onOutput({ stream, text, dropped_bytes, dropped_lines }) {
       output[stream].add(text, dropped_bytes, dropped_lines);
       progress?.addOutput(text);
-      run.onOutput?.(stream, text);
+      run.onOutput?.(stream, text, dropped_bytes ?? 0);
     },
     onDisplay: (frame) => attachments.add(frame),
     onAttachment: (link) => attachments.addLink(link),

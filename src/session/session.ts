@@ -406,7 +406,10 @@ export class Session {
       timeoutMs: request.timeoutMs,
       signal: request.signal,
       onProgress: request.onProgress,
-      onOutput: recorder?.cellOutput && ((stream, text) => recorder.cellOutput?.(run, stream, text)),
+      onOutput(stream, text, droppedBytes) {
+        recorder?.cellOutput?.(run, stream, text);
+        request.onOutput?.(stream, text, droppedBytes);
+      },
       person: request.person,
       questionTimeoutMs: this.#options.questionTimeoutMs,
       startingServers: () => this.#startingServers(),

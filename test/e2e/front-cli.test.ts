@@ -108,6 +108,33 @@ describe('exec', () => {
     expect(stdout).toHaveLength(900_000);
   });
 
+  // Output came at the end, and Ctrl-C lost all of it.
+  test.each([
+    { argv: [], told: 'CELL_CANCELLED: the cell was interrupted\n' },
+    {
+      argv: ['--session', 's'],
+      told: "CELL_CANCELLED: the cell was interrupted; the variables of the session 's' are kept\n",
+    },
+  ])('prints as the cell does, and what is left after Ctrl-C: $argv', async ({ argv, told }) => {
+    const child = spawn(process.execPath, [command.script, 'exec', ...argv, '-c', 'stream'], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const exited = once(child, 'close');
+    let [out, log] = ['', ''];
+    child.stderr.setEncoding('utf8').on('data', (part: string) => (log += part));
+    child.stdout.setEncoding('utf8').on('data', (part: string) => {
+      if (out === '') {
+        expect(part).toBe('one\n');
+        child.kill('SIGINT');
+      }
+      out += part;
+    });
+    expect(await exited).toEqual([130, null]);
+    expect(out).toBe('one\ntwo\n');
+    expect(log.replace(/^event: .*\n/gm, '')).toMatch(/^warned/);
+    expect(log).toContain(told);
+  });
+
   test('cancels the cell on a signal', async () => {
     const child = spawn(process.execPath, [command.script, 'exec', '-c', 'wait'], {
       stdio: ['ignore', 'ignore', 'pipe'],
