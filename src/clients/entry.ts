@@ -30,7 +30,7 @@ export function toServerEntry(value: unknown, timeoutUnit?: 's' | 'ms'): ClientE
     return { reason, isClientPart: false };
   }
   const restricted = restrict(value);
-  if ('wrong' in restricted) {
+  if (restricted.wrong !== undefined) {
     return { reason: `limits its tools by "${restricted.wrong}", which is not a list of names`, isClientPart: false };
   }
   return { entry: { ...commandOf(value), ...environmentOf(value), ...restOf(value, timeoutUnit), ...restricted } };
@@ -38,8 +38,18 @@ export function toServerEntry(value: unknown, timeoutUnit?: 's' | 'ms'): ClientE
 
 /** Keys of other clients that are written with ours. */
 const FOREIGN_KEYS: ReadonlySet<string> = new Set([
-  ...['cmd', 'serverUrl', 'httpUrl', 'baseUrl', 'uri', 'http_headers', 'env_http_headers', 'bearer_token_env_var'],
-  ...['environment', 'envs', 'env_vars', 'tool_timeout_sec'],
+  'cmd',
+  'serverUrl',
+  'httpUrl',
+  'baseUrl',
+  'uri',
+  'http_headers',
+  'env_http_headers',
+  'bearer_token_env_var',
+  'environment',
+  'envs',
+  'env_vars',
+  'tool_timeout_sec',
 ]);
 
 /** An entry of a server file of ours, into which someone may have copied that of a client. Keys that are not of clients stay. */
@@ -56,13 +66,13 @@ export function adoptEntry(value: unknown, timeoutUnit?: 's' | 'ms'): unknown {
   });
   const restricted = restrict(value);
   // What cannot be read may forbid anything.
-  const policy = 'wrong' in restricted ? { policy: { default: 'deny' } } : restricted;
+  const policy = restricted.wrong === undefined ? restricted : { policy: { default: 'deny' } };
   const own = pick(restOf(value, timeoutUnit), ['disabled', 'timeout']);
   return { ...Object.fromEntries(rest), ...commandOf(value), ...environmentOf(value), ...own, ...policy };
 }
 
 /** The policy for the tools that the client does not let its agent call; empty if it lets it call all. */
-export function restrict(value: FileObject): FileObject | { readonly wrong: string } {
+export function restrict(value: FileObject): { readonly policy?: FileObject; readonly wrong?: string } {
   const found = restrictionsOf(value);
   if (found === undefined || 'wrong' in found) {
     return found ?? {};

@@ -178,8 +178,9 @@ class FailoverEngine implements Engine {
       return error;
     }
     const failed = this.#engines.findIndex(({ name }) => name === error.data['engine']);
-    this.#alternative ??= firstUsable(this.#engines.slice(failed + 1)).finally(() => (this.#alternative = undefined));
+    this.#alternative ??= firstUsable(this.#engines.slice(failed + 1));
     const other = await this.#alternative;
+    this.#alternative = undefined;
     return other === undefined ? error : withAlternative(error, other);
   }
 

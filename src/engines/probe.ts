@@ -35,7 +35,7 @@ export async function settleEngine(
 }
 
 /** Rejects with the error, and with the other engine that works if there is one. */
-export function advising(engine: Engine): (error: unknown) => Promise<never> {
+function advising(engine: Engine): (error: unknown) => Promise<never> {
   return async (error) => {
     throw error instanceof BridgeError ? ((await engine.advise?.(error)) ?? error) : error;
   };

@@ -14,6 +14,7 @@ import {
   expandHome,
   expandVariables,
   findUnfilled,
+  type Holder,
   inOurNotation,
   REFERENCE,
   referenceKinds,
@@ -145,10 +146,10 @@ function adoptEntries(
         value['env'] === undefined ? 'is read as "env"; other clients ignore it' : 'is ignored, because there is "env"';
       warn('environment', message);
     }
-    const restricted = restrict(value);
-    if ('wrong' in restricted) {
+    const { wrong } = restrict(value);
+    if (wrong !== undefined) {
       const message = 'is not a list of names, or is beside a "policy"; no call is allowed until you write one policy';
-      warn(String(restricted.wrong), message);
+      warn(wrong, message);
     }
     const { timeout, ...rest } = entry;
     const isPlain = /^\d+$/.test(String(timeout)) && Number(timeout) <= MAX_CALL_TIMEOUT_MS;
@@ -190,14 +191,7 @@ export function readServers(
     if (entry === undefined) {
       continue;
     }
-    const unfilled =
-      entry.data.disabled === true ? undefined : findUnfilled(partsOf(entry, { name, file }), context.env);
-    if (unfilled !== undefined) {
-      const { placeholder, variable } = unfilled;
-      const why =
-        variable === undefined ? 'which only another client can fill in' : `and the variable ${variable} is not set`;
-      const next = `Write the value, or \${NAME} for a variable of the bridge, or \${secret:NAME}. For all of them, run: ${COMMAND} help servers`;
-      reportEntry('error', `contains ${placeholder}, ${why}`, variable === undefined ? next : howToSet(variable));
+    if (entry.data.disabled !== true && hasUnfilled(partsOf(entry, { name, file }), context, reportEntry)) {
       continue;
     }
     const onMissing = (variable: string): void => {
@@ -230,6 +224,26 @@ export function readServers(
     }
   }
   return { servers, issues, keys };
+}
+
+/** Whether the server would get what only another client can fill in, which is then reported. */
+function hasUnfilled(
+  parts: Holder,
+  { env }: ServerFileContext,
+  report: (level: 'error', message: string, hint: string) => void,
+): boolean {
+  const unfilled = findUnfilled(parts, env);
+  if (unfilled === undefined) {
+    return false;
+  }
+  const { placeholder, variable } = unfilled;
+  if (variable === undefined) {
+    const hint = `Write the value, or \${NAME} for a variable of the bridge, or \${secret:NAME}. For all of them, run: ${COMMAND} help servers`;
+    report('error', `contains ${placeholder}, which only another client can fill in`, hint);
+  } else {
+    report('error', `contains ${placeholder}, and the variable ${variable} is not set`, howToSet(variable));
+  }
+  return true;
 }
 
 /** What the server would get. In a program's entry, the keys of a remote server are not checked and not used. */

@@ -17,7 +17,6 @@ import {
   STORED_OUTPUT_SHARE,
 } from '../base/limits.ts';
 import type { Engine, PrepareProgress, Sandbox } from '../engines/engine.ts';
-import { advising } from '../engines/probe.ts';
 import { type HelloFrame, PROTOCOL_VERSION, type ReadyFrame } from '../protocol/frames.ts';
 import { bootBlob, type KernelSources, kernelCommand, type PackageSet } from './boot.ts';
 import { type ConnectionOptions, type FailedStart, KernelConnection } from './connection.ts';
@@ -87,8 +86,12 @@ export interface Kernel {
  * Starts a sandbox and waits until its kernel is ready. Rejects with the engine's reason, with `SESSION_START_TIMEOUT`, or
  * with an `AbortError` once `signal` aborts.
  */
-export function startKernel(options: KernelOptions): Promise<Kernel> {
-  return startRounds(options).catch(advising(options.engine));
+export async function startKernel(options: KernelOptions): Promise<Kernel> {
+  try {
+    return await startRounds(options);
+  } catch (error) {
+    throw error instanceof BridgeError ? ((await options.engine.advise?.(error)) ?? error) : error;
+  }
 }
 
 async function startRounds(options: KernelOptions): Promise<Kernel> {

@@ -158,7 +158,7 @@ describe('the image cannot be pulled, and a weaker engine works', () => {
     expect(doctorLines(log)).toEqual([renderLine(finding as Finding)]);
   });
 
-  it('it is named too if nothing may be pulled', async () => {
+  it('the weaker engine is named too if nothing may be pulled', async () => {
     const { answer } = await serve({ ...env, MCP_BRIDGE_PULL: 'never' });
     expect(answer).toMatch(/Hint: Run: podman pull \S+ \(or set MCP_BRIDGE_RUNTIME=\w+, which works here/);
   });
