@@ -5,6 +5,7 @@ import { createCellApprovals } from '../approvals/index.ts';
 import { type Artifacts, artifactMethods, createArtifacts } from '../artifacts/index.ts';
 import { type AuditTrail, openAuditTrail, recordProgram, withAuditNotices } from '../audit/index.ts';
 import { callOnce } from '../base/call-once.ts';
+import { CappedMap } from '../base/capped-map.ts';
 import type { AbsentPerson, CellAnswer, CellRequest, Person } from '../base/cell.ts';
 import { renderIssue } from '../base/config-issue.ts';
 import { Countdown } from '../base/countdown.ts';
@@ -82,6 +83,8 @@ import { createLoginQuestions } from './login-questions.ts';
 import { createReplayedServers, type ServersToCall } from './replayed-servers.ts';
 import { type LiveParts, watchBridge } from './watch-bridge.ts';
 
+/** Sessions whose person was asked about shared functions; clients choose their names. Chosen: as many as are remembered otherwise. */
+const MAX_ASKED_SESSIONS = 1_000;
 /** A process may have many bridges, which share its cores. */
 const SAVE_PACE = SavePace.ofProcess();
 const KERNEL_FOLDER = fileURLToPath(new URL('sandbox-runtime/bridge_kernel', PACKAGE_ROOT));
@@ -646,7 +649,7 @@ function createQuestions(
   { approvalTimeoutMs: timeoutMs }: Settings,
   askToLogIn: ((request: CellRequest) => Promise<void>) | undefined,
 ): AskFirst {
-  const sessions = new Set<string>();
+  const sessions = new CappedMap<string, true>(MAX_ASKED_SESSIONS);
   const askAboutShared = async (person: Person, { code, signal }: CellRequest): Promise<void> => {
     const asker = new CellAsker({ person, code, clock: new Countdown(timeoutMs), timeoutMs });
     await savedTools.askAboutShared(asker, signal ?? new AbortController().signal);
@@ -657,7 +660,7 @@ function createQuestions(
     if (person === undefined || sessions.has(session)) {
       return askToLogIn?.(request);
     }
-    sessions.add(session);
+    sessions.set(session, true);
     return askAboutShared(person, request).then(() => askToLogIn?.(request));
   };
 }

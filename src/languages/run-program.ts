@@ -83,7 +83,9 @@ export async function runProgram(request: ProgramRequest, options: RunOptions): 
     return notCompiled(converted.failure);
   }
   const job = { language, entry: entry.name, files: converted.files, request };
-  return turns.take(options.countedFor ?? USER, options.session ?? NO_SESSION, () => runInRounds(job, options));
+  const { countedFor: owner = USER, session = NO_SESSION } = options;
+  const inputBytes = files.reduce((sum, { content }) => sum + content.length, 0);
+  return turns.take({ owner, session, inputBytes }, () => runInRounds(job, options));
 }
 
 async function findSource({ source }: ProgramRequest, options: RunOptions): Promise<SnippetSource> {

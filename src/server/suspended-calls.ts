@@ -3,7 +3,7 @@
  * requests: it answers with its question, and the client sends the call again with the reply. Meanwhile the call waits here.
  * A token that cannot be guessed and works once identifies it.
  */
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { ProtocolError, ProtocolErrorCode, type Result, type ServerContext } from '@modelcontextprotocol/server';
 import type { CellAnswer, CellProgress, Person, Question, Reply } from '../base/cell.ts';
 import { messageOf } from '../base/errors.ts';
@@ -289,8 +289,11 @@ class Call {
   }
 }
 
+/** A hash: arguments may have megabytes, and many calls wait. */
 function fingerprintOf({ name, given }: SentCall): string {
-  return JSON.stringify([name, given]);
+  return createHash('sha256')
+    .update(JSON.stringify([name, given]))
+    .digest('base64');
 }
 
 function refusalOf(error: unknown): ProtocolError {

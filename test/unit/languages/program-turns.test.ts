@@ -1,7 +1,12 @@
 /** Who waits for whom when many programs are started. */
 import { expect, it } from 'vitest';
 import { createDeferred } from '../../../src/base/deferred.ts';
-import { MAX_PROGRAMS_AT_ONCE, MAX_PROGRAMS_OF_SESSION, MAX_PROGRAMS_WAITING } from '../../../src/languages/limits.ts';
+import {
+  MAX_PROGRAMS_AT_ONCE,
+  MAX_PROGRAMS_OF_SESSION,
+  MAX_PROGRAMS_WAITING,
+  MAX_WAITING_INPUT_BYTES,
+} from '../../../src/languages/limits.ts';
 import { ProgramTurns } from '../../../src/languages/program-turns.ts';
 
 /** Starts programs that run until `finish` is called. */
@@ -10,8 +15,8 @@ function createLine() {
   const running: string[] = [];
   const endings: (() => void)[] = [];
   const user = {};
-  const start = (session: string, owner = user): Promise<void> =>
-    turns.take(owner, session, async () => {
+  const start = (session: string, owner = user, inputBytes = 1): Promise<void> =>
+    turns.take({ owner, session, inputBytes }, async () => {
       running.push(session);
       const end = createDeferred<undefined>();
       endings.push(() => end.resolve(undefined));
@@ -71,4 +76,21 @@ it('too many waiting programs are refused, and there is room again when they hav
   await Promise.all(all);
   void start('greedy');
   await turn();
+});
+
+it('the files of the programs that wait have a limit, whatever their sessions are called; one may be larger', async () => {
+  const { finish, running, start } = createLine();
+  const [alice, bob] = [{}, {}];
+  void start('one', alice, 2 * MAX_WAITING_INPUT_BYTES);
+  await expect(start('two', alice)).rejects.toMatchObject({
+    code: 'CALL_REFUSED',
+    message: expect.stringContaining('67,108,865 bytes'),
+  });
+  void start('bob', bob);
+  await turn();
+  finish();
+  await turn();
+  void start('two', alice);
+  await turn();
+  expect(running).toEqual(['one', 'bob', 'two']);
 });
