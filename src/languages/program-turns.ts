@@ -15,7 +15,7 @@ interface Line {
   count: number;
 }
 
-export interface WaitingProgram {
+interface WaitingProgram {
   /** The same object for all sessions of one principal. */
   readonly owner: object;
   readonly session: string;
