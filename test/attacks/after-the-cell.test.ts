@@ -1,8 +1,8 @@
 /** Code that goes on calling servers when its cell is over: for the person, and in the log, it has ended. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PAST_THE_PROXIES } from '../faults/cases/hostile-python.ts';
 import { enginesForBridge, type NotesBridge, startNotes } from '../support/attacks.ts';
+import { pause } from '../support/pause.ts';
 
 /** Longer than the deadline of the cell, also on a busy machine. Chosen. */
 const WAIT_SECONDS = 12;
@@ -34,8 +34,7 @@ except KeyboardInterrupt:
       );
       expect(text).toContain('it ended well');
       await run('1');
-      // Without the interrupt, those that run would leave their places to the others now.
-      await sleep((WAIT_SECONDS + 1) * 1_000);
+      await pause((WAIT_SECONDS + 1) * 1_000, 'those that ran leave their places to the others when they have waited');
       expect(bridge.ledger().filter((line) => line.includes('add_note'))).toEqual([]);
     });
 
