@@ -813,7 +813,7 @@ describe('a background job', () => {
     const next = await begin({ timeoutMs: 1_000 });
     await vi.advanceTimersByTimeAsync(1_000);
     await next.end({ outcome: 'interrupted' });
-    expect(calls).toMatchObject([{ call: 2, cell: 0, job: 'nightly', signal: { aborted: false } }]);
+    expect(calls).toMatchObject([{ call: 1, cell: 0, job: 'nightly', signal: { aborted: false } }]);
   });
 
   it('has its calls cancelled when the sandbox ends', async () => {
