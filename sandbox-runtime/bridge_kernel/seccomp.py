@@ -36,8 +36,8 @@ _SOL_SOCKET = 1
 # SO_ATTACH_FILTER, SO_ATTACH_BPF, SO_ATTACH_REUSEPORT_CBPF, SO_ATTACH_REUSEPORT_EBPF.
 _SOCKET_PROGRAMS = (26, 50, 51, 52)
 
-# F_SETLEASE, F_NOTIFY and F_SETDELEG (linux/fcntl.h). A lease makes whoever opens the file next wait for 45 s, also outside
-# of the sandbox, and also through a mount that is read-only; a notice says what others do in a folder.
+# F_SETLEASE, F_NOTIFY and F_SETDELEG (linux/fcntl.h). A lease makes whoever opens the file next wait for 45 s, also
+# outside of the sandbox and through a read-only mount; a notice says what others do in a folder.
 _SHARED_FILE_COMMANDS = (1024, 1026, 1040)
 
 # Numbers from the kernel's syscall tables: (x86_64, aarch64); None if the call does not exist.
@@ -84,8 +84,8 @@ _OF_PROCESS: dict[str, tuple[int, int]] = {
 # The same for calls that also accept a process group or all processes of a user; with the value that means a user.
 _OF_PROCESSES: dict[str, tuple[int, int, int]] = {"setpriority": (141, 140, 2), "ioprio_set": (251, 30, 3)}
 
-# Memory that belongs to no process, so only a cgroup counts it: in-memory files, what System V shares, and watches of files.
-# Those also see each program and module that others open on bubblewrap, which shares /usr with the machine and has no cgroup.
+# Memory that belongs to no process, so only a cgroup counts it: in-memory files, what System V shares, and watches of
+# files. Those also see each program and module that others open on bubblewrap, which has no cgroup and shares /usr.
 _DENIED_WITHOUT_CGROUP: dict[str, tuple[int, int | None]] = {
     "memfd_create": (319, 279), "shmget": (29, 194), "msgget": (68, 186), "semget": (64, 190),
     "inotify_init": (253, None), "inotify_init1": (294, 26),

@@ -83,7 +83,7 @@ _FIRST_PIP = (22, 2)
 """Has --report, and reads JSON."""
 _GOOD_PIP = (23, 3)
 """Reads the metadata of a wheel without fetching the wheel, so it is worth fetching this pip."""
-_PIPS = {
+PIPS = {
     "23.3": "bc38bb52bc286514f8f7cb3a1ba5ed100b76aaef29b521d48574329331c5ae7b",
     "23.3.1": "55eb67bb6171d37447e82213be585b75fe2b12b359e993773aca4de9247a052b",
     "23.3.2": "5052d7889c1f9d05224cd41741acb7c5d6fa735ab34e339624a614eaaa7e7d76",
@@ -109,8 +109,8 @@ _PIPS = {
     "26.2.1": "71138adf1f4ca900cdb7d289c21b7494329f2332b6d85f0e1c42108c0384ed3e",
     "26.3": "f3b60b20ffaadd4415ed7957212a38ac63fa4c5fa375bd0f4a797777940fad13",
 }
-"""Versions of pip that are fetched, with the SHA-256 of their wheels on PyPI. pip is the only code of an index that a builder runs, and a
-builder has a network: an index must not choose it.
+"""Versions of pip that are fetched, with the SHA-256 of their wheels on PyPI. pip is the only code of an index that a
+builder runs, and a builder has a network: an index must not choose it.
 """
 _MAX_FILES = 100_000
 """Files in one wheel. The largest ones have about 10,000."""
@@ -1157,7 +1157,7 @@ def own_pip(job: dict[str, Any], index: Index, store: Store) -> str | None:
     present = _pip_version()
     if present >= _GOOD_PIP:
         return None
-    for sha256 in reversed(_PIPS.values()):
+    for sha256 in reversed(PIPS.values()):
         kept = os.path.join(store.tools, f"pip-{sha256[:16]}")
         if os.path.isdir(kept):
             return kept
@@ -1169,9 +1169,10 @@ def own_pip(job: dict[str, Any], index: Index, store: Store) -> str | None:
     if chosen is None and _newest_pip(files, None) is not None and all(file.uploaded is None for file in files):
         raise no_times(_host(files[0].page))
     if chosen is None:
-        raise JobError("tool", "the image has no pip 22.2 or newer, and the index has none of 23.3 to 26.3 as on PyPI that runs on this Python")
+        text = "the image has no pip 22.2 or newer, and the index has none from 23.3 to 26.3, as on PyPI, for this Python"
+        raise JobError("tool", text)
     folder = store.path("pip")
-    chosen.sha256 = _PIPS[chosen.version]
+    chosen.sha256 = PIPS[chosen.version]
     wheel = locked("pip", chosen.version, chosen, index)
     Download(index, store, job["max_bytes"]).unpack(wheel, folder)
     store.sync()
@@ -1187,8 +1188,8 @@ def _newest_pip(files: list[IndexFile], before: str | None) -> IndexFile | None:
         if (match := re.fullmatch(r"pip-(\d+(?:\.\d+)*)-py3-none-any\.whl", file.filename))
         and not file.yanked
         and file.is_old_enough(before)
-        and file.sha256 in (None, _PIPS.get(match[1], ""))
-        and match[1] in _PIPS
+        and file.sha256 in (None, PIPS.get(match[1], ""))
+        and match[1] in PIPS
         and _supports_this_python(file.requires_python)
     ]
     return max(usable, key=lambda one: one[0], default=((), None))[1]

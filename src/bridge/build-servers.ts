@@ -54,7 +54,7 @@ export interface BridgeServers extends ConfiguredServers {
 export async function createConfiguredServers(
   settings: Settings,
   logger: Logger,
-  { hidesDenied = false, concerns = () => true, owner, folder, only, inviteLogin, ...watch }: ConfiguredServersOptions = {},
+  { hidesDenied = false, concerns = () => true, owner, only, inviteLogin, ...watch }: ConfiguredServersOptions = {},
 ): Promise<BridgeServers> {
   const profile = createCurrentProfile(settings, only);
   const discover = discoverIn(profile, await discoveryFor(settings, owner));
@@ -70,7 +70,7 @@ export async function createConfiguredServers(
     onToolsChanged: (server) => known.noteChange(server),
   });
   const ownerOf: OwnerOf = (server) => current.servers.get(server)?.owner;
-  const pins = createPins(settings, pool, { ...watch, failures: kept.failures, folder, logger, ownerOf });
+  const pins = createPins(settings, pool, { ...watch, failures: kept.failures, logger, ownerOf });
   let current: DiscoveredServers = { servers: new Map(), issues: [] };
   let callable: ReadonlyMap<string, CallableServer> = new Map();
   let references: readonly ServerReference[] = [];
@@ -127,7 +127,7 @@ async function discoveryFor(settings: Settings, owner: string | undefined): Prom
 
 interface PinParts {
   readonly failures: ServerFailures;
-  readonly folder: string | undefined;
+  readonly folder?: string | undefined;
   readonly logger: Logger;
   readonly onCacheLookup?: ConfiguredServersOptions['onCacheLookup'];
   readonly ownerOf: OwnerOf;

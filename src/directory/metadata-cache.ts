@@ -25,7 +25,7 @@ export interface MetadataCache {
     definitionHash: string,
     metadata: ServerMetadata,
     secrets: readonly string[],
-    wasUsed?: boolean | undefined,
+    wasUsed?: boolean,
   ): Promise<void>;
   /** Forgets what is kept. */
   remove(definitionHash: string): Promise<void>;

@@ -80,7 +80,8 @@ export class LoginPages {
     this.#forgetOld();
     const key = JSON.stringify([definition.name, definition.url]);
     const link =
-      this.#linksOf.get(definition.owner?.name ?? '')?.get(key) ?? this.#add(key, { definition, store, scope, isAllowed });
+      this.#linksOf.get(definition.owner?.name ?? '')?.get(key) ??
+      this.#add(key, { definition, store, scope, isAllowed });
     Object.assign(link, { scope, isAllowed });
     return `${this.#options.origin()}${PATH}${link.id}`;
   }

@@ -4,11 +4,11 @@
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { enginesForBridge } from '../support/attacks.ts';
 import { fixtureServer } from '../support/bridge-client.ts';
 import { type HttpClient, startHttpBridge } from '../support/http-bridge.ts';
+import { pause } from '../support/pause.ts';
 
 // Each engine runs JavaScript.
 const PROGRAM = '"javascript", "setTimeout(() => {}, 15000)"';
@@ -128,7 +128,8 @@ print("found", found)`;
 
     it('a tool that a server shows on her connection', async () => {
       const look = 'print(await runtime.search_tool_docs("merger with acme"))';
-      const adds = 'print(await mcp_changing.add_tool(name="merger_with_acme"))\nimport asyncio\nawait asyncio.sleep(2)';
+      const adds =
+        'print(await mcp_changing.add_tool(name="merger_with_acme"))\nimport asyncio\nawait asyncio.sleep(2)';
       expect(await alice.run(`${adds}\n${look}`, { servers: ['changing'] })).toContain('mcp_changing.merger_with_acme');
       expect(await bob.run(look)).not.toContain('merger_with_acme');
       // What it shows everyone is known without another start.
@@ -206,7 +207,7 @@ programs = [asyncio.ensure_future(runtime.run(${PROGRAM}, timeout=20)) for _ in 
 await asyncio.wait(programs, timeout=2)`;
       const one = `try:\n    print((await runtime.run(${HELLO})).stdout)\nexcept Exception as error:\n    print(error)`;
       const ofAlice = alice.run(`${many}\nawait asyncio.wait(programs, timeout=15)`, { session: 'programs' });
-      await sleep(3_000);
+      await pause(3_000, 'nothing outside shows that her programs run or wait');
       expect(await bob.run(one, { session: 'programs' })).toContain('hello');
       await ofAlice;
     });

@@ -657,7 +657,7 @@ class FormsTest(unittest.TestCase):
         young = {**job, "uploaded_before": "2026-01-01T00:00:00Z"}
         index = index_of(self.store, f"{self.own}/simple")
         out = contextlib.redirect_stdout(io.StringIO())
-        known = mock.patch.dict(builder._PIPS, {"26.0": hashlib.sha256(pip[1]).hexdigest()})
+        known = mock.patch.dict(builder.PIPS, {"26.0": hashlib.sha256(pip[1]).hexdigest()})
         with out, known, mock.patch.object(builder, "_pip_version", return_value=(22, 3)):
             self.assertIsNone(builder.own_pip(young, index, self.store))
         with out, known, mock.patch.object(builder, "_pip_version", return_value=()):
@@ -679,9 +679,9 @@ class FormsTest(unittest.TestCase):
             fragment = f"#sha256={hashlib.sha256(pip[1]).hexdigest()}" if has_hash else ""
             self.html(f"/hostile{number}/pip/", f'href="{pip[0]}{fragment}"')
             index = index_of(self.store, f"{self.own}/hostile{number}")
-            with self.subTest(version=version, has_hash=has_hash), out:
-                with mock.patch.object(builder, "_pip_version", return_value=()):
-                    self.assertRaisesRegex(builder.JobError, reason, builder.own_pip, job, index, self.store)
+            without = mock.patch.object(builder, "_pip_version", return_value=())
+            with self.subTest(version=version, has_hash=has_hash), out, without:
+                self.assertRaisesRegex(builder.JobError, reason, builder.own_pip, job, index, self.store)
         self.assertEqual([name for name in os.listdir(self.store.tools) if name.startswith("pip")], [])
 
     # Anyone could publish the name of a private package on the public index, with a higher version.

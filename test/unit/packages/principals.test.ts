@@ -11,9 +11,9 @@ import type { PackageIndex } from '../../../src/packages/package-index.ts';
 import { createPackageInstaller } from '../../../src/packages/packages.ts';
 import { sha256Of, WheelFolder } from '../../../src/packages/pure/wheel-folder.ts';
 import { StoreBudget } from '../../../src/packages/store-budget.ts';
-import { principalFolder, profileFolder } from '../../../src/state/principals.ts';
 import type { Asker } from '../../../src/session/asker.ts';
 import type { CallContext } from '../../../src/session/dispatch.ts';
+import { principalFolder, profileFolder } from '../../../src/state/principals.ts';
 
 const IMAGE = 'python:3.14-slim';
 const PYTHON = 'cpython-314 linux x86_64';
