@@ -1169,7 +1169,7 @@ def own_pip(job: dict[str, Any], index: Index, store: Store) -> str | None:
     if chosen is None and _newest_pip(files, None) is not None and all(file.uploaded is None for file in files):
         raise no_times(_host(files[0].page))
     if chosen is None:
-        text = "the image has no pip 22.2 or newer, and the index has none from 23.3 to 26.3, as on PyPI, for this Python"
+        text = "the image has no pip 22.2 or newer, and the index has none of 23.3 to 26.3 as on PyPI for this Python"
         raise JobError("tool", text)
     folder = store.path("pip")
     chosen.sha256 = PIPS[chosen.version]
