@@ -29,7 +29,6 @@ const BOUNDED: Readonly<Record<string, string>> = {
     directory/background-work.ts #busy #again
     engines/kubernetes/pods.ts #waiting
     engines/sandbox.ts #running
-    languages/program-turns.ts lines
     live/event-streams.ts #readers
     live/hub.ts #bridges
     live/questions.ts #open
