@@ -108,21 +108,12 @@ export function createServerFactory(options: FrontOptions): McpServerFactory {
       if (handler === undefined) {
         throw new ProtocolError(ProtocolErrorCode.MethodNotFound, `Method not found: ${request.method}`);
       }
-      const { name } = clientOf(server, context);
-      if (name !== undefined) {
-        options.onClient?.(name);
-      }
-      const release = context.http?.req && options.hold?.(context.http.req);
-      try {
-        const answered =
-          request.method === 'tools/call'
-            ? noted(Promise.resolve(handler(request, context)), options.noteAnswer, request, context)
-            : makeAnswer(request.id, context.http?.req, async () => handler(request, context)).catch(refuse);
-        return release === undefined ? answered : answered.finally(release);
-      } catch (error) {
-        release?.();
-        throw error;
-      }
+      noteClient(options, clientOf(server, context));
+      return holding(options.hold, context, () =>
+        request.method === 'tools/call'
+          ? noted(Promise.resolve(handler(request, context)), options.noteAnswer, request, context)
+          : makeAnswer(request.id, context.http?.req, async () => handler(request, context)).catch(refuse),
+      );
     };
     return server;
   };
@@ -155,6 +146,26 @@ function clientOf(server: Server, { mcpReq }: ServerContext): ClientFacts {
   return isObject(envelope)
     ? readClient(envelope[CLIENT_INFO_META_KEY], envelope[CLIENT_CAPABILITIES_META_KEY])
     : readClient(server.getClientVersion(), server.getClientCapabilities());
+}
+
+function noteClient({ onClient }: FrontOptions, { name }: ClientFacts): void {
+  if (name !== undefined) {
+    onClient?.(name);
+  }
+}
+
+/** Holds the request until its work has ended, however it ends. */
+function holding(hold: FrontOptions['hold'], { http }: ServerContext, work: () => Promise<Result>): Promise<Result> {
+  const release = http?.req && hold?.(http.req);
+  if (release === undefined) {
+    return work();
+  }
+  try {
+    return work().finally(release);
+  } catch (error) {
+    release();
+    throw error;
+  }
 }
 
 function receivedCall(

@@ -89,6 +89,7 @@ it('an endless id of an event is not kept', async () => {
   );
   await until(() => open.length === 4 && open.every(({ writableLength }) => writableLength === 0));
   await until(() => garbageFreeBytes() - before < 8 * MIB);
+  expect(open.every(({ destroyed }) => !destroyed)).toBe(true);
   await pool.close();
   await Promise.all(calls);
 });
