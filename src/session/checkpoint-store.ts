@@ -84,6 +84,8 @@ const FactsSchema = z.object({
   names: z.array(z.string()).optional(),
   files: z.int().nonnegative(),
   lost: z.array(z.object({ name: z.string(), reason: z.string() })),
+  /** How many more are lost. */
+  omitted: z.int().nonnegative().optional(),
   servers: z.array(z.string()),
 });
 

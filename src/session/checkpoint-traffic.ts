@@ -29,10 +29,21 @@ export type Lost = RestoredFrame['lost'];
 
 /** A checkpoint that was written, or why there is none. */
 export type SaveReport =
-  | { readonly ok: true; readonly variables: number; readonly files: number; readonly lost: Lost }
+  | {
+      readonly ok: true;
+      readonly variables: number;
+      readonly files: number;
+      readonly lost: Lost;
+      readonly omitted?: number;
+    }
   | { readonly ok: false; readonly reason: string };
 
-export type RestoreReport = Pick<RestoredFrame, 'variables' | 'files' | 'lost'>;
+export type RestoreReport = Pick<RestoredFrame, 'variables' | 'files' | 'lost'> & { readonly omitted?: number };
+
+/** Only if there are more. */
+export function omittedOf(omitted = 0): { readonly omitted?: number } {
+  return omitted > 0 ? { omitted } : {};
+}
 
 /** A cell waited, and ran first. */
 export const GAVE_WAY = 'a cell came first';
@@ -148,13 +159,13 @@ export class CheckpointTraffic {
     return true;
   }
 
-  receiveEnd({ checkpoint, ok, reason, variables, files, lost }: CheckpointEndFrame): boolean {
+  receiveEnd({ checkpoint, ok, reason, variables, files, lost, omitted }: CheckpointEndFrame): boolean {
     const save = this.#save;
     if (save?.checkpoint !== checkpoint) {
       return false;
     }
     const report: SaveReport = ok
-      ? { ok, variables: variables ?? 0, files: files ?? 0, lost: lost ?? [] }
+      ? { ok, variables: variables ?? 0, files: files ?? 0, lost: lost ?? [], ...omittedOf(omitted) }
       : { ok, reason: reason !== undefined && KNOWN_FAILURES.has(reason) ? reason : 'Python could not write it' };
     // After the last write; if one failed, that is the reason.
     void save.writes.then(
@@ -183,11 +194,11 @@ export class CheckpointTraffic {
     return true;
   }
 
-  receiveRestored({ variables, files, lost }: RestoredFrame): boolean {
+  receiveRestored({ variables, files, lost, omitted }: RestoredFrame): boolean {
     if (this.#source === undefined) {
       return false;
     }
-    this.#restored ??= { variables, files, lost };
+    this.#restored ??= { variables, files, lost, ...omittedOf(omitted) };
     return true;
   }
 

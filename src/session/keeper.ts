@@ -13,7 +13,7 @@ import {
 } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import type { CheckpointFacts, CheckpointStore, CheckpointWriter, StoredCheckpoint } from './checkpoint-store.ts';
-import { type CheckpointSink, GAVE_WAY, type RestoreReport, SANDBOX_ENDED } from './checkpoint-traffic.ts';
+import { type CheckpointSink, GAVE_WAY, omittedOf, type RestoreReport, SANDBOX_ENDED } from './checkpoint-traffic.ts';
 import type { Kernel } from './kernel.ts';
 import type { SavePace } from './save-pace.ts';
 import type { Claim } from './session-claim.ts';
@@ -657,9 +657,9 @@ export class Keeper {
         await (await writer).discard();
         throw new Error(TAKEN);
       }
-      const { variables, files, lost } = report;
+      const { variables, files, lost, omitted = 0 } = report;
       const kept = names.filter((name) => lost.every((one) => one.name !== name));
-      const counts = { variables, names: kept, files, lost: [...lost] };
+      const counts = { variables, names: kept, files, lost: [...lost], ...omittedOf(omitted) };
       const facts = { session: this.#session, cell, savedAt, ...counts, servers: [...servers] };
       const saved = { ...facts, python: ready.python_version, engine: engine.name };
       const store = await opened;

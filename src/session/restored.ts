@@ -45,7 +45,7 @@ export function describeRestored(
   const ended = loss === undefined ? '' : `The earlier sandbox of this session ended because ${loss.reason}. `;
   const what = describeWhat(report, names);
   const missing = describeMissing(facts.cell, Math.max(reached, loss?.cell ?? 0));
-  const lost = describeLost([...facts.lost, ...report.lost]);
+  const lost = describeLost([...facts.lost, ...report.lost], (facts.omitted ?? 0) + (report.omitted ?? 0));
   if (loss?.isIdle === true && missing === '') {
     return `Restored ${what} after a pause.${lost}`;
   }
@@ -126,9 +126,9 @@ export function describeSaved(facts: CheckpointFacts | string, name: string | un
   if (typeof facts === 'string') {
     return `${what} is not saved: ${escapeControls(facts)}.`;
   }
-  const { variables, files, lost } = facts;
+  const { variables, files, lost, omitted = 0 } = facts;
   const saved = `${what} is saved: ${counted(variables, 'variable')} and ${counted(files, 'file')}.`;
-  return saved + describeLost(lost).replace('Not restored:', 'Not kept:');
+  return saved + describeLost(lost, omitted).replace('Not restored:', 'Not kept:');
 }
 
 function describeMissing(saved: number, last: number): string {
@@ -140,12 +140,13 @@ function describeMissing(saved: number, last: number): string {
     : `; what cells ${saved + 1} to ${last} changed is lost`;
 }
 
-function describeLost(lost: Lost): string {
+/** `omitted` is how many more there are. */
+function describeLost(lost: Lost, omitted: number): string {
   const shown = lost.filter(({ name }) => name.split('.').every(isPythonName)).slice(0, MAX_REPORTED_NAMES);
   if (lost.length === 0) {
     return '';
   }
-  const more = lost.length - shown.length;
+  const more = lost.length - shown.length + omitted;
   const names = shown.map(({ name, reason }) => `${name} (${describeReason(reason)})`);
   return ` Not restored: ${[...names, ...(more > 0 ? [`${more} more`] : [])].join(', ')}.`;
 }

@@ -129,8 +129,8 @@ describe('restoring', () => {
     expect(traffic.receiveRequest({ type: 'want_checkpoint', offset: 8, size: 4 })).toBe(true);
     const frame = (bytes: number) => `{"type":"checkpoint_data","bytes":${bytes}}`;
     await expect.poll(sent).toBe(`${frame(4)}\n0123\n${frame(2)}\n89\n`);
-    expect(traffic.receiveRestored({ type: 'restored', variables: 1, files: 0, lost: [], omitted: 0 })).toBe(true);
-    expect(traffic.takeRestored()).toEqual({ variables: 1, files: 0, lost: [] });
+    expect(traffic.receiveRestored({ type: 'restored', variables: 1, files: 0, lost: [], omitted: 4 })).toBe(true);
+    expect(traffic.takeRestored()).toEqual({ variables: 1, files: 0, lost: [], omitted: 4 });
     expect(traffic.receiveRequest({ type: 'want_checkpoint', offset: 0, size: 4 })).toBe(false);
   });
 

@@ -49,6 +49,17 @@ it('names what was not restored, without a sentence from the sandbox', () => {
   );
 });
 
+// Of 250 variables that were not kept, 100 were named, and nothing was said of the others.
+it('counts what is lost beyond the names that it was given', () => {
+  const lost = [{ name: 'lock', reason: 'an open file' }];
+  expect(describeSaved({ ...facts, lost, omitted: 150 }, undefined)).toMatch(
+    / Not kept: lock \(an open file\), 150 more\.$/,
+  );
+  expect(
+    describeRestored({ facts: { ...facts, lost, omitted: 2 }, report: { ...report, omitted: 1 } }, undefined),
+  ).toMatch(/ Not restored: lock \(an open file\), 3 more\.$/);
+});
+
 it('says what was saved by hand, or why it was not', () => {
   expect(describeSaved(facts, undefined)).toBe('The session is saved: 2 variables and 1 file.');
   expect(describeSaved({ ...facts, lost: [{ name: 'f', reason: 'an open file' }] }, 'start')).toBe(
