@@ -105,7 +105,7 @@ export class Keeper {
   /** What bridges before that have left, or those that ran at the same time. The newest first. */
   #older: readonly NamedFacts[] = [];
   /** Of named checkpoints of its own, as they were listed last. */
-  #ownNames: ReadonlySet<string> = new Set();
+  #ownNames: readonly string[] = [];
   #forgetting: Promise<void> | undefined;
   #saved: CheckpointFacts | undefined;
   /** Whether something ran beside the cells when the newest checkpoint was taken: it may have changed the session since. */
@@ -348,10 +348,10 @@ export class Keeper {
     const names = (await this.list()).map((each) => each.name);
     if (method === 'restore') {
       await this.#checkRestorable(name, names);
-    } else if (!this.#ownNames.has(name) && this.#ownNames.size >= MAX_NAMED_CHECKPOINTS) {
-      const { size } = this.#ownNames;
-      throw new BridgeError('CALL_REFUSED', `the session has ${size} named checkpoints, which is the limit`, {
-        hint: `Use one of their names again: ${[...this.#ownNames].join(', ')}.`,
+    } else if (!this.#ownNames.includes(name) && this.#ownNames.length >= MAX_NAMED_CHECKPOINTS) {
+      const { length } = this.#ownNames;
+      throw new BridgeError('CALL_REFUSED', `the session has ${length} named checkpoints, which is the limit`, {
+        hint: `Use one of their names again: ${this.#ownNames.join(', ')}.`,
       });
     }
   }
@@ -377,7 +377,7 @@ export class Keeper {
   /** Where a named checkpoint is. Names of its own win over those that earlier bridges have left. */
   #placeOf(name: string): { readonly store: CheckpointStore; readonly key: string } {
     const { lasting } = this.#options;
-    if (this.#ownNames.has(name)) {
+    if (this.#ownNames.includes(name)) {
       return { store: this.#store, key: this.#named(name) };
     }
     if (name === PREVIOUS && this.#previous !== undefined) {
@@ -404,12 +404,12 @@ export class Keeper {
   /** The named checkpoints of the session, the oldest first. */
   async list(): Promise<readonly NamedFacts[]> {
     const named = (await this.#listIn(this.#store)).toReversed();
-    this.#ownNames = new Set(named.map(({ name }) => name));
+    this.#ownNames = named.map(({ name }) => name);
     const left = [
       ...this.#older.toReversed(),
       ...(this.#previous === undefined ? [] : [{ name: PREVIOUS, ...this.#previous }]),
     ];
-    return [...left.filter(({ name }) => !this.#ownNames.has(name)), ...named];
+    return [...left.filter(({ name }) => !this.#ownNames.includes(name)), ...named];
   }
 
   /** The newest first. */
