@@ -310,7 +310,7 @@ class Checkpoints:
                 lost |= state_pickle.unwritable(values, kept.keys() - {error.name}, self._references)
                 output.restart()
                 continue
-            # First what runs: the host must know, and is told of a limited number.
+            # What runs comes first: the host must know it, and gets a limited number of names.
             elsewhere = state_files.elsewhere(self._session.folder)
             lost_now = running | elsewhere | lost | lost_files | lost_states
             report = {"ok": True, "variables": _count(kept), "files": count, **_listed(lost_now)}

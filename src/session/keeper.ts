@@ -657,7 +657,7 @@ export class Keeper {
         await (await writer).discard();
         throw new Error(TAKEN);
       }
-      const { variables, files, lost, omitted = 0 } = report;
+      const { variables, files, lost, omitted } = report;
       const kept = names.filter((name) => lost.every((one) => one.name !== name));
       const counts = { variables, names: kept, files, lost: [...lost], ...omittedOf(omitted) };
       const facts = { session: this.#session, cell, savedAt, ...counts, servers: [...servers] };
