@@ -13,7 +13,14 @@ import {
 } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import type { CheckpointFacts, CheckpointStore, CheckpointWriter, StoredCheckpoint } from './checkpoint-store.ts';
-import { type CheckpointSink, GAVE_WAY, omittedOf, type RestoreReport, SANDBOX_ENDED } from './checkpoint-traffic.ts';
+import {
+  type CheckpointSink,
+  GAVE_WAY,
+  omittedOf,
+  type RestoreReport,
+  SANDBOX_ENDED,
+  type SaveReport,
+} from './checkpoint-traffic.ts';
 import type { Kernel } from './kernel.ts';
 import type { SavePace } from './save-pace.ts';
 import type { Claim } from './session-claim.ts';
@@ -657,10 +664,7 @@ export class Keeper {
         await (await writer).discard();
         throw new Error(TAKEN);
       }
-      const { variables, files, lost, omitted } = report;
-      const kept = names.filter((name) => lost.every((one) => one.name !== name));
-      const counts = { variables, names: kept, files, lost: [...lost], ...omittedOf(omitted) };
-      const facts = { session: this.#session, cell, savedAt, ...counts, servers: [...servers] };
+      const facts = { session: this.#session, cell, savedAt, ...contentOf(report, names), servers: [...servers] };
       const saved = { ...facts, python: ready.python_version, engine: engine.name };
       const store = await opened;
       await (await writer).commit(saved);
@@ -716,6 +720,12 @@ export class Keeper {
     }
     return this.#store;
   }
+}
+
+/** @param names of the variables before they were saved. */
+function contentOf({ variables, files, lost, omitted }: SaveReport & { readonly ok: true }, names: readonly string[]) {
+  const kept = names.filter((name) => lost.every((one) => one.name !== name));
+  return { variables, names: kept, files, lost: [...lost], ...omittedOf(omitted) };
 }
 
 function sinkOf(writer: Promise<CheckpointWriter>): CheckpointSink {
