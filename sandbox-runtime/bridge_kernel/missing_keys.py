@@ -26,6 +26,9 @@ _obj: Any = vars(AttributeError)["obj"].__get__
 _name: Any = vars(AttributeError)["name"].__get__
 _args: Any = vars(BaseException)["args"].__get__
 _traceback: Any = vars(BaseException)["__traceback__"].__get__
+# Their own methods, whatever a subclass does.
+_dict: Any = dict
+_list: Any = list
 _CELL = "<cell "
 # Chosen: about 100 tokens.
 _MAX_KEYS = 20
@@ -109,8 +112,8 @@ def _owner_in(frame: FrameType, line: int, error: BaseException) -> tuple[ast.ex
 
 
 def _lacks(value: object, key: Any) -> bool:
-    if isinstance(value, dict):
-        return not dict.__contains__(value, key)  # pyright: ignore[reportUnknownArgumentType]
+    if _is_dict(value):
+        return not _dict.__contains__(value, key)
     frame_type = getattr(sys.modules.get("pandas"), "DataFrame", None)
     return frame_type is not None and type(value) is frame_type
 
@@ -127,19 +130,23 @@ def _value_of(node: ast.expr, frame: FrameType) -> object:
     key: Any = node.attr if isinstance(node, ast.Attribute) else _value_of(node.slice, frame)
     if type(key) not in _KEY_TYPES or (isinstance(node, ast.Attribute) and type(owner) is not AttrDict):
         return _MISSING
-    if isinstance(owner, dict):
-        return dict.get(owner, key, _MISSING)  # pyright: ignore[reportUnknownMemberType]
-    if isinstance(owner, list) and type(key) is int and -list.__len__(owner) <= key < list.__len__(owner):
-        return list.__getitem__(owner, key)  # pyright: ignore[reportUnknownMemberType]
+    if _is_dict(owner):
+        return _dict.get(owner, key, _MISSING)
+    if issubclass(type(owner), list) and type(key) is int and -_list.__len__(owner) <= key < _list.__len__(owner):
+        return _list.__getitem__(owner, key)
     return _MISSING
 
 
+def _is_dict(value: object) -> bool:
+    return issubclass(type(value), dict)
+
+
 def _keys_hint(value: object, error: BaseException) -> str | None:
-    if not isinstance(value, dict):
+    if not _is_dict(value):
         return None
     wanted = next(iter(_args(error)), None)
-    count = dict.__len__(value)  # pyright: ignore[reportUnknownArgumentType]
-    keys = [key for key in islice(dict.keys(value), _MAX_READ_KEYS) if type(key) in _KEY_TYPES]  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType, reportUnknownVariableType]
+    count: int = _dict.__len__(value)
+    keys: list[Any] = [key for key in islice(_dict.keys(value), _MAX_READ_KEYS) if type(key) in _KEY_TYPES]
     if not count:
         return "The dict is empty."
     shown = ", ".join(text[:_MAX_KEY_CHARS] for text in map(repr, keys[:_MAX_KEYS]))
