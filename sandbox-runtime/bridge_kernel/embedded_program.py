@@ -71,7 +71,7 @@ class _Program:
             return self._status_of(given[job["entry"]], path, main.__dict__)
         finally:
             # As the interpreter does at its end, whatever the program has put in their place.
-            atexit._run_exitfuncs()  # noqa: SLF001
+            atexit._run_exitfuncs()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
             for stream in (sys.stdout, sys.stderr):
                 _flush(stream)
 

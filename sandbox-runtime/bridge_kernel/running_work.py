@@ -42,7 +42,7 @@ def described(loop: asyncio.AbstractEventLoop) -> Lost:
 
 def _is_waiting(thread: threading.Thread) -> bool:
     """Whether it is one of a pool, without work."""
-    frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001
+    frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     return frame is not None and frame.f_code.co_name == _WAITING
 
 

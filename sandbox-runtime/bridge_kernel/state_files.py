@@ -6,8 +6,6 @@ import os
 import pickle
 import stat
 
-from bridge_kernel import mounts
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,6 +16,8 @@ if TYPE_CHECKING:
 Entry = tuple[str, str, int, int, str]
 _CHUNK_BYTES = 1 << 20
 _LENGTH_BYTES = 4
+# The folders of a sandbox that code can write to.
+_SCRATCH = ("/tmp", "/workspace", "/dev/shm")
 # Hidden ones, such as caches of libraries; what the kernel, `multiprocessing` and joblib put there.
 _NOT_OF_CELLS = (".", "bridge-", "pymp-", "sem.", "psm_", "joblib_", "loky-")
 
@@ -53,7 +53,7 @@ def dump(folder: str, file: Sink) -> tuple[int, Lost]:
 def elsewhere(folder: str) -> Lost:
     """The scratch folders beside that of the session in which cells have put something: it is not kept."""
     lost: Lost = {}
-    for scratch in mounts.SCRATCH:
+    for scratch in _SCRATCH:
         if os.path.realpath(scratch) == os.path.realpath(folder):
             continue
         try:

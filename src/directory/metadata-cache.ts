@@ -21,12 +21,7 @@ export interface MetadataCache {
    * Keeps metadata, unless it contains one of `secrets`. Warns once if the directory cannot be written. `wasUsed` says whether the server
    * had been called before it sent them: then they may depend on who called it.
    */
-  save(
-    definitionHash: string,
-    metadata: ServerMetadata,
-    secrets: readonly string[],
-    wasUsed?: boolean,
-  ): Promise<void>;
+  save(definitionHash: string, metadata: ServerMetadata, secrets: readonly string[], wasUsed?: boolean): Promise<void>;
   /** Forgets what is kept. */
   remove(definitionHash: string): Promise<void>;
 }

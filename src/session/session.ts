@@ -645,8 +645,8 @@ export class Session {
       capabilitySummary,
       autoload,
       savedTools,
-      recorder,
-      onSandboxEnd,
+      recorder: _recorder,
+      onSandboxEnd: _end,
       onSandboxGone: _gone,
       untilStart: _start,
       checkpoints: _,
@@ -677,15 +677,20 @@ export class Session {
     }).finally(() => {
       this.#isStarting = false;
     });
-    const where = `${kernel.connection.sandbox.id} on ${kernel.engine.name}`;
-    options.logger.debug(`session ${this.name}: sandbox ${where} is ready`);
-    recorder?.sessionStarted(run, kernel.engine);
-    void kernel.connection.ended.then(({ reason }) => {
-      options.logger.debug(`session ${this.name}: sandbox ${where} ended, because ${reason}`);
+    this.#noteStart(run, kernel);
+    return kernel;
+  }
+
+  #noteStart(run: { readonly session: string; readonly generation: number }, { connection, engine }: Kernel): void {
+    const { logger, onSandboxEnd, recorder } = this.#options;
+    const where = `${connection.sandbox.id} on ${engine.name}`;
+    logger.debug(`session ${this.name}: sandbox ${where} is ready`);
+    recorder?.sessionStarted(run, engine);
+    void connection.ended.then(({ reason }) => {
+      logger.debug(`session ${this.name}: sandbox ${where} ended, because ${reason}`);
       recorder?.sessionEnded(run, reason);
       onSandboxEnd?.(this.name);
     });
-    return kernel;
   }
 
   #watched(run: SessionRun, options: KernelOptions): Promise<Kernel> {

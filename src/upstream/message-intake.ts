@@ -192,7 +192,7 @@ export class MessageIntake {
       // If it was a response with other output mixed into it, it will not be sent again.
       this.failRequest(idOfLine(line), ANSWER_BROKEN, 'it is not valid JSON');
     } else if (messages.length > MAX_BATCH) {
-      // The bridge sends no batches, so nobody waits for so many answers.
+      // The bridge sends no batches, so no one waits for so many answers.
       const count = messages.length.toLocaleString('en-US');
       const limit = MAX_BATCH.toLocaleString('en-US');
       this.#failTooLong(undefined, true, LINE_TOO_LONG, `a batch of ${count} messages; the limit is ${limit}`);

@@ -1,4 +1,4 @@
-/** Lists of tools that are small in bytes, and large in what they cost. No engine is needed. */
+/** Lists of tools that are small in bytes, and cost much. No engine is needed. */
 import { expect, it } from 'vitest';
 import { sortByHeaders } from '../../src/upstream/http/request-headers.ts';
 import { readToolList, type ToolList } from '../../src/upstream/tool-list.ts';

@@ -16,7 +16,7 @@ function setUp() {
     Awaited<ReturnType<ToolPinStore['loadTexts']>>,
     number,
   ];
-  let list: ServerMetadata = { tools: [], notices: [] } as unknown as ServerMetadata;
+  let list: ServerMetadata = { tools: [], notices: [] };
   const pins = createToolPins({
     source: {
       kept: async () => undefined,
@@ -41,7 +41,7 @@ function setUp() {
     pins,
     show(names: readonly string[], description = '') {
       const shown = names.map((name) => ({ name, description, inputSchema: {}, fingerprint: name + description }));
-      list = { tools: shown, notices: [] } as unknown as ServerMetadata;
+      list = { tools: shown, notices: [] };
       return pins.current(SERVER, signal);
     },
     stored: () => tools,

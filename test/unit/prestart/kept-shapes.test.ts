@@ -80,12 +80,19 @@ test('no value of a result is kept, and no shape with a secret', async () => {
   expect(written).not.toMatch(/private value|hunter2/);
 });
 
+const manyKeys = () => Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`a_long_name_${index}`, 1]));
+
 test('the number of tools and the size of a shape are limited', async () => {
   const { memory, observed } = open();
   for (let index = 0; index < 300; index += 1) {
     observed.note('key', { name: `tool${index}` }, {}, text({ id: index }));
   }
-  observed.note('key', { name: 'large' }, {}, text({ [`k${'x'.repeat(5_000)}`]: 1 }));
+  observed.note(
+    'key',
+    { name: 'large' },
+    {},
+    text(Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`group_${index}`, manyKeys()]))),
+  );
   await memory.close();
   const later = open();
   expect(await later.memory.load()).toHaveLength(200);

@@ -85,7 +85,7 @@ sys.exit(4)`;
       expect(ended.stderr).not.toContain('embedded_program');
     });
 
-    it('starts anew, shares nothing with the one before, and ends at its deadline', async () => {
+    it('is a new instance, shares nothing with the one before, and ends at its deadline', async () => {
       await run('import json; json.mine = 1; open("/tmp/mine", "w").close()');
       const ended = await run('import json, os; print(hasattr(json, "mine"), os.listdir("/tmp"))');
       expect(ended).toMatchObject({ status: 'success', exitCode: 0, stdout: 'False []\n' });
