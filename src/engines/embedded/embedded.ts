@@ -102,6 +102,8 @@ class EmbeddedEngine implements Engine {
   #machine: HostMachine | undefined;
   #choosing: Promise<Surroundings> | undefined;
   #surroundings: Surroundings | undefined;
+  /** A layer in which a sandbox has started is no reason why a later one did not. */
+  #provenLayer: Surroundings['layer'];
   #startedCount = 0;
 
   constructor(options: EmbeddedOptions) {
@@ -150,8 +152,11 @@ class EmbeddedEngine implements Engine {
     const error = explain(false);
     const layer = start?.surroundings.layer;
     const isOwnFault =
-      error.code === 'ENGINE_UNAVAILABLE' || start?.silentMs !== undefined || saidWhy(exit) || wasKilled(exit);
-    if (layer === undefined || isOwnFault) {
+      error.code === 'ENGINE_UNAVAILABLE' ||
+      start?.silentMs !== undefined ||
+      saidWhy(exit) ||
+      wasKilled(exit, stderrTail);
+    if (layer === undefined || layer === this.#provenLayer || isOwnFault) {
       return error;
     }
     // The probe of the layer succeeded but the start failed. The layer may be the reason: the next start goes without it.
@@ -160,6 +165,10 @@ class EmbeddedEngine implements Engine {
     }
     this.#choosing = undefined;
     return explain(true);
+  }
+
+  noteReady(sandbox: Sandbox): void {
+    this.#provenLayer = this.#starts.get(sandbox)?.surroundings.layer;
   }
 
   async sweep(options?: SweepOptions): Promise<number> {
@@ -231,9 +240,9 @@ function saidWhy({ exitCode }: SandboxExit): boolean {
   return exitCode === CHILD_FAILED;
 }
 
-/** From outside, such as by a machine without memory. A layer passes on the end of its child as an exit code. */
-function wasKilled({ exitCode, signal }: SandboxExit): boolean {
-  return signal === 'SIGKILL' || exitCode === KILLED;
+/** From outside, such as by a machine without memory. A layer passes on the end of its child: unshare 2.38 with an error of its own. */
+function wasKilled({ exitCode, signal }: SandboxExit, stderrTail: string): boolean {
+  return signal === 'SIGKILL' || exitCode === KILLED || stderrTail.includes('sigprocmask unblock failed');
 }
 
 function cannotRun(executable: string, error: unknown): BridgeError {

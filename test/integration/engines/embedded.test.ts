@@ -45,7 +45,7 @@ async function startDeaf(source = DEAF) {
   const sandbox = await engine.start({ command: [], session: 'test' });
   await firstOutput(sandbox);
   const [client = 0] = clientsOf(sandbox.id);
-  return { engine, sandbox, processes: [client, ...descendantsOf(client)] };
+  return { sandbox, processes: [client, ...descendantsOf(client)] };
 }
 
 describe('a child that does not start', () => {
@@ -79,16 +79,6 @@ describe('a child that does not start', () => {
     expect(rounds.at(-1)?.message).toBe('the embedded engine did not start (exit code 3): no luck');
     expect(engine.isolation).toContain('without an operating-system sandbox around it');
     expect(engine.description).toContain('no luck');
-  });
-
-  // Code that uses up the memory of the machine must not take the layer from sandboxes that start later.
-  it('because something killed it costs no layer', async () => {
-    const { engine, processes, sandbox } = await startDeaf();
-    const { description } = engine;
-    process.kill(processes.at(-1) ?? 0, 'SIGKILL');
-    const error = engine.explainStartFailure(sandbox, await sandbox.exited, '');
-    expect(error).toMatchObject({ code: 'ENGINE_FAILED', data: { retryNow: false } });
-    expect(engine.description).toBe(description);
   });
 
   it('because it hangs is killed, and the error says so', async () => {
@@ -181,6 +171,32 @@ describe.each(surroundings)('a child $label', ({ commands, layer, userId, words 
     child.stderr.pipe(process.stderr);
     return JSON.parse(await text(child.stdout));
   }
+
+  // Code that uses up the memory of the machine must not take the layer from sandboxes that start later.
+  it('that something kills at its start costs no layer', async () => {
+    const engine = embeddedEngine({ folder: folderWithProgram(DEAF), env: hostEnv() });
+    const sandbox = await engine.start({ command: [], session: 'test' });
+    await firstOutput(sandbox);
+    const { description } = engine;
+    const [client = 0] = clientsOf(sandbox.id);
+    process.kill([client, ...descendantsOf(client)].at(-1) ?? 0, 'SIGKILL');
+    const [stderr, exit] = await Promise.all([text(sandbox.stderr), sandbox.exited]);
+    const error = engine.explainStartFailure(sandbox, exit, stderr);
+    expect(error).toMatchObject({ code: 'ENGINE_FAILED', data: { retryNow: false } });
+    expect(engine.description).toBe(description);
+  });
+
+  it('that fails in a layer where one has started costs no layer', async () => {
+    const program = `${READY} process.stdin.once('data', () => process.exit(3));`;
+    const engine = embeddedEngine({ folder: folderWithProgram(program), env: hostEnv() });
+    const sandbox = await engine.start({ command: [], session: 'test' });
+    await firstOutput(sandbox);
+    engine.noteReady?.(sandbox);
+    const { description } = engine;
+    const { error } = await startToEnd(engine);
+    expect(error.data['retryNow']).toBe(false);
+    expect(engine.description).toBe(description);
+  });
 
   it('is chosen, and the description says so', async () => {
     const engine = embeddedEngine({ folder: folderWithProgram(DEAF), env: hostEnv() });
