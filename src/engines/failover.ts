@@ -169,6 +169,7 @@ class FailoverEngine implements Engine {
   noteReady(sandbox: Sandbox): void {
     const engine = this.#engineOfSandbox.get(sandbox);
     if (engine !== undefined) {
+      engine.noteReady?.(sandbox);
       this.#provenStrength = Math.max(this.#provenStrength ?? 0, strengthOf(engine));
     }
   }

@@ -166,6 +166,14 @@ describe('several engines as one', () => {
     expect(engine).toMatchObject({ name: 'podman', refused: [] });
   });
 
+  it('tells the engine itself that a sandbox has started', async () => {
+    const noteReady = vi.fn<NonNullable<Engine['noteReady']>>();
+    const engine = createFailoverEngine([{ ...working('embedded'), noteReady }, working('docker')], [], silentLogger);
+    const sandbox = await engine.start(request);
+    engine.noteReady?.(sandbox);
+    expect(noteReady).toHaveBeenCalledExactlyOnceWith(sandbox);
+  });
+
   it('keeps to the strength of a weaker engine that has worked', async () => {
     const engines = [
       failingEngine('podman', 'ENGINE_FAILED'),
