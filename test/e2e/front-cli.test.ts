@@ -131,7 +131,7 @@ describe('exec', () => {
     });
     expect(await exited).toEqual([130, null]);
     expect(out).toBe('one\ntwo\n');
-    expect(log.replace(/^event: .*\n/gm, '')).toMatch(/^warned/);
+    expect(log.replace(/^event: .*\n/gm, '')).toMatch(/^warned/m);
     expect(log).toContain(told);
   });
 
