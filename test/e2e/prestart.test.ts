@@ -40,12 +40,17 @@ if (engine === undefined) {
       };
       const memory = join(stateDir, '.cache', 'prestart');
       /** Written in the background of the first call. */
-      const remembered = () =>
-        until(() => existsSync(memory) && readdirSync(memory).some((name) => name.endsWith('.jsonl')));
+      const usedServers = () => {
+        const names = existsSync(memory) ? readdirSync(memory).filter((name) => name.endsWith('.jsonl')) : [];
+        // Beside what is remembered of imports and results.
+        return names.filter((name) => readFileSync(join(memory, name), 'utf8').includes('"hadLogin"'));
+      };
+      const remembered = () => until(() => usedServers().length > 0);
       return {
         stateDir,
         open,
         remembered,
+        usedServers,
         written: () => readdirSync(stateDir).filter((name) => name !== 'servers.json'),
       };
     };
@@ -98,12 +103,12 @@ if (engine === undefined) {
     });
 
     it('are none with `off`, and nothing is remembered', async () => {
-      const { open, remembered, stateDir } = setUp({ crashing: fixtureServer('crashing.mjs') });
+      const { open, remembered, usedServers } = setUp({ crashing: fixtureServer('crashing.mjs') });
       const first = await open({ MCP_BRIDGE_PRESTART: 'off' });
       await first.client.listTools();
       await first.runPython(PID, ping);
       await first.close();
-      expect(readdirSync(join(stateDir, '.cache'))).not.toContain('prestart');
+      expect(usedServers()).toEqual([]);
 
       // With something to remember, it makes no difference.
       const second = await open();
