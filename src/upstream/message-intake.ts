@@ -13,6 +13,7 @@ import { type DroppedLine, idOfLine, isNoise } from '../protocol/line-reader.ts'
 import type { LongLineReader } from '../protocol/line-splitter.ts';
 import { cut, ResultBytes } from '../protocol/result-bytes.ts';
 import { JSON_BOUNDS, readUntrusted } from '../protocol/untrusted-json.ts';
+import { JsonCursor } from './json-cursor.ts';
 import type { ResultMask } from './result-mask.ts';
 
 const PREVIEW_CHARS = 200;
@@ -174,8 +175,10 @@ export class MessageIntake {
   }
 
   #handleWhole(line: Buffer): void {
-    if (line.length > this.maxMessageBytes) {
-      this.failDropped({ bytes: line.length, id: idOfLine(line), isMessage: true, endsAsMessage: true });
+    const { maxMessageBytes } = this;
+    const mostBytes = line.length > MAX_UNASKED_BYTES && !hasResult(line) ? MAX_UNASKED_BYTES : maxMessageBytes;
+    if (line.length > mostBytes) {
+      this.#failTooLong(idOfLine(line), true, LINE_TOO_LONG, tooLong(line.length, mostBytes));
       return;
     }
     const { mask } = this.#handlers;
@@ -204,7 +207,7 @@ export class MessageIntake {
   /** Reports a line or message that was dropped because it was too long. */
   failDropped({ bytes, id, isMessage, endsAsMessage }: DroppedLine): void {
     const reason = isMessage
-      ? `a message of ${bytes} bytes; the limit is ${this.maxMessageBytes} bytes`
+      ? tooLong(bytes, this.maxMessageBytes)
       : `${counted(bytes, 'byte')} on stdout without a newline, which is not a message`;
     this.#failTooLong(id, isMessage || endsAsMessage, isMessage ? LINE_TOO_LONG : ANSWER_BROKEN, reason);
   }
@@ -313,6 +316,29 @@ export class MessageIntake {
     const number = idNumber(id);
     return this.#pending.delete(id as MessageId) || (number !== undefined && this.#pending.delete(number));
   }
+}
+
+/**
+ * Whether a long message is a response with a result, which alone may be long: an error, a notification or a batch of this size would
+ * only fill the memory. The members before the result are skipped, not parsed.
+ */
+function hasResult(line: Buffer): boolean {
+  const start = isNoise(line) ? line.indexOf('{"') : 0;
+  const cursor = new JsonCursor(line, Math.max(start, 0));
+  try {
+    let key = cursor.enterObject() ? cursor.nextKey() : undefined;
+    while (key !== undefined && key !== 'result') {
+      cursor.skip();
+      key = cursor.nextKey();
+    }
+    return key === 'result';
+  } catch {
+    return false;
+  }
+}
+
+function tooLong(bytes: number, limit: number): string {
+  return `a message of ${bytes} bytes; the limit is ${limit} bytes`;
 }
 
 /**

@@ -124,6 +124,22 @@ it('a local server that sends endless messages while nothing is asked of it is n
   expect(await callText(pool, 'evil', 'act')).toBe('done');
 });
 
+// An error of 150 MiB was parsed and kept: 730 MiB.
+it.each([
+  ['an error', (id: unknown, text: string) => ({ jsonrpc: '2.0', id, error: { code: 1, message: text } })],
+  ['a batch', (id: unknown, text: string) => [{ jsonrpc: '2.0', id, error: { code: 1, message: text } }]],
+])('%s as long as a result is not read', async (_name, answerTo) => {
+  const text = 'x'.repeat(amount(8, 150) * MIB);
+  const server = await startMini({
+    onCall: (exchange) => sendJson(exchange, JSON.stringify(answerTo(exchange.message['id'], text))),
+  });
+  const pool = startPool({ evil: { url: server.url } });
+  expect(await failureOf(pool.callTool({ server: 'evil', tool: 'act', arguments: {} }))).toMatchObject({
+    code: 'LIMIT_RESULT',
+    message: expect.stringContaining('the limit is 4194304 bytes'),
+  });
+});
+
 /** After its list was read, it sends a notification of 8 MiB. */
 const LONG_NOTIFICATION = `
 const send = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n');
