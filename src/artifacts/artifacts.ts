@@ -15,6 +15,7 @@ import {
   MAX_ARTIFACT_BYTES,
   MAX_ARTIFACT_TRANSFERS,
   MAX_ARTIFACTS_PER_SESSION,
+  MAX_SESSION_ARTIFACTS_BYTES,
 } from '../base/limits.ts';
 import { SESSION_NAME_PATTERN } from '../server/arguments.ts';
 import { replaceFile } from '../state/file-system.ts';
@@ -85,6 +86,8 @@ interface Transfer {
   readonly nextOffset: number;
   /** What it counts as. */
   readonly diskBytes: number;
+  /** The same for the other artifacts of the session. */
+  readonly otherBytes: number;
 }
 
 /** What is in the store. */
@@ -98,9 +101,15 @@ interface Contents {
 interface ArtifactLimits {
   readonly maxBytes: number;
   readonly maxCount: number;
+  /** What those of one session take on disk, without the files that are being saved beside another. */
+  readonly maxSessionBytes: number;
 }
 
-const LIMITS: ArtifactLimits = { maxBytes: MAX_ALL_ARTIFACTS_BYTES, maxCount: MAX_ALL_ARTIFACTS };
+const LIMITS: ArtifactLimits = {
+  maxBytes: MAX_ALL_ARTIFACTS_BYTES,
+  maxCount: MAX_ALL_ARTIFACTS,
+  maxSessionBytes: MAX_SESSION_ARTIFACTS_BYTES,
+};
 
 export function createArtifacts(stateDir: string, limits: ArtifactLimits = LIMITS): Artifacts {
   return new ArtifactFolder(join(stateDir, 'artifacts'), limits);
@@ -243,6 +252,7 @@ class ArtifactFolder implements Artifacts {
       );
     }
     const diskBytes = onDisk(offset + data.length);
+    this.#checkShare(transfer, diskBytes);
     this.#checkQuota(diskBytes - transfer.diskBytes);
     this.#transfers.delete(keyOf(piece));
     this.#transfers.set(keyOf(piece), { ...transfer, nextOffset: offset + data.length, diskBytes });
@@ -278,9 +288,22 @@ class ArtifactFolder implements Artifacts {
       await this.#drop(keyOf(oldest));
     }
     const temporary = join(folder, `.${randomUUID()}${TEMPORARY_SUFFIX}`);
-    const transfer = { session, name, temporary, nextOffset: 0, diskBytes: 0 };
+    const kept = own.filter((each) => each.name !== name);
+    const otherBytes = kept.reduce((sum, { sizeBytes }) => sum + onDisk(sizeBytes), 0);
+    const transfer = { session, name, temporary, nextOffset: 0, diskBytes: 0, otherBytes };
     this.#transfers.set(keyOf(piece), transfer);
     return transfer;
+  }
+
+  /** One session must not take all of it from the others. */
+  #checkShare({ otherBytes, session }: Transfer, bytes: number): void {
+    const { maxSessionBytes } = this.#limits;
+    if (otherBytes + bytes > maxSessionBytes) {
+      const [used, limit] = [otherBytes, maxSessionBytes].map((number) => number.toLocaleString('en-US'));
+      const message = `the artifacts of this session take ${used} bytes on disk already; its limit is ${limit} bytes`;
+      const hint = `Reuse the name of one that is no longer needed, or ask the user to remove files from ${join(this.#root, session)}.`;
+      throw new BridgeError('LIMIT_ARTIFACT', message, { hint });
+    }
   }
 
   /** Counts what is about to be taken on disk. */

@@ -141,6 +141,8 @@ export const MAX_ARTIFACT_PIECE_BYTES = 1 * MIB;
 export const MAX_ARTIFACT_TRANSFERS = 8;
 /** What all artifacts of all sessions take on disk, with what is being saved. Chosen: room for 64 of the largest. */
 export const MAX_ALL_ARTIFACTS_BYTES = 4096 * MIB;
+/** Of that, what one session takes: the others have room for theirs. Chosen. */
+export const MAX_SESSION_ARTIFACTS_BYTES = 3072 * MIB;
 /** Artifacts per session, and of all sessions: their names are free. Chosen: far more than a person would look through. */
 export const MAX_ALL_ARTIFACTS = 10_000;
 export const MAX_ARTIFACTS_PER_SESSION = 1_000;

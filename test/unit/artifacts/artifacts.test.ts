@@ -26,6 +26,8 @@ function save(artifacts: Artifacts, name: string, text: string, session = 'defau
   return artifacts.write({ session, name, offset: 0, data: Buffer.from(text), isLast: true });
 }
 
+const LARGE = { maxBytes: 1_000_000, maxCount: 100, maxSessionBytes: 1_000_000 };
+
 describe('a file', () => {
   it('arrives in pieces, appears when it is complete, and replaces the previous one', async () => {
     const { artifacts, folder } = store();
@@ -125,7 +127,7 @@ describe('what is being saved', () => {
   it('counts against the limit of all artifacts, whoever left it', async () => {
     const { folder } = store();
     await createArtifacts(join(folder, '..')).write({ ...piece, name: 'left' });
-    const artifacts = createArtifacts(join(folder, '..'), { maxBytes: 14_000, maxCount: 100 });
+    const artifacts = createArtifacts(join(folder, '..'), { ...LARGE, maxBytes: 14_000, maxCount: 100 });
     await artifacts.write({ ...piece, name: 'a', isLast: true });
     await artifacts.write({ ...piece, name: 'b', session: 'other' });
     await expect(artifacts.write({ ...piece, name: 'c' })).rejects.toMatchObject({
@@ -185,7 +187,7 @@ describe('refused', () => {
   // 12,000 artifacts of one byte, in sessions with names that a client made up, counted as 12 KB and took 48 MB.
   it('is one more than the number of all sessions, which leaves no folder, but not a replacement', async () => {
     const { folder } = store();
-    const artifacts = createArtifacts(join(folder, '..'), { maxBytes: 1_000_000, maxCount: 3 });
+    const artifacts = createArtifacts(join(folder, '..'), { ...LARGE, maxBytes: 1_000_000, maxCount: 3 });
     for (const session of ['a', 'b', 'c']) {
       await save(artifacts, 'one', '', session);
     }
@@ -199,9 +201,21 @@ describe('refused', () => {
     await save(artifacts, 'one', '', 'd');
   });
 
+  it('is what would leave other sessions too little room', async () => {
+    const { folder } = store();
+    const artifacts = createArtifacts(join(folder, '..'), { ...LARGE, maxBytes: 20_480, maxSessionBytes: 12_288 });
+    for (const name of ['a', 'b', 'c']) {
+      await save(artifacts, name, 'x');
+    }
+    const message = 'the artifacts of this session take 12,288 bytes on disk already; its limit is 12,288 bytes';
+    await expect(save(artifacts, 'd', 'x')).rejects.toMatchObject({ code: 'LIMIT_ARTIFACT', message });
+    await save(artifacts, 'c', 'another');
+    await save(artifacts, 'd', 'x', 'other');
+  });
+
   it('is what takes too much on disk, however small the files are', async () => {
     const { folder } = store();
-    const artifacts = createArtifacts(join(folder, '..'), { maxBytes: 10_000, maxCount: 100 });
+    const artifacts = createArtifacts(join(folder, '..'), { ...LARGE, maxBytes: 10_000, maxCount: 100 });
     await save(artifacts, 'a', 'x');
     await save(artifacts, 'b', '');
     const message = 'all artifacts take 8,192 bytes on disk already; the limit is 10,000 bytes';
