@@ -185,14 +185,23 @@ export class LoginPages {
       sendPage(response, 502, { title: 'The login could not begin', lines: [address] });
       return;
     }
-    const isSecure = this.#options.origin().startsWith('https:');
+    const scope = this.#isSecure ? 'Path=/; Secure' : `Path=${PATH}`;
     response.writeHead(303, {
       Location: address.href,
-      'Set-Cookie': `${COOKIE}=${cookie}; Path=${PATH}; HttpOnly; SameSite=Lax; Max-Age=${LINK_MS / 1000}${isSecure ? '; Secure' : ''}`,
+      'Set-Cookie': `${this.#cookieName}=${cookie}; ${scope}; HttpOnly; SameSite=Lax; Max-Age=${LINK_MS / 1000}`,
       'Cache-Control': 'no-store',
       'Referrer-Policy': 'no-referrer',
     });
     response.end();
+  }
+
+  get #isSecure(): boolean {
+    return this.#options.origin().startsWith('https:');
+  }
+
+  /** With the prefix, browsers take it from this host alone (RFC 6265bis): a page of a sibling host could set another one. */
+  get #cookieName(): string {
+    return this.#isSecure ? `__Host-${COOKIE}` : COOKIE;
   }
 
   /** Where the person logs in, or why not. */
@@ -236,7 +245,7 @@ export class LoginPages {
     const { searchParams } = new URL(request.url ?? '', 'http://callback');
     const attempt = this.#attempts.get(searchParams.get('state') ?? '');
     const isRepeated = ['state', 'code', 'error', 'iss'].some((name) => searchParams.getAll(name).length > 1);
-    const isExpected = attempt !== undefined && !isRepeated && isSame(cookieOf(request), attempt.cookie);
+    const isExpected = attempt !== undefined && !isRepeated && isSame(cookieOf(request, this.#cookieName), attempt.cookie);
     if (!isExpected || (await this.#allowed(attempt.link)) === undefined) {
       sendPage(response, 400, {
         title: 'No login is waiting for this browser',
@@ -276,9 +285,9 @@ function isPressed({ headers }: IncomingMessage): boolean {
   return headers.origin !== undefined && (headers['sec-fetch-site'] ?? 'same-origin') === 'same-origin';
 }
 
-function cookieOf({ headers }: IncomingMessage): string {
+function cookieOf({ headers }: IncomingMessage, name: string): string {
   const pairs = (headers.cookie ?? '').split(';').map((pair) => pair.trim());
-  return pairs.find((pair) => pair.startsWith(`${COOKIE}=`))?.slice(COOKIE.length + 1) ?? '';
+  return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1) ?? '';
 }
 
 /** Compares in constant time, whatever the lengths. */

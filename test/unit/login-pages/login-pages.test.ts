@@ -162,7 +162,7 @@ describe('the button', () => {
     const { headers, status } = await press(invite());
     expect([status, headers['Location']]).toEqual([303, 'https://auth.example/authorize?state=state-1']);
     expect(headers['Set-Cookie']).toMatch(
-      /^mcp_bridge_login=[\w-]{43}; Path=\/login\/; HttpOnly; SameSite=Lax; Max-Age=900; Secure$/,
+      /^__Host-mcp_bridge_login=[\w-]{43}; Path=\/; Secure; HttpOnly; SameSite=Lax; Max-Age=900$/,
     );
     expect(headers).toMatchObject({ 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' });
   });
@@ -229,9 +229,11 @@ describe('the way back', () => {
     const wrong = [
       undefined,
       '',
-      'mcp_bridge_login=',
+      '__Host-mcp_bridge_login=',
       other.cookie,
       `mcp_bridge_login_=${value}`,
+      // One that a sibling host can set.
+      `mcp_bridge_login=${value}`,
       `x=${mine.cookie}`,
       // The first of two counts, and a longer value is another one.
       `${other.cookie}; ${mine.cookie}`,
