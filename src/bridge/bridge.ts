@@ -62,6 +62,7 @@ import type { HandleCall } from '../session/dispatch.ts';
 import { describeEngine } from '../session/engine-report.ts';
 import type { RecordedCell, SessionRecorder } from '../session/recorder.ts';
 import { SavePace } from '../session/save-pace.ts';
+import { claimSession } from '../session/session-claim.ts';
 import { SessionRoom } from '../session/session-room.ts';
 import { Sessions } from '../session/sessions.ts';
 import { StandbyPool } from '../session/standby.ts';
@@ -248,7 +249,7 @@ async function openParts(
   const personal = { ...settings, stateDir: folder };
   const { servers, makeCalls, ...byServers } = await createServers(options.instanceId, settings, logger, given);
   ifFailed(() => Promise.all([closeServers(servers), byServers.ahead?.close()]));
-  const resumed = resume === undefined ? undefined : await openRun(resume);
+  const resumed = resume === undefined ? undefined : await openRun(resume, claimSession);
   const records = openRecords(options.instanceId, settings, { ...given, servers, run: resumed, logger });
   ifFailed(records.close);
   const dryRun = new DryRun(records.mask);
@@ -527,7 +528,10 @@ function openRecords(instanceId: string, settings: Settings, { servers, replay, 
         return resume?.withNotice(recorded) ?? recorded;
       });
     },
-    close: async () => Promise.all([trail?.close(), recording?.close()]),
+    close: async () => {
+      await Promise.all([trail?.close(), recording?.close()]);
+      await run?.release();
+    },
   };
 }
 

@@ -3,12 +3,14 @@
  * goes on in the same file. Each answer is on disk before code gets it, so that whatever the code saw is not done twice.
  */
 import { truncate } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import type { CellAnswer } from '../base/cell.ts';
 import { BridgeError, messageOf } from '../base/errors.ts';
 import { MAX_RECORDING_BYTES } from '../base/limits.ts';
 import { counted } from '../base/units.ts';
 import type { CallGate } from '../calls/contract.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
+import { makeFolders } from '../state/file-system.ts';
 import { readBounded } from '../state/state-files.ts';
 import type { LineOfType, RecordedLine } from './format.ts';
 import { callKey, parseLine } from './replay.ts';
@@ -26,13 +28,37 @@ export interface ResumableRun {
   readonly calls: readonly RecordedCall[];
   /** The highest number of a call. */
   readonly lastNumber: number;
+  /** Lets another process continue it. */
+  release(): Promise<void>;
 }
+
+/** Takes a file for this process, or says which one has it. */
+type ClaimFile = (path: string) => Promise<{ release(): Promise<void> } | { readonly pid: number }>;
 
 /**
  * Reads what an interrupted run has left, and cuts off a line that it had not finished. Rejects with `USAGE_INVALID` if the run has
- * finished, or if the file is something else.
+ * finished, if another process continues it, or if the file is something else.
  */
-export async function openRun(path: string): Promise<ResumableRun> {
+export async function openRun(path: string, claimFile: ClaimFile): Promise<ResumableRun> {
+  const claim = await makeFolders(dirname(path))
+    .then(() => claimFile(`${path}.claim`))
+    .catch((error: unknown) => {
+      throw cannotResume(path, messageOf(error));
+    });
+  if ('pid' in claim) {
+    throw new BridgeError('USAGE_INVALID', `process ${claim.pid} is running the run in ${path}`, {
+      hint: 'Both would make the same calls. Wait until it has ended, or name another file.',
+    });
+  }
+  try {
+    return { ...(await readRun(path)), release: () => claim.release() };
+  } catch (error) {
+    await claim.release();
+    throw error;
+  }
+}
+
+async function readRun(path: string): Promise<Omit<ResumableRun, 'release'>> {
   const data = await readBounded(path, MAX_RECORDING_BYTES).catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
       return undefined;

@@ -1,7 +1,7 @@
 /** Which calls of an interrupted run are not made again. */
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { type CellStatus, NO_OUTPUT } from '../../../src/base/cell.ts';
 import { BridgeError } from '../../../src/base/errors.ts';
@@ -9,6 +9,7 @@ import { silentLogger } from '../../../src/base/log.ts';
 import { type CallOutcome, failed, succeeded, type ToolCall } from '../../../src/calls/contract.ts';
 import { openRun, Recording, RunAnswers } from '../../../src/recordings/index.ts';
 import { createSecretMask } from '../../../src/secrets/index.ts';
+import { claimSession } from '../../../src/session/session-claim.ts';
 
 const SECRET = 'sk-canary-0123456789';
 const RUN = { session: 'default', generation: 1, cell: 1 };
@@ -42,7 +43,7 @@ async function run(
     status?: CellStatus;
   } = {},
 ) {
-  const opened = await openRun(file);
+  const opened = await openRun(file, claimSession);
   const resume = new RunAnswers(opened, mask);
   const recording = new Recording({
     folder: '',
@@ -69,6 +70,7 @@ async function run(
     recording.cellEnded(RUN, ended, 1);
   }
   await recording.close();
+  await opened.release();
   const { notices } = resume.withNotice({ notices: [] } as never);
   return { sent, answers, notices };
 }
@@ -108,7 +110,7 @@ test('answers and arguments with a masked secret are not used, and that is said'
 });
 
 test('an answer is in the file before code gets it', async () => {
-  const opened = await openRun(file);
+  const opened = await openRun(file, claimSession);
   const recording = new Recording({
     folder: '',
     instanceId: '0',
@@ -129,15 +131,27 @@ test('a line that was not finished is cut off', async () => {
   expect((await run([{ a: 1 }, { b: 2 }])).sent).toEqual([]);
 });
 
+// Two runs at once made 400 calls for 200.
+test('a run that another process continues is refused, and can be continued when that has ended', async () => {
+  const first = await openRun(file, claimSession);
+  await expect(openRun(file, claimSession)).rejects.toMatchObject({
+    code: 'USAGE_INVALID',
+    message: `process ${process.pid} is running the run in ${file}`,
+  });
+  await first.release();
+  expect((await run([{ a: 1 }])).sent).toEqual([{ a: 1 }]);
+  expect(readdirSync(dirname(file))).toEqual(['run.jsonl']);
+});
+
 test('a finished run and other files are refused and stay as they are', async () => {
   await run([{ a: 1 }], { status: 'success' });
-  await expect(openRun(file)).rejects.toMatchObject({
+  await expect(openRun(file, claimSession)).rejects.toMatchObject({
     code: 'USAGE_INVALID',
     message: expect.stringContaining('has finished'),
   });
   for (const text of ['something\n', '{"type":"cell"}\n', '\u0000']) {
     writeFileSync(file, text);
-    await expect(openRun(file)).rejects.toMatchObject({
+    await expect(openRun(file, claimSession)).rejects.toMatchObject({
       code: 'USAGE_INVALID',
       message: expect.stringContaining('cannot resume'),
     });
