@@ -3,6 +3,7 @@
  * they share the settings, the server files and the policy of the operator.
  */
 import { totalmem } from 'node:os';
+import { join } from 'node:path';
 import { BridgeError } from '../base/errors.ts';
 import { MAX_CHECKPOINT_AGE_MS } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
@@ -15,6 +16,7 @@ import { type Gauge, Metrics } from '../server/http/metrics.ts';
 import { LazyBridge } from '../server/lazy-bridge.ts';
 import { SessionRoom } from '../session/session-room.ts';
 import type { Settings } from '../settings/settings.ts';
+import { stateFolders } from '../state/principals.ts';
 import { openTelemetry, PROMETHEUS_METRICS, type Telemetry, toPrometheus, withMeasure } from '../telemetry/index.ts';
 import type { CommandContext } from '../terminal/command.ts';
 import { closeInTime, type Lifecycle, watchProcess } from '../terminal/lifecycle.ts';
@@ -79,12 +81,16 @@ export async function serveHttp(line: ServeHttpLine, context: CommandContext): P
   return exitCode;
 }
 
-/** Removes old checkpoints of all principals, at the start and then daily: a service runs for months, and some do not come back. */
+/** Removes old checkpoints and code packs of all principals, at the start and then daily: a service runs for months, and some do not come back. */
 function startSweeps({ stateDir }: Settings, logger: Logger): () => void {
   const sweep = async (): Promise<void> => {
     // Not before it is needed: loading it takes longer than a request.
     const { sweepAllCheckpoints } = await import('../session/checkpoint-store.ts');
     await sweepAllCheckpoints(stateDir, logger, MAX_CHECKPOINT_AGE_MS);
+    const { removeOldPacks } = await import('../session/code-packs.ts');
+    for (const { path } of await stateFolders(stateDir)) {
+      await removeOldPacks(join(path, '.cache', 'python'));
+    }
   };
   const first = setTimeout(() => void sweep(), SWEEP_DELAY_MS).unref();
   const others = setInterval(() => void sweep(), SWEEP_EVERY_MS).unref();

@@ -25,6 +25,8 @@ const DIGEST_BYTES = 32;
 const HOLD_MS = 1_500;
 /** Writing one takes milliseconds. Chosen. */
 const MAX_TEMPORARY_AGE_MS = 60 * 60 * 1000;
+/** As for other files of the cache. */
+const MAX_PACK_AGE_MS = 90 * 24 * 60 * 60 * 1000;
 
 /** A store in `folder`, which is created when first needed. */
 export function createCodePackStore(folder: string, logger: Logger): CodePackStore {
@@ -70,7 +72,7 @@ export function createCodePackStore(folder: string, logger: Logger): CodePackSto
         await ensureDirectory(folder);
         await writeAtomically(fileOf(key), [digestOf(pack), pack], { isDurable: false });
         hold(key, pack);
-        await removeIncomplete(folder);
+        await removeOldPacks(folder);
       } catch (error) {
         logger.debug(`the code pack is kept in memory only: ${messageOf(error)}`);
       }
@@ -78,13 +80,21 @@ export function createCodePackStore(folder: string, logger: Logger): CodePackSto
   };
 }
 
-/** A bridge may end before it has written a pack. */
-async function removeIncomplete(folder: string): Promise<void> {
-  const names = (await readdir(folder)).filter((name) => name.endsWith(TEMPORARY_SUFFIX));
-  for (const file of names.map((name) => join(folder, name))) {
-    const { mtimeMs } = await stat(file);
-    if (Date.now() - mtimeMs > MAX_TEMPORARY_AGE_MS) {
-      await rm(file, { force: true });
+/**
+ * Removes packs of images that are gone, of users who do not come back, and those that a bridge had not finished when it ended. One that
+ * is still needed is made again. Never rejects.
+ */
+export async function removeOldPacks(folder: string): Promise<void> {
+  const names = await readdir(folder).catch((): string[] => []);
+  for (const name of names) {
+    const file = join(folder, name);
+    const maxAgeMs = name.endsWith(TEMPORARY_SUFFIX) ? MAX_TEMPORARY_AGE_MS : MAX_PACK_AGE_MS;
+    const mtimeMs = await stat(file).then(
+      (found) => found.mtimeMs,
+      () => undefined,
+    );
+    if (mtimeMs !== undefined && Date.now() - mtimeMs > maxAgeMs) {
+      await rm(file, { force: true }).catch(() => undefined);
     }
   }
 }
