@@ -65,7 +65,7 @@ async function runCommand(
   }
   if (line.command === 'complete') {
     const { complete } = await import('./cli/complete.ts');
-    return complete(line, { ...(await loadContext(QUIET_ENV)), writeOut });
+    return complete(line, { ...(await loadContext(process.env, { isQuiet: true })), writeOut });
   }
   const { COMMANDS } = await import('./cli/commands.ts');
   const plugged = COMMANDS.find(({ names }: Command<FeatureLine>) => names.includes(line.command));
@@ -75,11 +75,8 @@ async function runCommand(
   return (plugged as Command<FeatureLine>).run(line, commandHost());
 }
 
-/** A person at a terminal does not need log lines about servers starting. */
-const QUIET_ENV = { MCP_BRIDGE_LOG_LEVEL: 'WARNING', ...process.env };
-
-async function loadContext(env: NodeJS.ProcessEnv): Promise<CommandContext> {
-  return (await import('./bridge/context.ts')).loadContext(env);
+async function loadContext(env: NodeJS.ProcessEnv, options?: { readonly isQuiet: boolean }): Promise<CommandContext> {
+  return (await import('./bridge/context.ts')).loadContext(env, options);
 }
 
 function commandHost(): CommandHost {
@@ -95,8 +92,8 @@ function commandHost(): CommandHost {
     terminal: findTerminal(),
     findPerson,
     endWhenUnread,
-    loadContext: () => loadContext(QUIET_ENV),
-    createContext: async (env) => (await import('./bridge/context.ts')).createContext(env),
+    loadContext: () => loadContext(process.env, { isQuiet: true }),
+    createContext: async (env, stored) => (await import('./bridge/context.ts')).createContext(env, stored),
   };
 }
 

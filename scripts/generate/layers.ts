@@ -49,9 +49,9 @@ const CORE: readonly Layer[] = [
   },
   {
     folder: 'settings',
-    holds: 'the table of settings, and the parts for engines and servers',
+    holds: 'the table of settings, the file that keeps some, and the parts for engines and servers',
     kind: 'core',
-    mayImport: ['base', 'clients', 'servers', 'engines'],
+    mayImport: ['base', 'state', 'clients', 'servers', 'engines'],
   },
   { folder: 'protocol', holds: 'frames and exact JSON', kind: 'core', mayImport: ['base'], isPure: true },
   {
@@ -137,6 +137,7 @@ const FEATURES: readonly Layer[] = [
   feature('artifacts', 'files saved by code, and the resources that show them'),
   feature('audit', 'the record of cells and calls'),
   feature('chat-view', 'what clients that support MCP Apps show of a cell'),
+  feature('config', 'showing and keeping settings'),
   feature('doctor', 'finding problems and fixing them'),
   feature('dry-run', 'stand-ins for calls that could change something'),
   feature('exec', 'running a cell from the shell'),

@@ -53,10 +53,15 @@ export function renderErrorPages(): string {
 }
 
 export function renderSettings(): string {
-  const rows = SETTINGS_TABLE.map(({ variable, default: standard, meaning, allowed }) => {
+  const starts = SETTINGS_TABLE.flatMap(({ section }, index) => (section === undefined ? [] : [index]));
+  return starts.map((start, at) => renderSection(SETTINGS_TABLE.slice(start, starts[at + 1]))).join('\n\n');
+}
+
+function renderSection(settings: typeof SETTINGS_TABLE): string {
+  const rows = settings.map(({ variable, default: standard, meaning, allowed }) => {
     return [`\`${variable}\``, standard === '' ? '–' : `\`${standard}\``, meaning, allowed];
   });
-  return renderTable(['Variable', 'Default', 'Meaning', 'Allowed'], rows);
+  return `## ${settings[0]?.section}\n\n${renderTable(['Variable', 'Default', 'Meaning', 'Allowed'], rows)}`;
 }
 
 /** The fields of an object without its tag. Fields of nested objects follow, with dotted names. */

@@ -114,7 +114,7 @@ export function openAuditTrail(
   settings: AuditSettings,
   options: AuditTrailOptions,
 ): AuditTrail | undefined {
-  return settings.audit === '0' ? undefined : new AuditTrail(instanceId, settings, options);
+  return settings.audit === 'off' ? undefined : new AuditTrail(instanceId, settings, options);
 }
 
 /** The answer of a cell, with notices about its record. */
@@ -496,7 +496,7 @@ export class AuditTrail implements SessionRecorder {
   }
 
   get #howToWrite(): string {
-    return `Make ${auditDirectory(this.#settings.stateDir)} writable, or set MCP_BRIDGE_AUDIT=1 so that cells run without a record.`;
+    return `Make ${auditDirectory(this.#settings.stateDir)} writable, or set MCP_BRIDGE_AUDIT=on so that cells run without a record.`;
   }
 
   async #waitUntilRecorded(run: RecordedCell, isQueued: boolean): Promise<void> {

@@ -21,7 +21,7 @@ export function awayFromToken(settings: Settings, prepare: Prepare): Prepare {
         'SERVER_START_FAILED',
         `server '${definition.name}' is not started beside the bridge: ${why}`,
         {
-          hint: `Run it in a Pod of its own, without the account of the bridge, and give '${definition.name}' its "url". If you trust it with the token, set MCP_BRIDGE_KUBERNETES_LOCAL_SERVERS=1.`,
+          hint: `Run it in a Pod of its own, without the account of the bridge, and give '${definition.name}' its "url". If you trust it with the token, set MCP_BRIDGE_KUBERNETES_LOCAL_SERVERS=on.`,
           data: { server: definition.name },
         },
       );

@@ -260,7 +260,7 @@ async function openParts(
   const shown = { instanceId: options.instanceId, servers, sessions: () => sessions, trail: () => trail };
   const live = watchBridge(settings, given.sharedLog, { ...given, ...shown });
   ifFailed(() => live?.hub.leave(live.watched));
-  const views = client === undefined || settings.apps === 'off' ? undefined : new CellViews(mask);
+  const views = client === undefined || !settings.apps ? undefined : new CellViews(mask);
   const watching = { live: live?.watched, telemetry: traced, uses: byServers.ahead?.watch, views };
   const calls = makeCalls(approvals, { ...records, ...watching, dryRun, isDryRun, onCall });
   const artifacts = createArtifacts(folder);

@@ -1,24 +1,28 @@
 /** Builds what every command starts with: settings, a logger, and functions that load servers, cells and calls. */
 import { createLogger, silentLogger } from '../base/log.ts';
 import { refuseNestedBridge } from '../servers/self.ts';
-import { describeUnknownVariables, loadSettings } from '../settings/settings.ts';
+import { describeUnknownVariables, loadSettings, stateDirOf } from '../settings/settings.ts';
+import { readStoredSettings, type StoredSettings } from '../settings/stored-settings.ts';
 import type { CommandContext } from '../terminal/command.ts';
 
 /**
- * The context of an environment. Warns about misspelled settings. Rejects with `CONFIG_INVALID`, also if this process is a
+ * The context of an environment, with the settings of the file in its state directory. Warns about misspelled ones. `isQuiet` is for
+ * commands: a person at a terminal does not need log lines about servers starting. Rejects with `CONFIG_INVALID`, also if this process is a
  * server of another bridge.
  */
-export async function loadContext(env: NodeJS.ProcessEnv): Promise<CommandContext> {
-  const context = createContext(env);
-  for (const sentence of await describeUnknownVariables(env)) {
+export async function loadContext(env: NodeJS.ProcessEnv, { isQuiet = false } = {}): Promise<CommandContext> {
+  const stored = await readStoredSettings(stateDirOf(env));
+  const quiet = { MCP_BRIDGE_LOG_LEVEL: 'WARNING' };
+  const context = createContext(env, { ...stored, values: { ...(isQuiet && quiet), ...stored.values } });
+  for (const sentence of await describeUnknownVariables(env, stored)) {
     context.logger.warning(sentence);
   }
   return context;
 }
 
 /** The same without warnings. Throws `CONFIG_INVALID`. Loads engines, servers and sessions only when they are needed. */
-export function createContext(env: NodeJS.ProcessEnv): CommandContext {
-  const settings = loadSettings(env);
+export function createContext(env: NodeJS.ProcessEnv, stored?: StoredSettings): CommandContext {
+  const settings = loadSettings(env, stored);
   refuseNestedBridge(env, settings.allowSelfServer);
   const logger = createLogger(settings.logLevel);
   return {

@@ -53,7 +53,7 @@ export function createFront(context: CommandContext, { bridge, tools, ...parts }
     bridge,
     observer,
     resources: joinProviders([
-      ...(settings.apps === 'off' ? [] : [cellViewResources()]),
+      ...(!settings.apps ? [] : [cellViewResources()]),
       artifactResources(createArtifacts(folder)),
       createSnippetResources(context),
     ]),

@@ -32,7 +32,7 @@ export function watchBridge(
   logger: Logger,
   { client, instanceId, principal, profile, room, servers, sessions, trail }: WatchOptions,
 ): LiveParts | undefined {
-  if (client === undefined || settings.live === 'off') {
+  if (client === undefined || !settings.live) {
     return undefined;
   }
   const transport = room === undefined ? 'stdio' : 'http';

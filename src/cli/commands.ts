@@ -1,10 +1,11 @@
 /** Every command that a feature adds, in the order of the help. Nothing else in `cli/` knows the features. */
 import { auditCommand } from '../audit/index.ts';
 import type { ServeHttpLine } from '../bridge/serve-http.ts';
+import { configCommand } from '../config/index.ts';
 import { doctorCommand } from '../doctor/index.ts';
 import { execCommand } from '../exec/index.ts';
 import { imageCommand } from '../images/index.ts';
-import { examineRegistrations, installCommand } from '../install/index.ts';
+import { examineRegistrations, installCommand, listClientVariables } from '../install/index.ts';
 import { examineLanguages, snippetsCommand } from '../languages/index.ts';
 import { topCommand } from '../live/index.ts';
 import { serversCommand } from '../manage-servers/index.ts';
@@ -30,6 +31,7 @@ export const COMMANDS = [
   policyCommand,
   installCommand,
   doctorCommand([examineLanguages, examinePackages, examinePolicies, examinePrestart, examineRegistrations]),
+  configCommand(listClientVariables),
   sessionsCommand,
   topCommand,
   uiCommand(async () => (await import('./ui-parts.ts')).uiParts),

@@ -1,5 +1,6 @@
 /** `completion`: the completion scripts, and the hidden command that they call for candidates. */
 import { Argument, type Command, Option } from 'commander';
+import { SETTINGS_TABLE } from '../settings/settings.ts';
 import { COMMAND_NAME, type Settle } from '../terminal/define.ts';
 import { helpCandidates } from './help/command-line.ts';
 
@@ -176,6 +177,9 @@ function valuesFor(
 }
 
 /** Tools are those of the server named before them. */
+/** As people type them. */
+const SETTING_NAMES = SETTINGS_TABLE.map(({ variable }) => variable.replace('MCP_BRIDGE_', '').toLowerCase());
+
 function namesFor(
   argument: string | undefined,
   command: string,
@@ -190,6 +194,9 @@ function namesFor(
   }
   if (argument === 'function') {
     return functions;
+  }
+  if (argument === 'setting') {
+    return SETTING_NAMES;
   }
   if (argument === 'tool') {
     return toolsOf(server);

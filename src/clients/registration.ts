@@ -1,5 +1,6 @@
 /** How `install` and `uninstall` edit the text of a client's file. Pure; both leave every other byte as it is. */
 import { isDeepStrictEqual } from 'node:util';
+import { isObject } from '../base/is-object.ts';
 import type { EntryPlace, FileFormat, FileObject } from './file-format.ts';
 import { entriesAt } from './format.ts';
 import type { ListedServer } from './server-lists.ts';
@@ -17,6 +18,8 @@ export interface RegistrationOptions {
   readonly name: string;
   /** The entry that starts the bridge, for a given name. */
   readonly entry: (name: string) => FileObject;
+  /** Variables that an existing entry also gets, at this key. */
+  readonly variables?: { readonly key: string; readonly wanted: Readonly<Record<string, string>> };
   /** Whether an existing entry starts the bridge. */
   readonly isOwn: (name: string, entry: unknown) => boolean;
   /** Whether `install` wrote such an entry and may update it. */
@@ -52,15 +55,27 @@ const COMMAND_KEYS = ['type', 'command', 'cmd', 'args'];
 function update(text: string, name: string, old: FileObject, options: RegistrationOptions): string {
   const { format, keys, entry } = options;
   const wanted = entry(name);
-  const isCurrent = COMMAND_KEYS.every((key) => isDeepStrictEqual(old[key], wanted[key]) || wanted[key] === undefined);
+  const command = Object.entries(wanted).filter(([key]) => COMMAND_KEYS.includes(key));
+  const variables = addVariables(old, options);
+  const isCurrent = [...command, ...Object.entries(variables)].every(([key, value]) =>
+    isDeepStrictEqual(old[key], value),
+  );
   if (isCurrent) {
     return text;
   }
-  const command = Object.entries(wanted).filter(([key]) => COMMAND_KEYS.includes(key));
-  const next = { ...wanted, ...old, ...Object.fromEntries(command) };
+  const next = { ...wanted, ...old, ...Object.fromEntries(command), ...variables };
   // If the command does not reveal what it starts, only the name identifies the entry.
   const kept = options.isOwn(name, next) ? name : options.name;
   return format.add(format.remove(text, { keys, name }), { keys, name: kept }, next);
+}
+
+/** The variables of the entry with those that `install` adds. Empty if it adds none. */
+function addVariables(old: FileObject, { variables }: RegistrationOptions): FileObject {
+  if (variables === undefined || Object.keys(variables.wanted).length === 0) {
+    return {};
+  }
+  const { key, wanted } = variables;
+  return { [key]: { ...(isObject(old[key]) ? old[key] : {}), ...wanted } };
 }
 
 /** The options with the entry that is in the text, which may come from an earlier version, instead of the current one. */

@@ -36,6 +36,8 @@ export interface ClientDefinition {
   readonly projectFiles?: readonly string[];
   /** An entry that starts the bridge. */
   readonly entry: (start: StartCommand, name: string) => Readonly<Record<string, unknown>>;
+  /** The key of an entry's variables. Default: `env`. */
+  readonly variablesKey?: string;
   /** Whether the client must start scripts on Windows, such as `npx`, through `cmd /c`. */
   readonly needsCmd: boolean;
   /** The unit of a plain number in `timeout`; left out if it is not the time limit of one call. */
@@ -181,6 +183,7 @@ export const CLIENTS = {
     userFiles: (system) => ['opencode.json', 'opencode.jsonc'].map((name) => inXdg(system, 'opencode', name)),
     projectFiles: ['opencode.json', 'opencode.jsonc'],
     entry: ({ command, args }) => ({ type: 'local', command: [command, ...args], enabled: true }),
+    variablesKey: 'environment',
     needsCmd: false,
     timeoutUnit: 'ms',
     afterwards: 'start OpenCode again',
@@ -239,6 +242,7 @@ export const CLIENTS = {
       envs: {},
       timeout: 300,
     }),
+    variablesKey: 'envs',
     needsCmd: true,
     timeoutUnit: 's',
     afterwards: 'start a new session',

@@ -2,9 +2,10 @@
 
 import { toBridgeError } from '../base/errors.ts';
 import { COMMAND } from '../base/package.ts';
-import { describeUnknownVariables, refusedVariables, SETTINGS_TABLE } from '../settings/settings.ts';
+import { describeUnknownVariables, listSettings, refusedVariables, stateDirOf } from '../settings/settings.ts';
+import { NOTHING_STORED, readStoredSettings, type StoredSettings } from '../settings/stored-settings.ts';
 import type { CommandContext, CommandHost } from '../terminal/command.ts';
-import { type Finding, problemsOfSettings } from '../terminal/finding.ts';
+import { type Finding, problemOf, problemsOfSettings } from '../terminal/finding.ts';
 
 type Environment = NodeJS.ProcessEnv;
 
@@ -13,35 +14,57 @@ export interface ExaminedSettings {
   readonly findings: readonly Finding[];
 }
 
-/** The usable settings of `env`, and findings about all of them. Rejects with `CONFIG_INVALID` inside another bridge. */
+/** The usable settings of `env` and of the file, and findings about all of them. Rejects with `CONFIG_INVALID` inside another bridge. */
 export async function examineSettings({
   env,
   createContext,
 }: Pick<CommandHost, 'env' | 'createContext'>): Promise<ExaminedSettings> {
-  const unknown = await warnAboutUnknown(env);
+  const { stored, unreadable } = await readFile(env);
+  const others = [...unreadable, ...(await warnAboutUnknown(env, stored))];
   try {
-    return { context: await createContext(env), findings: [listGiven(env, 'all'), ...unknown] };
+    return { context: await createContext(env, stored), findings: [...listGiven(env, stored, 'all'), ...others] };
   } catch (thrown) {
     const error = toBridgeError(thrown);
     const refused = refusedVariables(error);
     if (refused.length === 0) {
       throw error;
     }
-    const rest = Object.fromEntries(Object.entries(env).filter(([name]) => !refused.includes(name)));
+    const [restOfEnv, values] = [env, stored.values].map((variables) =>
+      Object.fromEntries(Object.entries(variables).filter(([name]) => !refused.includes(name))),
+    ) as [Environment, StoredSettings['values']];
+    const rest = { ...stored, values };
     return {
-      context: await createContext(rest),
-      findings: [...problemsOfSettings(error), listGiven(rest, 'all others'), ...unknown],
+      context: await createContext(restOfEnv, rest),
+      findings: [...problemsOfSettings(error), ...listGiven(restOfEnv, rest, 'all others'), ...others],
     };
   }
 }
 
-function listGiven(env: Environment, all: 'all' | 'all others'): Finding {
-  const given = SETTINGS_TABLE.map(({ variable }) => variable).filter((variable) => (env[variable] ?? '') !== '');
-  const text = given.length === 0 ? `${all} have their default values` : `set in the environment: ${given.join(', ')}`;
-  return { section: 'settings', level: 'ok', text };
+async function readFile(env: Environment): Promise<{ stored: StoredSettings; unreadable: Finding[] }> {
+  try {
+    return { stored: await readStoredSettings(stateDirOf(env)), unreadable: [] };
+  } catch (error) {
+    return { stored: NOTHING_STORED, unreadable: [problemOf('settings', toBridgeError(error))] };
+  }
 }
 
-async function warnAboutUnknown(env: Environment): Promise<Finding[]> {
-  const hint = `For a list of all settings, run: ${COMMAND} help settings`;
-  return (await describeUnknownVariables(env)).map((text) => ({ section: 'settings', level: 'warning', text, hint }));
+function listGiven(env: Environment, stored: StoredSettings, all: 'all' | 'all others'): Finding[] {
+  const settings = listSettings(env, stored);
+  const given = (['environment', 'file'] as const).flatMap((place) => {
+    const names = settings.filter(({ from }) => from === place).map(({ variable }) => variable);
+    const where = place === 'file' ? stored.path : 'the environment';
+    return names.length === 0 ? [] : [`set in ${where}: ${names.join(', ')}`];
+  });
+  const texts = given.length === 0 ? [`${all} have their default values`] : given;
+  return texts.map((text) => ({ section: 'settings', level: 'ok', text }));
+}
+
+async function warnAboutUnknown(env: Environment, stored: StoredSettings): Promise<Finding[]> {
+  const hint = `For a list of all settings, run: ${COMMAND} config list --all`;
+  return (await describeUnknownVariables(env, stored)).map((text) => ({
+    section: 'settings',
+    level: 'warning',
+    text,
+    hint,
+  }));
 }

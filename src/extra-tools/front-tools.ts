@@ -17,7 +17,7 @@ export interface FrontToolOptions {
   readonly timeoutSeconds: number;
   readonly maxTimeoutSeconds: number;
   /** Whether clients that show views get one. */
-  readonly apps?: 'on' | 'off' | undefined;
+  readonly apps?: boolean | undefined;
   readonly logger: Logger;
 }
 

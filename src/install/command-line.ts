@@ -1,5 +1,5 @@
 /** `install` and `uninstall`: registering the bridge in MCP clients. */
-import { Argument, type Command, Option } from 'commander';
+import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
 import { BridgeError } from '../base/errors.ts';
 import { didYouMean } from '../base/suggest.ts';
 import { CLIENT_IDS, type ClientId } from '../clients/table.ts';
@@ -17,6 +17,8 @@ export interface InstallCommand {
   readonly isImport: boolean | undefined;
   /** The command that the client runs, as typed; if undefined, the one that started this program. */
   readonly startCommand: string | undefined;
+  /** Variables for the entry. */
+  readonly variables: Readonly<Record<string, string>>;
   /** Whether to install this package globally with npm first. */
   readonly isGlobal: boolean;
   readonly isPrint: boolean;
@@ -28,6 +30,7 @@ interface Given {
   readonly dryRun?: true;
   readonly import?: boolean;
   readonly command?: string;
+  readonly env?: Readonly<Record<string, string>>;
   readonly global?: true;
   readonly print?: true;
   readonly json?: true;
@@ -49,6 +52,7 @@ export function defineInstall(program: Command, settle: Settle<InstallCommand>):
         isDryRun: given.dryRun === true,
         isImport: given.import,
         startCommand: given.command,
+        variables: given.env ?? {},
         isGlobal: given.global === true,
         isPrint: given.print === true,
         isJson: given.json === true,
@@ -65,6 +69,11 @@ export function defineInstall(program: Command, settle: Settle<InstallCommand>):
       'install this package globally with npm and register that copy, which needs no network to start',
     )
     .option('--command <words>', 'register this command instead')
+    .option(
+      '--env <NAME=VALUE>',
+      'a setting or another variable for this client alone; can be repeated',
+      collectVariable,
+    )
     .option('--print', 'print the entry and change nothing')
     .action(take('install'));
   addNotes(install, 'Comments and the order of the file are preserved, and a backup is kept next to it.');
@@ -72,6 +81,14 @@ export function defineInstall(program: Command, settle: Settle<InstallCommand>):
     .summary('remove the bridge from MCP clients')
     .description('Remove the bridge from the configuration of MCP clients, and move back what install --import moved.')
     .action(take('uninstall'));
+}
+
+function collectVariable(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const [, name, value] = /^([A-Za-z_]\w*)=(.*)$/s.exec(text) ?? [];
+  if (name === undefined || value === undefined) {
+    throw new InvalidArgumentError('It must be NAME=VALUE, such as MCP_BRIDGE_TIMEOUT=60s.');
+  }
+  return { ...before, [name]: value };
 }
 
 function defineOne(program: Command, name: InstallCommand['command']): Command {

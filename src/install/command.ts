@@ -20,3 +20,12 @@ export const examineRegistrations: Examination = async ({ env, settings }) => {
   ]);
   return examineClients({ system: thisSystem(env), stateDir: settings.stateDir });
 };
+
+/** The variables of the bridge in each client: they win over stored settings. */
+export async function listClientVariables(env: NodeJS.ProcessEnv, stateDir: string) {
+  const [{ listVariables }, { thisSystem }] = await Promise.all([
+    import('./doctor-check.ts'),
+    import('../servers/sources.ts'),
+  ]);
+  return listVariables({ system: thisSystem(env), stateDir });
+}

@@ -4,8 +4,9 @@ import { isAbsolute } from 'node:path';
 import { messageOf } from '../base/errors.ts';
 import { COMMAND, thisProgramStart } from '../base/package.ts';
 import { CLIENT_IDS, type ClientId, type ClientSystem, clientOf } from '../clients/table.ts';
+import { checkVariables } from '../settings/settings.ts';
 import type { Finding } from '../terminal/finding.ts';
-import { planInstall } from './plan.ts';
+import { type Plan, planInstall } from './plan.ts';
 
 export interface ClientOptions {
   readonly system: ClientSystem;
@@ -27,24 +28,36 @@ export async function examineClients(options: ClientOptions): Promise<Finding[]>
   ];
 }
 
-async function examine(id: ClientId, { stateDir, system }: ClientOptions) {
+async function examine(id: ClientId, options: ClientOptions) {
   const client = clientOf(id);
-  if (!(await hasAny(client.userFiles(system)))) {
+  if (!(await hasAny(client.userFiles(options.system)))) {
     return [];
   }
   try {
-    const start = { words: thisProgramStart().clientWords, isGiven: false };
-    const plan = await planInstall(id, { system, stateDir, cwd: stateDir, scope: 'user', isImport: false, start });
+    const plan = await planNow(id, options);
     if (plan.registered === undefined) {
       const text = `${client.title}: not registered in ${plan.path}`;
       return [{ isRegistered: false, finding: { section: 'clients', level: 'ok', text } satisfies Finding }];
     }
     const finding = await judgeRegistration(plan.registered.words, `${client.title}: registered in ${plan.path}`, id);
-    return [{ isRegistered: true, finding }];
+    const wrong = await judgeVariables(plan.registered.variables, `${client.title}, in ${plan.path}: `);
+    return [finding, ...wrong].map((one) => ({ isRegistered: true, finding: one }));
   } catch (error) {
     const text = `${client.title}: ${messageOf(error)}`;
     return [{ isRegistered: false, finding: { section: 'clients', level: 'warning', text } satisfies Finding }];
   }
+}
+
+/** The bridge of this client sees them, and `doctor` itself does not. */
+async function judgeVariables(variables: Readonly<Record<string, string>>, where: string): Promise<Finding[]> {
+  const { unknown, wrong } = await checkVariables(variables);
+  const hint = 'Correct it in this file; the bridge reads it when the client starts it again.';
+  return [
+    ...wrong.map(
+      (text): Finding => ({ section: 'clients', level: 'problem', text: where + text, hint, code: 'CONFIG_INVALID' }),
+    ),
+    ...unknown.map((text): Finding => ({ section: 'clients', level: 'warning', text: where + text, hint })),
+  ];
 }
 
 /** A registration can stop working: without network, or when a file that it names is moved. */
@@ -62,6 +75,27 @@ async function judgeRegistration(words: readonly string[], text: string, id: Cli
     return { section: 'clients', level: 'ok', text: `${text}; ${risk}`, hint };
   }
   return { section: 'clients', level: 'ok', text };
+}
+
+/** The variables of the entry of each client in which the bridge is registered. Files that cannot be read are left out. */
+export async function listVariables(options: ClientOptions) {
+  const found = await Promise.all(
+    CLIENT_IDS.map(async (id) => {
+      const { title, userFiles } = clientOf(id);
+      if (!(await hasAny(userFiles(options.system)))) {
+        return [];
+      }
+      const plan = await planNow(id, options).catch(() => undefined);
+      return plan?.registered === undefined ? [] : [{ title, path: plan.path, variables: plan.registered.variables }];
+    }),
+  );
+  return found.flat();
+}
+
+/** What `install` would do, which says how the bridge is registered now. */
+function planNow(id: ClientId, { stateDir, system }: ClientOptions): Promise<Plan> {
+  const start = { words: thisProgramStart().clientWords, isGiven: false };
+  return planInstall(id, { system, stateDir, cwd: stateDir, scope: 'user', isImport: false, start });
 }
 
 async function hasAny(paths: readonly string[]): Promise<boolean> {

@@ -1,2 +1,2 @@
 /** Registers the bridge in MCP clients, moves their servers to it, and undoes both. */
-export { examineRegistrations, installCommand } from './command.ts';
+export { examineRegistrations, installCommand, listClientVariables } from './command.ts';

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { isObject } from '../base/is-object.ts';
 import { COMMAND_NAME } from '../base/package.ts';
-import { toServerEntry } from '../clients/entry.ts';
+import { adoptEntry } from '../clients/entry.ts';
 import type { FileObject } from '../clients/file-format.ts';
 import { ENTRY_NAME, OTHER_NAME } from '../clients/registration.ts';
 import { findSelfReference } from '../servers/self.ts';
@@ -11,9 +11,19 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The command and arguments of an entry of any client. */
 export function entryWords(value: unknown): string[] {
-  const found = toServerEntry(value);
-  const { command, args } = 'entry' in found && isObject(found.entry) ? found.entry : ({} as FileObject);
+  const { command, args } = converted(value);
   return [command, ...(Array.isArray(args) ? args : [])].filter((word) => word !== undefined).map(String);
+}
+
+/** The variables of an entry of any client. */
+export function entryVariables(value: unknown): Readonly<Record<string, string>> {
+  const { env } = converted(value);
+  return Object.fromEntries(Object.entries(isObject(env) ? env : {}).map(([name, text]) => [name, String(text)]));
+}
+
+function converted(value: unknown): FileObject {
+  const entry = adoptEntry(value);
+  return isObject(entry) ? entry : {};
 }
 
 /** Whether an entry starts the bridge. Covers entries that a user wrote under another name, and our own entries whose file is gone. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { BridgeError } from '../base/errors.ts';
 import { COMMAND } from '../base/package.ts';
-import { type FileFormat, FileSyntaxError, UnsafeEditError } from '../clients/file-format.ts';
+import { type FileFormat, type FileObject, FileSyntaxError, UnsafeEditError } from '../clients/file-format.ts';
 import { entriesAt, loadFormat } from '../clients/format.ts';
 import {
   asRegistered,
@@ -37,7 +37,7 @@ import {
 } from '../servers/client-file.ts';
 import { addImported, importedFrom, takeBack } from '../servers/imported-servers.ts';
 import { chooseMovable, type Movable, type Scope } from './movable-servers.ts';
-import { entryWords, isOwnEntry, isWrittenByInstall } from './own-entry.ts';
+import { entryVariables, entryWords, isOwnEntry, isWrittenByInstall } from './own-entry.ts';
 
 export interface PlanOptions {
   readonly system: ClientSystem;
@@ -55,6 +55,8 @@ export interface ClientStart {
   readonly words: readonly string[];
   /** Whether the user gave them with `--command`. */
   readonly isGiven: boolean;
+  /** For the environment of the bridge. */
+  readonly variables?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface Plan {
@@ -65,9 +67,16 @@ export interface Plan {
   /** Sentences about which servers move, and which stay and why. */
   readonly notes: readonly string[];
   /** The entry that starts the bridge in the file now, if any. */
-  readonly registered: { readonly name: string; readonly words: readonly string[] } | undefined;
+  readonly registered: Registered | undefined;
   /** The client's other servers in the file now. */
   readonly others: Movable;
+}
+
+/** An entry that starts the bridge. */
+interface Registered {
+  readonly name: string;
+  readonly words: readonly string[];
+  readonly variables: Readonly<Record<string, string>>;
 }
 
 /** Plans the registration. Rejects with `CONFIG_INVALID` if a file cannot be read or changed. */
@@ -97,25 +106,43 @@ export async function planInstall(id: ClientId, options: PlanOptions & { readonl
         }
       }
     }
-    changes.push({ file, next: register(text, registration, moved), format });
+    const next = register(text, registration, moved);
+    changes.push({ file, next, format });
     const registered = findRegistered(text, registration);
-    if (registered !== undefined && !isStarting(registered.words, opened.words)) {
-      const written = findRegistered(register(text, registration), registration);
-      if (isStarting(written?.words ?? [], registered.words)) {
-        // Without its arguments, which may contain secrets.
-        notes.push(
-          `'${registered.name}' in ${file.path} was not written by install and is left unchanged (it runs ${registered.words[0]}). To replace it, first run: ${COMMAND} uninstall ${id}`,
-        );
-      }
+    if (registered !== undefined) {
+      notes.push(...describeForeign(registered, next, opened, id));
     }
     return { client, path: file.path, changes: changes.filter(isChange), notes, registered, others };
   });
 }
 
+/** What `install` leaves as it is in an entry that it did not write. Without arguments and values, which may be secrets. */
+function describeForeign(
+  registered: Registered,
+  next: string,
+  { file, registration, words }: Opened,
+  id: ClientId,
+): string[] {
+  const found = findRegistered(next, registration);
+  const foreign = `'${registered.name}' in ${file.path} was not written by install`;
+  const isKept = !isStarting(registered.words, words) && isStarting(found?.words ?? [], registered.words);
+  const replaced = isKept
+    ? [
+        `${foreign} and is left unchanged (it runs ${registered.words[0]}). To replace it, first run: ${COMMAND} uninstall ${id}`,
+      ]
+    : [];
+  const wanted = Object.entries(registration.variables?.wanted ?? {});
+  const missing = wanted.filter(([name, value]) => found?.variables[name] !== value).map(([name]) => name);
+  const isAre = missing.length === 1 ? 'was' : 'were';
+  return missing.length === 0
+    ? replaced
+    : [...replaced, `${foreign}, so ${missing.join(' and ')} ${isAre} not added. Add what it needs by hand.`];
+}
+
 function findRegistered(text: string, registration: RegistrationOptions): Plan['registered'] {
   const [name] = ownNames(text, registration);
-  const entries = entriesAt(registration.format.parse(text), registration.keys);
-  return name === undefined ? undefined : { name, words: entryWords(entries?.[name]) };
+  const entry = name === undefined ? undefined : entriesAt(registration.format.parse(text), registration.keys)?.[name];
+  return name === undefined ? undefined : { name, words: entryWords(entry), variables: entryVariables(entry) };
 }
 
 function isStarting(words: readonly string[], wanted: readonly string[]): boolean {
@@ -197,14 +224,15 @@ async function open(id: ClientId, options: PlanOptions, { isRead } = { isRead: t
   const client = clientOf(id);
   const format = await loadFormat(client.format);
   const { env, platform } = options.system;
-  const { isGiven, words } = options.start;
+  const { isGiven, variables = {}, words } = options.start;
   const start = startCommand(client, words, platform);
   const registration: RegistrationOptions = {
     format,
     keys: client.keys,
     // If the command alone does not identify the bridge, the entry is later recognized by this name.
     name: isOwnEntry(ENTRY_NAME, { ...start }, env) ? ENTRY_NAME : OTHER_NAME,
-    entry: (name) => client.entry(start, name),
+    entry: (name) => withVariables(client.entry(start, name), client, variables),
+    variables: { key: client.variablesKey ?? 'env', wanted: variables },
     isOwn: (name, entry) => isOwnEntry(name, entry, env),
     isReplaceable: (name, entry) =>
       isWrittenByInstall(name, entry) || (isGiven && (name === ENTRY_NAME || name === OTHER_NAME)),
@@ -213,6 +241,14 @@ async function open(id: ClientId, options: PlanOptions, { isRead } = { isRead: t
   const usual = options.scope === 'user' ? usualFileOf(id, options.system) : (places[0] ?? '');
   const file = isRead ? await chooseFile(places, usual) : newClientFile(usual);
   return { client, file, format, registration, words: [start.command, ...start.args] };
+}
+
+function withVariables(
+  entry: FileObject,
+  { variablesKey = 'env' }: ClientDefinition,
+  variables: Readonly<Record<string, string>>,
+): FileObject {
+  return Object.keys(variables).length === 0 ? entry : { ...entry, [variablesKey]: variables };
 }
 
 function candidates(client: ClientDefinition, { scope, system, cwd }: PlanOptions): readonly string[] {

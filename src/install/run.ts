@@ -10,8 +10,8 @@ import { listServers } from '../clients/server-lists.ts';
 import type { ClientId, ClientSystem } from '../clients/table.ts';
 import { writeClientFile } from '../servers/client-file.ts';
 import { thisSystem } from '../servers/sources.ts';
-import type { Settings } from '../settings/settings.ts';
-import { colorChange, renderChange } from '../terminal/file-change.ts';
+import { checkVariables, type Settings } from '../settings/settings.ts';
+import { colorChange, heldSecrets, renderChange } from '../terminal/file-change.ts';
 import { describeCallable } from './callable-servers.ts';
 import { isClientHere } from './client-presence.ts';
 import type { InstallCommand } from './command-line.ts';
@@ -61,6 +61,7 @@ export async function install(command: InstallCommand, options: InstallOptions):
   if (options.system === undefined) {
     await refuseUnusableHome(system);
   }
+  await refuseWrongVariables(command.variables);
   const globally = command.isGlobal ? await (await import('./global-install.ts')).planGlobalInstall() : undefined;
   const planOptions: PlanOptions = {
     system,
@@ -68,7 +69,7 @@ export async function install(command: InstallCommand, options: InstallOptions):
     cwd: options.cwd ?? (command.scope === 'project' ? workingFolder() : system.home),
     scope: command.scope,
     stateDir: options.settings.stateDir,
-    start: chooseStart(command, options, globally),
+    start: { ...chooseStart(command, options, globally), variables: command.variables },
   };
   if (command.isPrint) {
     await printSnippets(command, planOptions, options);
@@ -94,6 +95,15 @@ export async function install(command: InstallCommand, options: InstallOptions):
     print(escapeInLines(await describeCallable(plans, command, { ...options, system })));
   }
   return 0;
+}
+
+/** A setting that does not exist or has no valid value would end each start of the bridge, or do nothing. */
+async function refuseWrongVariables(variables: InstallCommand['variables']): Promise<void> {
+  const { unknown, wrong } = await checkVariables(variables);
+  const [first] = [...wrong, ...unknown];
+  if (first !== undefined) {
+    throw new BridgeError('USAGE_INVALID', `--env: ${first}`, { hint: '`config list --all` shows all settings.' });
+  }
 }
 
 function chooseStart(
@@ -290,7 +300,8 @@ async function carryOut(
     const action = next === undefined ? 'remove' : file.text === undefined ? 'create' : 'change';
     done.push({ path: file.path, action, diff: renderChange(change), backup: backup ?? null });
     if (!isDryRun) {
-      const copy = backup === undefined ? '' : ` (backup: ${backup})`;
+      const secrets = backup !== undefined && heldSecrets(change) ? ', with secrets' : '';
+      const copy = backup === undefined ? '' : ` (backup${secrets}: ${backup})`;
       print(`${escapeControls(`${action === 'remove' ? 'Removed' : 'Wrote'} ${file.path}${copy}`)}\n`);
     }
   }

@@ -245,7 +245,8 @@ export class LoginPages {
     const { searchParams } = new URL(request.url ?? '', 'http://callback');
     const attempt = this.#attempts.get(searchParams.get('state') ?? '');
     const isRepeated = ['state', 'code', 'error', 'iss'].some((name) => searchParams.getAll(name).length > 1);
-    const isExpected = attempt !== undefined && !isRepeated && isSame(cookieOf(request, this.#cookieName), attempt.cookie);
+    const isExpected =
+      attempt !== undefined && !isRepeated && isSame(cookieOf(request, this.#cookieName), attempt.cookie);
     if (!isExpected || (await this.#allowed(attempt.link)) === undefined) {
       sendPage(response, 400, {
         title: 'No login is waiting for this browser',

@@ -37,14 +37,14 @@ export async function runReport(command: ReportCommand, options: ReportOptions):
   }
   const sums = builder.result({ badLines: reader.badLines, sinceMs, untilMs: Date.now() });
   reader.unreadable.forEach((reason) => writeError(`cannot read ${reason}\n`));
-  if (settings.audit === '0') {
-    writeError('The audit log is off, so nothing new is recorded: remove MCP_BRIDGE_AUDIT=0, or set it to 1.\n');
+  if (settings.audit === 'off') {
+    writeError('The audit log is off, so nothing new is recorded: set MCP_BRIDGE_AUDIT to on.\n');
   }
   if (isJson) {
     writeOut(`${escapeInJson(JSON.stringify(sums, undefined, 2))}\n`);
   }
   if (sums.first === null) {
-    writeError(`${nothing(directory, sums, settings.audit === '0')}\n`);
+    writeError(`${nothing(directory, sums, settings.audit === 'off')}\n`);
     return NOTHING_EXIT_CODE;
   }
   if (html !== undefined) {

@@ -44,11 +44,11 @@ export function describeRunPython(defaultTimeoutSeconds: number, maxTimeoutSecon
 export function showRunPython(settings: {
   readonly defaultTimeoutSeconds: number;
   readonly maxTimeoutSeconds: number;
-  readonly apps?: 'on' | 'off' | undefined;
+  readonly apps?: boolean | undefined;
 }): ShownTool {
   return {
     definition: describeRunPython(settings.defaultTimeoutSeconds, settings.maxTimeoutSeconds),
     purpose: 'run_python is a live Python session that calls the other MCP servers of this user as code.',
-    view: settings.apps === 'on' ? CELL_VIEW_URI : undefined,
+    view: settings.apps ? CELL_VIEW_URI : undefined,
   };
 }

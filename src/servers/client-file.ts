@@ -22,6 +22,9 @@ const BYTE_ORDER_MARK = '\uFEFF';
 /** Only at the start: the same character elsewhere belongs to the text. */
 const STARTS_WITH_MARK = /^\uFEFF/;
 const BACKUP = '.backup-';
+/** As `keepBackup` names them: what others have put there stays. */
+const BACKUP_TIME = /^\d{8}T\d{6}Z(?:-\d+)?$/;
+const MAX_BACKUPS = 3;
 /** Chosen: far above the settings of editors with long histories. */
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
 
@@ -82,7 +85,8 @@ export function refuseReadOnly({ path, mode, text }: ClientFile): void {
 
 /**
  * Writes `text` to the file, or deletes the file if it is undefined. Keeps a backup named after `now`, and returns its path;
- * without `now`, or if there was no file, it keeps none and returns undefined. Rejects if the file has changed since it was read.
+ * without `now`, or if there was no file, it keeps none and returns undefined. Of older backups, the last two stay. Rejects if the file
+ * has changed since it was read.
  */
 export async function writeClientFile(
   file: ClientFile,
@@ -100,6 +104,9 @@ export async function writeClientFile(
       const mark = bytes?.toString('utf8').startsWith(BYTE_ORDER_MARK) === true ? BYTE_ORDER_MARK : '';
       await replace(file, mark + text);
     }
+    if (backup !== undefined) {
+      await removeOldBackups(target);
+    }
     return backup;
   } catch (error) {
     if (error instanceof BridgeError) {
@@ -114,16 +121,30 @@ export async function writeClientFile(
 
 /** The contents of the file's backups, newest first. In the folder of a project, a stranger may have put pipes and links there. */
 export async function readBackups({ target }: ClientFile): Promise<string[]> {
-  const start = basename(target) + BACKUP;
-  const names = await readdir(dirname(target)).catch(() => []);
-  const found = names.filter((name) => name.startsWith(start)).toSorted((a, b) => (a < b ? 1 : -1));
   const texts = await Promise.all(
-    found.map(async (name) => {
-      const bytes = await readBounded(join(dirname(target), name), MAX_FILE_BYTES).catch(() => undefined);
+    (await listBackups(target)).map(async (path) => {
+      const bytes = await readBounded(path, MAX_FILE_BYTES).catch(() => undefined);
       return bytes?.toString('utf8').replace(STARTS_WITH_MARK, '');
     }),
   );
   return texts.filter((text) => text !== undefined);
+}
+
+/** Paths, newest first. */
+async function listBackups(target: string): Promise<string[]> {
+  const start = basename(target) + BACKUP;
+  const names = await readdir(dirname(target)).catch(() => []);
+  const found = names.filter((name) => name.startsWith(start) && BACKUP_TIME.test(name.slice(start.length)));
+  // Of the same second, by number.
+  const byTime = new Intl.Collator('en', { numeric: true });
+  return found.toSorted((a, b) => byTime.compare(b, a)).map((name) => join(dirname(target), name));
+}
+
+/** One that cannot be removed is in no one's way. */
+async function removeOldBackups(target: string): Promise<void> {
+  for (const path of (await listBackups(target)).slice(MAX_BACKUPS)) {
+    await rm(path, { force: true }).catch(() => undefined);
+  }
 }
 
 /** The path with links resolved; undefined if there is no file. */
@@ -150,11 +171,13 @@ async function targetOf(path: string): Promise<string | undefined> {
   }
 }
 
-/** A copy beside the file, such as `NAME.backup-20261121T150000Z`; another one in the same second gets a number. */
+/** A copy beside the file, such as `NAME.backup-20261121T150000Z`; another one in the same second gets the next number. */
 async function keepBackup(target: string, now: Date): Promise<string> {
-  const time = now.toISOString().replace(/[-:]|\.\d+/g, '');
-  for (let count = 1; ; count += 1) {
-    const backup = `${target}${BACKUP}${time}${count === 1 ? '' : `-${count}`}`;
+  const start = `${target}${BACKUP}${now.toISOString().replaceAll(/[-:]|\.\d+/g, '')}`;
+  const last = (await listBackups(target)).find((path) => path.startsWith(start));
+  const before = last === undefined ? 0 : Number(last.slice(start.length + 1) || 1);
+  for (let count = before + 1; ; count += 1) {
+    const backup = `${start}${count === 1 ? '' : `-${count}`}`;
     try {
       await copyFile(target, backup, constants.COPYFILE_EXCL);
       return backup;

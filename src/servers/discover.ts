@@ -23,7 +23,7 @@ export type { ServerDefinition } from './server-file.ts';
 export const MAX_SERVER_FILE_BYTES = 4 * 1024 * 1024;
 /** Files in the state directory that are not server files. */
 const POLICY_FILE = 'policy.json';
-const RESERVED_FILES: ReadonlySet<string> = new Set([POLICY_FILE, 'languages.json']);
+const RESERVED_FILES: ReadonlySet<string> = new Set([POLICY_FILE, 'languages.json', 'settings.json']);
 const LIKE_POLICY_FILE = /^polic(?:y|ies)(?:\.(?:json|jsonc|json5|ya?ml|txt))*$/i;
 
 export interface DiscoveryOptions {

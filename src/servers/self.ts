@@ -77,7 +77,7 @@ export function refuseNestedBridge(env: Environment, isAllowed: boolean): void {
   }
   const limit = isAllowed ? `; the limit is ${MAX_DEPTH}` : '';
   throw new BridgeError('CONFIG_INVALID', `this bridge was started by another bridge (depth ${depth})${limit}`, {
-    hint: `Remove the entry that starts it from the server files, or set ${ALLOW_NESTED_VARIABLE}=1 in the "env" of that entry.`,
+    hint: `Remove the entry that starts it from the server files, or set ${ALLOW_NESTED_VARIABLE}=on in the "env" of that entry.`,
     data: { depth },
   });
 }
@@ -158,7 +158,7 @@ function isOwnCli(program: string, cwd: string | undefined, env: Environment): b
 
 /** Whether an entry's own variables allow it to start a bridge. */
 export function allowsItself(entryEnv: Environment): boolean {
-  return ['1', 'true'].includes(entryEnv[ALLOW_NESTED_VARIABLE]?.toLowerCase() ?? '');
+  return ['on', '1', 'true', 'yes'].includes(entryEnv[ALLOW_NESTED_VARIABLE]?.toLowerCase() ?? '');
 }
 
 function isWrapperScript(program: string, cwd: string | undefined, env: Environment): boolean {

@@ -220,7 +220,7 @@ export function readServers(
     if (self === undefined) {
       servers.push(withReferences(definition, variables));
     } else {
-      reportEntry(selfLevel, `was skipped, because ${self}; MCP_BRIDGE_ALLOW_SELF_SERVER=1 allows it`);
+      reportEntry(selfLevel, `was skipped, because ${self}; MCP_BRIDGE_ALLOW_SELF_SERVER=on allows it`);
     }
   }
   return { servers, issues, keys };

@@ -18,15 +18,27 @@ export function textLike(pattern: RegExp, maxChars = Number.POSITIVE_INFINITY): 
   return (text) => (text.length <= maxChars && pattern.test(text) ? text : refuse());
 }
 
-/** One of `names`, whatever the case of the text. */
+/** How programs and people also write `off` and `on`. */
+const SWITCH_WORDS = new Map([
+  ['0', 'off'],
+  ['false', 'off'],
+  ['no', 'off'],
+  ['1', 'on'],
+  ['true', 'on'],
+  ['yes', 'on'],
+]);
+
+/** One of `names`, whatever the case of the text. Where `off` or `on` is one of them, 0 and 1 are, too. */
 export function oneOf<const Names extends readonly string[]>(names: Names): Check<Names[number]> {
-  return (text) => names.find((name) => name.toLowerCase() === text.toLowerCase()) ?? refuse();
+  return (text) => {
+    const word = text.toLowerCase();
+    const meant = [word, SWITCH_WORDS.get(word)];
+    return names.find((name) => meant.includes(name.toLowerCase())) ?? refuse();
+  };
 }
 
-export const onOrOff: Check<boolean> = (text) => {
-  const chosen = oneOf(['0', '1', 'false', 'true'])(text);
-  return chosen === '1' || chosen === 'true';
-};
+/** A switch. */
+export const onOrOff: Check<boolean> = (text) => oneOf(['on', 'off'])(text) === 'on';
 
 /** Bounds of a number, both of which are allowed. */
 interface Bounds {

@@ -1,6 +1,6 @@
 /**
- * The settings, which are environment variables. One table has the name, default, meaning and check of each, and the
- * documentation is generated from it. An invalid value prevents the start, so you never run with a limit you did not set.
+ * The settings, which are environment variables; a file may keep some. One table has the name, default, meaning and check of each, and
+ * the documentation is generated from it. An invalid value prevents the start, so you never run with a limit you did not set.
  */
 
 import { totalmem } from 'node:os';
@@ -31,6 +31,7 @@ import { parseNames, parseOwner, parsePairs, parseTolerations } from './kubernet
 import { parseMounts } from './mounts.ts';
 import { readAudience, readIssuer, readScopes } from './oauth.ts';
 import { MAX_MODULES_AHEAD, MAX_PRESTARTED, parsePrestart, parsePrewarmImports } from './prestart.ts';
+import { NOTHING_STORED, type StoredSettings } from './stored-settings.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -117,6 +118,131 @@ const DEFINITIONS = {
     allowed: 'auto, podman, docker, bubblewrap, embedded, kubernetes or container',
     check: oneOf(['auto', 'podman', 'docker', 'bubblewrap', 'embedded', 'kubernetes', 'container']),
   },
+  timeoutSeconds: {
+    variable: 'MCP_BRIDGE_TIMEOUT',
+    default: '30',
+    meaning: 'Deadline of a cell that does not set one. At most `MCP_BRIDGE_MAX_TIMEOUT`.',
+    allowed: 'whole seconds from 1s to 24h, such as 30, 30s or 2m',
+    check: wholeSeconds,
+  },
+  maxTimeoutSeconds: {
+    variable: 'MCP_BRIDGE_MAX_TIMEOUT',
+    default: '120',
+    meaning: 'Longest deadline that a cell may set.',
+    allowed: 'whole seconds from 1s to 24h, such as 120, 120s or 10m',
+    check: wholeSeconds,
+  },
+  memoryBytes: {
+    variable: 'MCP_BRIDGE_MEMORY',
+    default: '1g',
+    meaning:
+      'Memory limit of one sandbox, including swap. If it is not set, it is 512m on a machine with less than 3 GiB of memory, and on Kubernetes, which reserves it.',
+    allowed: 'a size of at least 32m, such as 512m or 2g',
+    check: wholeNumberWithin(parseSizeBytes, { min: MIN_MEMORY_BYTES }),
+  },
+  packages: {
+    variable: 'MCP_BRIDGE_PACKAGES',
+    default: 'common',
+    meaning:
+      'Which Python packages code may install. `common` installs well-known packages for data, documents and text, and asks you about all others; `ask` asks about each; `any` never asks.',
+    allowed: 'off, common, ask or any',
+    check: oneOf(['off', 'common', 'ask', 'any']),
+  },
+  preinstall: {
+    variable: 'MCP_BRIDGE_PREINSTALL',
+    meaning:
+      'Packages that every session can import, whatever `MCP_BRIDGE_PACKAGES` says about them. They are fetched once, when the bridge starts.',
+    allowed: 'requirements separated by commas, such as numpy,pandas>=2',
+    check: parsedBy(parsePreinstalled),
+  },
+  autoload: {
+    variable: 'MCP_BRIDGE_AUTOLOAD',
+    default: 'off',
+    meaning: 'Whether code may call every configured server without naming it in `servers`.',
+    allowed: 'on or off',
+    check: onOrOff,
+  },
+  mounts: {
+    variable: 'MCP_BRIDGE_MOUNTS',
+    meaning: 'Folders of this machine that code can see, separated by commas. Read-only unless you add `:rw`.',
+    allowed: '/host/folder:/target[:ro|rw], where the target is a new folder such as /data',
+    check: parsedBy(parseMounts),
+  },
+  approvalTimeoutMs: {
+    variable: 'MCP_BRIDGE_APPROVAL_TIMEOUT',
+    default: '300',
+    meaning: 'How long a question waits for your answer. Meanwhile, the deadline of the cell is paused.',
+    allowed: 'a duration from 1s to 24h, such as 300, 90s or 10m',
+    check: wholeNumberWithin(parseDurationMs, { min: 1000, max: MAX_TIMEOUT_MS }),
+  },
+  stateDir: {
+    variable: 'MCP_BRIDGE_STATE_DIR',
+    default: '~/MCPs',
+    meaning:
+      'State directory, for server files (`*.json`), the policy, saved functions, artifacts and the audit log. Server files in `~/MCPs` are read too.',
+    allowed: 'a path; ~ is your home folder',
+    check: anyText,
+  },
+  serversConfig: {
+    variable: 'MCP_SERVERS_CONFIG',
+    meaning: 'An additional file with server definitions.',
+    allowed: 'a path; ~ is your home folder',
+    check: anyText,
+  },
+  configSources: {
+    variable: 'MCP_BRIDGE_CONFIG_SOURCES',
+    default: 'mcps',
+    meaning:
+      'Where to look for servers, in order of precedence. `mcps` is the state directory and `MCP_SERVERS_CONFIG`; the name of a client is its configuration file for all projects.',
+    allowed: `a comma-separated list of mcps, all, claude (both), ${CLIENT_IDS.join(', ')}, and file paths`,
+    check: parsedBy(parseSources),
+  },
+  tools: {
+    variable: 'MCP_BRIDGE_TOOLS',
+    default: 'run_python',
+    meaning:
+      'The tools that the client sees, in this order. `execute_code` runs programs and snippets, `executer` adds start_code_executer, execute_code(code) and stop_code_executer, `sessions` lists and resets sessions.',
+    allowed: `a comma-separated list of ${FRONT_TOOLS.join(', ')}`,
+    check: parsedBy(parseFrontTools),
+  },
+  outputMode: {
+    variable: 'MCP_BRIDGE_OUTPUT_MODE',
+    default: 'compact',
+    meaning: 'Format of the answers. `compact` reads like a terminal; `toon` and `json` include every field.',
+    allowed: 'compact, toon or json',
+    check: oneOf(['compact', 'toon', 'json']),
+  },
+  maxOutputChars: {
+    variable: 'MCP_BRIDGE_MAX_OUTPUT',
+    default: String(MAX_SHOWN_CHARS),
+    meaning:
+      'Maximum characters of output, value and error in one answer, at about four per token. Longer text is cut in the middle.',
+    allowed: `a whole number from ${MIN_SHOWN_CHARS} to ${MAX_OUTPUT_CHARS}`,
+    check: wholeNumberWithin(DIGITS, { min: MIN_SHOWN_CHARS, max: MAX_OUTPUT_CHARS }),
+  },
+  apps: {
+    variable: 'MCP_BRIDGE_APPS',
+    default: 'on',
+    meaning:
+      'Whether clients that support MCP Apps can show the answers of `run_python` as a view: the code, its calls, tables and pictures. Other clients, and the model, get the same either way.',
+    allowed: 'on or off',
+    check: onOrOff,
+  },
+  savedTools: {
+    variable: 'MCP_BRIDGE_SAVED_TOOLS',
+    default: 'on',
+    meaning:
+      'Whether code may keep functions for later sessions with `save_tool`. `ask` asks you about each; `on` asks only before one is replaced; `off` also defines none.',
+    allowed: 'off, ask or on',
+    check: oneOf(['off', 'ask', 'on']),
+  },
+  toolbox: {
+    variable: 'MCP_BRIDGE_TOOLBOX',
+    meaning:
+      'Shared folders of functions (`NAME.py`), which sessions load beside those that were kept, and of snippets (other extensions). They are only read, and a file that is new or has changed is used only with your consent.',
+    allowed: 'paths separated by commas; ~ is your home folder',
+    check: (text) => partsOf(text, ',').filter((part) => part !== ''),
+  },
   image: {
     variable: 'MCP_BRIDGE_IMAGE',
     default: 'python:3.14-slim',
@@ -138,19 +264,25 @@ const DEFINITIONS = {
     allowed: 'a name or an absolute path, such as runc, crun, runsc or kata',
     check: textLike(/^[A-Za-z0-9/][\w./+-]*$/, 512),
   },
-  timeoutSeconds: {
-    variable: 'MCP_BRIDGE_TIMEOUT',
-    default: '30',
-    meaning: 'Deadline of a cell that does not set one. At most `MCP_BRIDGE_MAX_TIMEOUT`.',
-    allowed: 'whole seconds from 1s to 24h, such as 30, 30s or 2m',
-    check: wholeSeconds,
+  pids: {
+    variable: 'MCP_BRIDGE_PIDS',
+    default: '128',
+    meaning: 'Maximum number of processes and threads in one sandbox.',
+    allowed: `a whole number from ${MIN_PIDS} to ${MAX_PIDS}`,
+    check: wholeNumberWithin(DIGITS, { min: MIN_PIDS, max: MAX_PIDS }),
   },
-  maxTimeoutSeconds: {
-    variable: 'MCP_BRIDGE_MAX_TIMEOUT',
-    default: '120',
-    meaning: 'Longest deadline that a cell may set.',
-    allowed: 'whole seconds from 1s to 24h, such as 120, 120s or 10m',
-    check: wholeSeconds,
+  cpus: {
+    variable: 'MCP_BRIDGE_CPUS',
+    meaning: 'CPU cores that one sandbox may use. By default, all.',
+    allowed: 'a number from 0.01 to 1024, such as 2 or 0.5',
+    check: numberWithin(DECIMAL, { min: 0.01, max: 1024 }),
+  },
+  containerUser: {
+    variable: 'MCP_BRIDGE_CONTAINER_USER',
+    default: '65534:65534',
+    meaning: 'User and group that run the code inside the container.',
+    allowed: 'UID or UID:GID, each at least 1 (not root)',
+    check: textLike(/^[1-9]\d{0,8}(:[1-9]\d{0,8})?$/),
   },
   idleTimeoutMs: {
     variable: 'MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT',
@@ -166,6 +298,14 @@ const DEFINITIONS = {
       'How many sessions may have a sandbox at once. Beyond that, the one that has been idle longest is saved and ends. Each may use `MCP_BRIDGE_MEMORY`.',
     allowed: `a whole number from 1 to ${SESSIONS_CEILING}`,
     check: wholeNumberWithin(DIGITS, { min: 1, max: SESSIONS_CEILING }),
+  },
+  checkpoint: {
+    variable: 'MCP_BRIDGE_CHECKPOINT',
+    default: 'auto',
+    meaning:
+      'When the state of a session is saved: `auto` after cells and before its sandbox ends, `idle` only before, `off` never.',
+    allowed: 'auto, idle or off',
+    check: oneOf(['auto', 'idle', 'off']),
   },
   prewarm: {
     variable: 'MCP_BRIDGE_PREWARM',
@@ -183,13 +323,131 @@ const DEFINITIONS = {
     allowed: `off, recent, or the names of at most ${MAX_MODULES_AHEAD} modules, separated by commas`,
     check: parsedBy(parsePrewarmImports),
   },
-  checkpoint: {
-    variable: 'MCP_BRIDGE_CHECKPOINT',
-    default: 'auto',
+  prestart: {
+    variable: 'MCP_BRIDGE_PRESTART',
+    default: 'recent',
     meaning:
-      'When the state of a session is saved: `auto` after cells and before its sandbox ends, `idle` only before, `off` never.',
-    allowed: 'auto, idle or off',
-    check: oneOf(['auto', 'idle', 'off']),
+      'Which servers start before the first cell, once the client has listed the tools and stays connected. `recent` starts those that this client has used lately in this folder.',
+    allowed: `off, recent, or the names of at most ${MAX_PRESTARTED} servers, separated by commas`,
+    check: parsedBy(parsePrestart),
+  },
+  profile: {
+    variable: 'MCP_BRIDGE_PROFILE',
+    meaning:
+      'A profile of `policy.json`: servers and tools outside of it do not exist for code. By default, code has all of them.',
+    allowed: 'the name of a profile',
+    check: textLike(/^[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?$/),
+  },
+  pin: {
+    variable: 'MCP_BRIDGE_PIN',
+    default: 'warn',
+    meaning:
+      'What to do when a tool definition changes. `warn` reports the change; `strict` refuses calls until you accept it with `servers approve`.',
+    allowed: 'off, warn or strict',
+    check: oneOf(['off', 'warn', 'strict']),
+  },
+  masksSecrets: {
+    variable: 'MCP_BRIDGE_MASK_SECRETS',
+    default: 'on',
+    meaning:
+      "Whether to mask the secrets of a server's entry in everything the server sends. The bridge always masks them in its own messages.",
+    allowed: 'on or off',
+    check: onOrOff,
+  },
+  allowSelfServer: {
+    variable: 'MCP_BRIDGE_ALLOW_SELF_SERVER',
+    default: 'off',
+    meaning: 'Whether to allow server entries that start this bridge again.',
+    allowed: 'on or off',
+    check: onOrOff,
+  },
+  packagesMinAgeMs: {
+    variable: 'MCP_BRIDGE_PACKAGES_MIN_AGE',
+    default: '168h',
+    meaning: 'Files of packages that were uploaded more recently are not installed. `0` installs any.',
+    allowed: 'a duration up to 8760h, such as 168h or 0',
+    check: wholeNumberWithin(parseDurationMs, { min: 0, max: MAX_PACKAGE_AGE_MS }),
+  },
+  packagesMaxBytes: {
+    variable: 'MCP_BRIDGE_PACKAGES_MAX_SIZE',
+    default: '4g',
+    meaning:
+      'Maximum size of the package store, and of one installation. Beyond it, packages that no session uses are removed, the least recently used first. Over HTTP, each token can use half as much, and all tokens together as much again.',
+    allowed: 'a size of at least 1m, such as 512m or 4g',
+    check: wholeNumberWithin(parseSizeBytes, { min: MIN_PACKAGES_BYTES }),
+  },
+  packagesMaxAgeMs: {
+    variable: 'MCP_BRIDGE_PACKAGES_MAX_AGE',
+    default: '90d',
+    meaning: 'Packages that no session has used for longer are removed from the store. `0` keeps them.',
+    allowed: 'a duration up to 3650d, such as 90d or 0',
+    check: wholeNumberWithin(parseDurationMs, { min: 0, max: MAX_UNUSED_MS }),
+  },
+  packagesStore: {
+    variable: 'MCP_BRIDGE_PACKAGES_STORE',
+    default: 'mcp-bridge-packages',
+    meaning: 'Name of the volume of podman or docker that keeps installed packages.',
+    allowed: 'a name of letters, digits, `.`, `_` and `-`',
+    check: textLike(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/),
+  },
+  packagesNetwork: {
+    variable: 'MCP_BRIDGE_PACKAGES_NETWORK',
+    default: 'default',
+    meaning:
+      'Network of the sandbox that fetches packages. `host` reaches a package index on 127.0.0.1 of this machine.',
+    allowed: 'default or host',
+    check: oneOf(['default', 'host']),
+  },
+  logLevel: {
+    variable: 'MCP_BRIDGE_LOG_LEVEL',
+    default: 'INFO',
+    meaning: 'Lowest level to log to stderr. For commands other than the server, the default is `WARNING`.',
+    allowed: LOG_LEVELS.join(', '),
+    check: (text) => oneOf(LOG_LEVELS)(LEVEL_ALIASES[text.toUpperCase()] ?? text),
+  },
+  live: {
+    variable: 'MCP_BRIDGE_LIVE',
+    default: 'on',
+    meaning: 'Whether `top` and other programs of yours can watch the bridge, over a socket in the state directory.',
+    allowed: 'on or off',
+    check: onOrOff,
+  },
+  audit: {
+    variable: 'MCP_BRIDGE_AUDIT',
+    default: 'on',
+    meaning:
+      'Whether to record cells and calls in the audit log. With `required`, a cell or call that cannot be recorded is refused.',
+    allowed: 'on, off or required',
+    check: oneOf(['on', 'off', 'required']),
+  },
+  auditMaxBytes: {
+    variable: 'MCP_BRIDGE_AUDIT_MAX_SIZE',
+    default: '256m',
+    meaning: 'Maximum total size of the audit log. Beyond it, the oldest files are deleted.',
+    allowed: 'a size of at least 1m, such as 256m or 2g',
+    check: wholeNumberWithin(parseSizeBytes, { min: MIN_AUDIT_BYTES }),
+  },
+  auditMaxAgeDays: {
+    variable: 'MCP_BRIDGE_AUDIT_DAYS',
+    default: '90',
+    meaning: 'How many days to keep the audit log.',
+    allowed: `a whole number from 1 to ${MAX_AUDIT_DAYS}`,
+    check: wholeNumberWithin(DIGITS, { min: 1, max: MAX_AUDIT_DAYS }),
+  },
+  record: {
+    variable: 'MCP_BRIDGE_RECORD',
+    meaning:
+      'A folder in which cells and calls are recorded with arguments and results, one file per bridge, to show with `record show` and to replay without servers.',
+    allowed: 'a path; ~ is your home folder',
+    check: anyText,
+  },
+  otelContent: {
+    variable: 'MCP_BRIDGE_OTEL_CONTENT',
+    default: 'off',
+    meaning:
+      'Whether spans of OpenTelemetry have code, arguments, results and texts of errors. Secrets of server entries are masked.',
+    allowed: 'on or off',
+    check: onOrOff,
   },
   httpMaxRate: {
     variable: 'MCP_BRIDGE_HTTP_MAX_RATE',
@@ -238,41 +496,6 @@ const DEFINITIONS = {
     meaning: 'Scopes that each of these tokens must have, separated by spaces. By default, none is required.',
     allowed: 'scopes separated by spaces',
     check: parsedBy(readScopes),
-  },
-  approvalTimeoutMs: {
-    variable: 'MCP_BRIDGE_APPROVAL_TIMEOUT',
-    default: '300',
-    meaning: 'How long a question waits for your answer. Meanwhile, the deadline of the cell is paused.',
-    allowed: 'a duration from 1s to 24h, such as 300, 90s or 10m',
-    check: wholeNumberWithin(parseDurationMs, { min: 1000, max: MAX_TIMEOUT_MS }),
-  },
-  memoryBytes: {
-    variable: 'MCP_BRIDGE_MEMORY',
-    default: '1g',
-    meaning:
-      'Memory limit of one sandbox, including swap. If it is not set, it is 512m on a machine with less than 3 GiB of memory, and on Kubernetes, which reserves it.',
-    allowed: 'a size of at least 32m, such as 512m or 2g',
-    check: wholeNumberWithin(parseSizeBytes, { min: MIN_MEMORY_BYTES }),
-  },
-  pids: {
-    variable: 'MCP_BRIDGE_PIDS',
-    default: '128',
-    meaning: 'Maximum number of processes and threads in one sandbox.',
-    allowed: `a whole number from ${MIN_PIDS} to ${MAX_PIDS}`,
-    check: wholeNumberWithin(DIGITS, { min: MIN_PIDS, max: MAX_PIDS }),
-  },
-  cpus: {
-    variable: 'MCP_BRIDGE_CPUS',
-    meaning: 'CPU cores that one sandbox may use. By default, all.',
-    allowed: 'a number from 0.01 to 1024, such as 2 or 0.5',
-    check: numberWithin(DECIMAL, { min: 0.01, max: 1024 }),
-  },
-  containerUser: {
-    variable: 'MCP_BRIDGE_CONTAINER_USER',
-    default: '65534:65534',
-    meaning: 'User and group that run the code inside the container.',
-    allowed: 'UID or UID:GID, each at least 1 (not root)',
-    check: textLike(/^[1-9]\d{0,8}(:[1-9]\d{0,8})?$/),
   },
   kubectl: {
     variable: 'MCP_BRIDGE_KUBECTL',
@@ -344,233 +567,11 @@ const DEFINITIONS = {
   },
   kubernetesLocalServers: {
     variable: 'MCP_BRIDGE_KUBERNETES_LOCAL_SERVERS',
-    default: '0',
+    default: 'off',
     meaning:
       "Whether a bridge in a Pod (`MCP_BRIDGE_KUBERNETES_OWNER`) starts local MCP servers. They could read the bridge's service-account token, which may enter every Pod of the namespace.",
-    allowed: '0 or 1',
+    allowed: 'on or off',
     check: onOrOff,
-  },
-  stateDir: {
-    variable: 'MCP_BRIDGE_STATE_DIR',
-    default: '~/MCPs',
-    meaning:
-      'State directory, for server files (`*.json`), the policy, saved functions, artifacts and the audit log. Server files in `~/MCPs` are read too.',
-    allowed: 'a path; ~ is your home folder',
-    check: anyText,
-  },
-  serversConfig: {
-    variable: 'MCP_SERVERS_CONFIG',
-    meaning: 'An additional file with server definitions.',
-    allowed: 'a path; ~ is your home folder',
-    check: anyText,
-  },
-  configSources: {
-    variable: 'MCP_BRIDGE_CONFIG_SOURCES',
-    default: 'mcps',
-    meaning:
-      'Where to look for servers, in order of precedence. `mcps` is the state directory and `MCP_SERVERS_CONFIG`; the name of a client is its configuration file for all projects.',
-    allowed: `a comma-separated list of mcps, all, claude (both), ${CLIENT_IDS.join(', ')}, and file paths`,
-    check: parsedBy(parseSources),
-  },
-  prestart: {
-    variable: 'MCP_BRIDGE_PRESTART',
-    default: 'recent',
-    meaning:
-      'Which servers start before the first cell, once the client has listed the tools and stays connected. `recent` starts those that this client has used lately in this folder.',
-    allowed: `off, recent, or the names of at most ${MAX_PRESTARTED} servers, separated by commas`,
-    check: parsedBy(parsePrestart),
-  },
-  profile: {
-    variable: 'MCP_BRIDGE_PROFILE',
-    meaning:
-      'A profile of `policy.json`: servers and tools outside of it do not exist for code. By default, code has all of them.',
-    allowed: 'the name of a profile',
-    check: textLike(/^[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?$/),
-  },
-  mounts: {
-    variable: 'MCP_BRIDGE_MOUNTS',
-    meaning: 'Folders of this machine that code can see, separated by commas. Read-only unless you add `:rw`.',
-    allowed: '/host/folder:/target[:ro|rw], where the target is a new folder such as /data',
-    check: parsedBy(parseMounts),
-  },
-  tools: {
-    variable: 'MCP_BRIDGE_TOOLS',
-    default: 'run_python',
-    meaning:
-      'The tools that the client sees, in this order. `execute_code` runs programs and snippets, `executer` adds start_code_executer, execute_code(code) and stop_code_executer, `sessions` lists and resets sessions.',
-    allowed: `a comma-separated list of ${FRONT_TOOLS.join(', ')}`,
-    check: parsedBy(parseFrontTools),
-  },
-  outputMode: {
-    variable: 'MCP_BRIDGE_OUTPUT_MODE',
-    default: 'compact',
-    meaning: 'Format of the answers. `compact` reads like a terminal; `toon` and `json` include every field.',
-    allowed: 'compact, toon or json',
-    check: oneOf(['compact', 'toon', 'json']),
-  },
-  maxOutputChars: {
-    variable: 'MCP_BRIDGE_MAX_OUTPUT',
-    default: String(MAX_SHOWN_CHARS),
-    meaning:
-      'Maximum characters of output, value and error in one answer, at about four per token. Longer text is cut in the middle.',
-    allowed: `a whole number from ${MIN_SHOWN_CHARS} to ${MAX_OUTPUT_CHARS}`,
-    check: wholeNumberWithin(DIGITS, { min: MIN_SHOWN_CHARS, max: MAX_OUTPUT_CHARS }),
-  },
-  apps: {
-    variable: 'MCP_BRIDGE_APPS',
-    default: 'on',
-    meaning:
-      'Whether clients that support MCP Apps can show the answers of `run_python` as a view: the code, its calls, tables and pictures. Other clients, and the model, get the same either way.',
-    allowed: 'off or on',
-    check: oneOf(['off', 'on']),
-  },
-  savedTools: {
-    variable: 'MCP_BRIDGE_SAVED_TOOLS',
-    default: 'on',
-    meaning:
-      'Whether code may keep functions for later sessions with `save_tool`. `ask` asks you about each; `on` asks only before one is replaced; `off` also defines none.',
-    allowed: 'off, ask or on',
-    check: oneOf(['off', 'ask', 'on']),
-  },
-  toolbox: {
-    variable: 'MCP_BRIDGE_TOOLBOX',
-    meaning:
-      'Shared folders of functions (`NAME.py`), which sessions load beside those that were kept, and of snippets (other extensions). They are only read, and a file that is new or has changed is used only with your consent.',
-    allowed: 'paths separated by commas; ~ is your home folder',
-    check: (text) => partsOf(text, ',').filter((part) => part !== ''),
-  },
-  audit: {
-    variable: 'MCP_BRIDGE_AUDIT',
-    default: '1',
-    meaning:
-      'Whether to record cells and calls in the audit log. With `required`, a cell or call that cannot be recorded is refused.',
-    allowed: '0, 1 or required',
-    check: oneOf(['0', '1', 'required']),
-  },
-  record: {
-    variable: 'MCP_BRIDGE_RECORD',
-    meaning:
-      'A folder in which cells and calls are recorded with arguments and results, one file per bridge, to show with `record show` and to replay without servers.',
-    allowed: 'a path; ~ is your home folder',
-    check: anyText,
-  },
-  otelContent: {
-    variable: 'MCP_BRIDGE_OTEL_CONTENT',
-    default: '0',
-    meaning:
-      'Whether spans of OpenTelemetry have code, arguments, results and texts of errors. Secrets of server entries are masked.',
-    allowed: '0 or 1',
-    check: onOrOff,
-  },
-  auditMaxBytes: {
-    variable: 'MCP_BRIDGE_AUDIT_MAX_SIZE',
-    default: '256m',
-    meaning: 'Maximum total size of the audit log. Beyond it, the oldest files are deleted.',
-    allowed: 'a size of at least 1m, such as 256m or 2g',
-    check: wholeNumberWithin(parseSizeBytes, { min: MIN_AUDIT_BYTES }),
-  },
-  auditMaxAgeDays: {
-    variable: 'MCP_BRIDGE_AUDIT_DAYS',
-    default: '90',
-    meaning: 'How many days to keep the audit log.',
-    allowed: `a whole number from 1 to ${MAX_AUDIT_DAYS}`,
-    check: wholeNumberWithin(DIGITS, { min: 1, max: MAX_AUDIT_DAYS }),
-  },
-  packages: {
-    variable: 'MCP_BRIDGE_PACKAGES',
-    default: 'common',
-    meaning:
-      'Which Python packages code may install. `common` installs well-known packages for data, documents and text, and asks you about all others; `ask` asks about each; `any` never asks.',
-    allowed: 'off, common, ask or any',
-    check: oneOf(['off', 'common', 'ask', 'any']),
-  },
-  preinstall: {
-    variable: 'MCP_BRIDGE_PREINSTALL',
-    meaning:
-      'Packages that every session can import, whatever `MCP_BRIDGE_PACKAGES` says about them. They are fetched once, when the bridge starts.',
-    allowed: 'requirements separated by commas, such as numpy,pandas>=2',
-    check: parsedBy(parsePreinstalled),
-  },
-  packagesMinAgeMs: {
-    variable: 'MCP_BRIDGE_PACKAGES_MIN_AGE',
-    default: '168h',
-    meaning: 'Files of packages that were uploaded more recently are not installed. `0` installs any.',
-    allowed: 'a duration up to 8760h, such as 168h or 0',
-    check: wholeNumberWithin(parseDurationMs, { min: 0, max: MAX_PACKAGE_AGE_MS }),
-  },
-  packagesMaxBytes: {
-    variable: 'MCP_BRIDGE_PACKAGES_MAX_SIZE',
-    default: '4g',
-    meaning:
-      'Maximum size of the package store, and of one installation. Beyond it, packages that no session uses are removed, the least recently used first. Over HTTP, each token can use half as much, and all tokens together as much again.',
-    allowed: 'a size of at least 1m, such as 512m or 4g',
-    check: wholeNumberWithin(parseSizeBytes, { min: MIN_PACKAGES_BYTES }),
-  },
-  packagesMaxAgeMs: {
-    variable: 'MCP_BRIDGE_PACKAGES_MAX_AGE',
-    default: '90d',
-    meaning: 'Packages that no session has used for longer are removed from the store. `0` keeps them.',
-    allowed: 'a duration up to 3650d, such as 90d or 0',
-    check: wholeNumberWithin(parseDurationMs, { min: 0, max: MAX_UNUSED_MS }),
-  },
-  packagesStore: {
-    variable: 'MCP_BRIDGE_PACKAGES_STORE',
-    default: 'mcp-bridge-packages',
-    meaning: 'Name of the volume of podman or docker that keeps installed packages.',
-    allowed: 'a name of letters, digits, `.`, `_` and `-`',
-    check: textLike(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/),
-  },
-  packagesNetwork: {
-    variable: 'MCP_BRIDGE_PACKAGES_NETWORK',
-    default: 'default',
-    meaning:
-      'Network of the sandbox that fetches packages. `host` reaches a package index on 127.0.0.1 of this machine.',
-    allowed: 'default or host',
-    check: oneOf(['default', 'host']),
-  },
-  live: {
-    variable: 'MCP_BRIDGE_LIVE',
-    default: 'on',
-    meaning: 'Whether `top` and other programs of yours can watch the bridge, over a socket in the state directory.',
-    allowed: 'off or on',
-    check: oneOf(['off', 'on']),
-  },
-  logLevel: {
-    variable: 'MCP_BRIDGE_LOG_LEVEL',
-    default: 'INFO',
-    meaning: 'Lowest level to log to stderr. For commands other than the server, the default is `WARNING`.',
-    allowed: LOG_LEVELS.join(', '),
-    check: (text) => oneOf(LOG_LEVELS)(LEVEL_ALIASES[text.toUpperCase()] ?? text),
-  },
-  allowSelfServer: {
-    variable: 'MCP_BRIDGE_ALLOW_SELF_SERVER',
-    default: '0',
-    meaning: 'Whether to allow server entries that start this bridge again.',
-    allowed: '0 or 1',
-    check: onOrOff,
-  },
-  autoload: {
-    variable: 'MCP_BRIDGE_AUTOLOAD',
-    default: '0',
-    meaning: 'Whether code may call every configured server without naming it in `servers`.',
-    allowed: '0 or 1',
-    check: onOrOff,
-  },
-  masksSecrets: {
-    variable: 'MCP_BRIDGE_MASK_SECRETS',
-    default: '1',
-    meaning:
-      "Whether to mask the secrets of a server's entry in everything the server sends. The bridge always masks them in its own messages.",
-    allowed: '0 or 1',
-    check: onOrOff,
-  },
-  pin: {
-    variable: 'MCP_BRIDGE_PIN',
-    default: 'warn',
-    meaning:
-      'What to do when a tool definition changes. `warn` reports the change; `strict` refuses calls until you accept it with `servers approve`.',
-    allowed: 'off, warn or strict',
-    check: oneOf(['off', 'warn', 'strict']),
   },
 } satisfies Record<string, SettingDefinition>;
 
@@ -599,13 +600,28 @@ export type Settings = Readonly<
   }
 >;
 
+/** The headings of the documentation, by the setting that comes first. */
+const SECTIONS: Readonly<Record<string, string>> = {
+  runtime: 'Everyday',
+  tools: 'Answers and tools',
+  image: 'Sandboxes and sessions',
+  prestart: 'Servers and calls',
+  packagesMinAgeMs: 'Packages',
+  logLevel: 'Logs and records',
+  httpMaxRate: 'HTTP',
+  kubectl: 'Kubernetes',
+} satisfies Partial<Record<keyof Definitions, string>>;
+
 /** The table for the documentation. `default` is empty if there is none. */
 export const SETTINGS_TABLE: readonly {
+  /** The heading that comes before it. */
+  readonly section: string | undefined;
   readonly variable: string;
   readonly default: string;
   readonly meaning: string;
   readonly allowed: string;
-}[] = Object.values<SettingDefinition>(DEFINITIONS).map((definition) => ({
+}[] = Object.entries<SettingDefinition>(DEFINITIONS).map(([key, definition]) => ({
+  section: SECTIONS[key],
   variable: definition.variable,
   default: definition.default ?? '',
   meaning: definition.meaning,
@@ -613,26 +629,113 @@ export const SETTINGS_TABLE: readonly {
 }));
 
 /**
- * The settings of an environment. An empty variable counts as not set. Throws `CONFIG_INVALID`, which names every invalid
- * variable, its value and what is allowed. `machineBytes` is the memory that the bridge and its sandboxes can get.
+ * The settings of an environment, and of the file where it sets none. An empty variable counts as not set. Throws `CONFIG_INVALID`, which
+ * names every invalid variable, its value and what is allowed. `machineBytes` is the memory that the bridge and its sandboxes can get.
  */
-export function loadSettings(env: Environment, machineBytes = memoryOfMachine()): Settings {
+export function loadSettings(
+  env: Environment,
+  stored: StoredSettings = NOTHING_STORED,
+  machineBytes = memoryOfMachine(),
+): Settings {
+  const given = { ...env, ...storedTexts(env, stored) };
   const invalid: InvalidSetting[] = [];
   const values: Record<string, unknown> = {};
   for (const [key, definition] of Object.entries<SettingDefinition>(DEFINITIONS)) {
-    const text = textOf(env, definition);
+    const text = textOf(given, definition);
     if (text !== undefined) {
       try {
         values[key] = definition.check(text);
       } catch (error) {
-        invalid.push(describeRefusal(definition, text, error));
+        const place = isGiven(env, definition.variable) || stored.path === '' ? '' : ` in ${stored.path}`;
+        invalid.push(describeRefusal(definition, text, place, error));
       }
     }
   }
   if (invalid.length > 0) {
     throw invalidSettings(invalid);
   }
-  return finish(values as unknown as Settings, env, machineBytes);
+  return finish(values as unknown as Settings, given, machineBytes);
+}
+
+/** The values of the file that apply. */
+function storedTexts(env: Environment, { values }: StoredSettings): Record<string, string> {
+  const applying = Object.values(DEFINITIONS).flatMap(({ variable }) => {
+    const text = isGiven(env, variable) || isOfEnvironment(variable) ? undefined : values[variable];
+    return text === undefined ? [] : [[variable, text] as const];
+  });
+  return Object.fromEntries(applying);
+}
+
+function isGiven(env: Environment, variable: string): boolean {
+  return (env[variable] ?? '').trim() !== '';
+}
+
+/** Whether only the environment can set it: the file is in the state directory. */
+export function isOfEnvironment(variable: string): boolean {
+  return variable === DEFINITIONS.stateDir.variable;
+}
+
+/** Where a setting has its value from. */
+export interface SettingValue {
+  readonly variable: string;
+  /** As written; undefined if it is not set and has no default. */
+  readonly value: string | undefined;
+  readonly from: 'environment' | 'file' | 'default';
+}
+
+/** The value of each setting, in the order of the documentation. Checks nothing. */
+export function listSettings(env: Environment, stored: StoredSettings): SettingValue[] {
+  const texts = storedTexts(env, stored);
+  return Object.values<SettingDefinition>(DEFINITIONS).map(({ variable, default: usual }) => {
+    const inFile = texts[variable]?.trim() || undefined;
+    return isGiven(env, variable)
+      ? { variable, value: env[variable]?.trim(), from: 'environment' }
+      : { variable, value: inFile ?? usual, from: inFile === undefined ? 'default' : 'file' };
+  });
+}
+
+/** The setting that someone means by `timeout`, `log-level` or `MCP_BRIDGE_TIMEOUT`. Rejects with `USAGE_INVALID`. */
+export async function variableNamed(name: string): Promise<string> {
+  const known = SETTINGS_TABLE.map(({ variable }) => variable);
+  const upper = name.trim().toUpperCase().replaceAll(/[\s-]/g, '_');
+  const found = [upper, `${PREFIX}${upper}`].find((variable) => known.includes(variable));
+  if (found !== undefined) {
+    return found;
+  }
+  const removed = [upper, `${PREFIX}${upper}`].find((variable) => REMOVED_VARIABLES[variable] !== undefined) ?? '';
+  const instead = REMOVED_VARIABLES[removed];
+  const why =
+    instead === undefined
+      ? await didYouMean(`${PREFIX}${upper.replace(PREFIX, '')}`, known)
+      : ` ${removed} was removed: ${instead}.`;
+  throw new BridgeError('USAGE_INVALID', `there is no setting ${shown(name)}.${why}`, {
+    hint: '`config list --all` shows all settings.',
+  });
+}
+
+/** What is wrong with the settings in the file, whatever else the environment sets; one sentence each. */
+export function wrongSettings(env: Environment, stored: StoredSettings): readonly string[] {
+  const known = new Set(SETTINGS_TABLE.map(({ variable }) => variable));
+  const rest = Object.entries(env).filter(([name]) => !known.has(name));
+  try {
+    loadSettings(Object.fromEntries(rest), stored);
+    return [];
+  } catch (error) {
+    const sentences = error instanceof BridgeError ? error.data['sentences'] : undefined;
+    if (!Array.isArray(sentences)) {
+      throw error;
+    }
+    return sentences as string[];
+  }
+}
+
+/** What is wrong among the variables of a client's entry, one sentence each. Values that the client fills in are not checked. */
+export async function checkVariables(variables: Environment) {
+  const isWritten = (value: string | undefined): value is string =>
+    value !== undefined && !/\$\{|^\{env:|^\$\w/.test(value);
+  const values = Object.fromEntries(Object.entries(variables).filter(([, value]) => isWritten(value)));
+  const unknown = await describeUnknownVariables(variables);
+  return { wrong: wrongSettings(values, { path: '', values: values as Record<string, string>, others: {} }), unknown };
 }
 
 /** A container may get less than the machine has. */
@@ -646,13 +749,18 @@ interface InvalidSetting {
   readonly sentence: string;
 }
 
-/** Throws what is not a refusal. */
-function describeRefusal({ allowed, variable }: SettingDefinition, text: string, error: unknown): InvalidSetting {
+/** Throws what is not a refusal. `place` is where the value is, if not in the environment. */
+function describeRefusal(
+  { allowed, variable }: SettingDefinition,
+  text: string,
+  place: string,
+  error: unknown,
+): InvalidSetting {
   if (!(error instanceof RefusedText)) {
     throw error;
   }
   const reason = error.message === '' ? '' : ` (${escapeControls(cut(error.message, MAX_REASON_CHARS))})`;
-  return { variable, sentence: `${variable} is ${shown(text)}${reason}; allowed: ${allowed}.` };
+  return { variable, sentence: `${variable} is ${shown(text)}${place}${reason}; allowed: ${allowed}.` };
 }
 
 function invalidSettings(invalid: readonly InvalidSetting[]): BridgeError {
@@ -663,7 +771,7 @@ function invalidSettings(invalid: readonly InvalidSetting[]): BridgeError {
       : `${sentences.length} settings are invalid:\n  ${sentences.join('\n  ')}`;
   return new BridgeError('CONFIG_INVALID', message, {
     data: { sentences, variables: invalid.map(({ variable }) => variable) },
-    hint: 'Correct or remove it in the environment, usually in the "env" of the entry that registers the bridge.',
+    hint: 'Correct or remove it where it is set, usually in the "env" of the entry that registers the bridge; in the file with `config set` or `config unset`.',
   });
 }
 
@@ -672,18 +780,32 @@ export function refusedVariables({ data }: BridgeError): readonly string[] {
   return (data['variables'] as readonly string[] | undefined) ?? [];
 }
 
-/** One sentence for each unknown `MCP_BRIDGE_*` variable: a setting that was removed, or probably a misspelling. */
-export async function describeUnknownVariables(env: Environment): Promise<string[]> {
+/**
+ * One sentence for each unknown `MCP_BRIDGE_*` variable: a setting that was removed, or probably a misspelling. And for whatever the file
+ * has that does not apply.
+ */
+export async function describeUnknownVariables(env: Environment, stored = NOTHING_STORED): Promise<string[]> {
   const known = [...SETTINGS_TABLE.map((setting) => setting.variable), ...INTERNAL_VARIABLES];
-  const unknown = Object.keys(env).filter((variable) => variable.startsWith(PREFIX) && !known.includes(variable));
-  return Promise.all(
-    unknown.map(async (variable) => {
-      const instead = REMOVED_VARIABLES[variable];
-      return instead === undefined
-        ? `${variable} is set, but there is no such setting.${await didYouMean(variable, known)}`
-        : `${variable} is set, but this setting was removed: ${instead}.`;
-    }),
-  );
+  const describe = async (variable: string, place: string): Promise<string> => {
+    const instead = REMOVED_VARIABLES[variable];
+    return instead === undefined
+      ? `${escapeControls(variable)} is set${place}, but there is no such setting.${await didYouMean(variable, known)}`
+      : `${variable} is set${place}, but this setting was removed: ${instead}.`;
+  };
+  const inEnv = Object.keys(env).filter((variable) => variable.startsWith(PREFIX) && !known.includes(variable));
+  const keys = Object.keys(stored.values);
+  const place = ` in ${stored.path}`;
+  return [
+    ...(await Promise.all(inEnv.map((variable) => describe(variable, '')))),
+    ...(await Promise.all(keys.filter((key) => !known.includes(key)).map((key) => describe(key, place)))),
+    ...keys
+      .filter(isOfEnvironment)
+      .map((key) => `${key} is set${place}, where it has no effect: only the environment sets it.`),
+    ...Object.keys(stored.others).map(
+      (key) =>
+        `'${escapeControls(key)}'${place} is not a setting with a value. If it holds MCP servers, rename the file: this name is for settings.`,
+    ),
+  ];
 }
 
 /** Checks that involve two variables, adapts defaults, and makes paths absolute. */
@@ -714,6 +836,11 @@ function finish(settings: Settings, env: Environment, machineBytes: number): Set
 /** The state directory if no variable names another one. */
 export function usualStateDir(env: Environment): string {
   return toPath(DEFINITIONS.stateDir.default, env);
+}
+
+/** The state directory, which has the file of settings. */
+export function stateDirOf(env: Environment): string {
+  return toPath(textOf(env, DEFINITIONS.stateDir) ?? '', env);
 }
 
 function textOf(env: Environment, definition: SettingDefinition): string | undefined {

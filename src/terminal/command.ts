@@ -10,6 +10,7 @@ import type { SizedTool } from '../directory/definition-size.ts';
 import type { Bridge } from '../server/lazy-bridge.ts';
 import type { SessionRoom } from '../session/session-room.ts';
 import type { Settings } from '../settings/settings.ts';
+import type { StoredSettings } from '../settings/stored-settings.ts';
 import type { LoginStore, RemoteDefinition } from '../upstream/pool.ts';
 import type { Settle } from './define.ts';
 import type { Terminal } from './terminal-person.ts';
@@ -152,7 +153,7 @@ export interface CommandHost {
   /** The context of `env`. Warns about misspelled settings. Rejects with `CONFIG_INVALID`. */
   loadContext(): Promise<CommandContext>;
   /** The context of another environment, without warnings. Rejects with `CONFIG_INVALID`. */
-  createContext(env: NodeJS.ProcessEnv): Promise<CommandContext>;
+  createContext(env: NodeJS.ProcessEnv, stored: StoredSettings): Promise<CommandContext>;
 }
 
 /** The rules of `policy.json` about packages. */

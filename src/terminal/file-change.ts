@@ -30,6 +30,12 @@ export function renderChange({ file, next, format }: FileChange): string {
   return shortenPairs(isLong ? render(0) : lines).join('\n');
 }
 
+/** Whether the text before the change, which its backup keeps, holds a value that is masked in the change. */
+export function heldSecrets({ file, format }: FileChange): boolean {
+  const { text = '' } = file;
+  return createFileMask([format.parse(text)])(text) !== text;
+}
+
 const HEADER_LINES = 2;
 
 /** Cuts the common start and end of long lines that replace each other. */

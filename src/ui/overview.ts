@@ -19,7 +19,7 @@ export async function overviewOf(bridges: Bridges, policy: PolicyEditor, context
     state_dir: settings.stateDir,
     folder: process.cwd(),
     now,
-    features: { audit: settings.audit !== '0', recordings: settings.record !== undefined },
+    features: { audit: settings.audit !== 'off', recordings: settings.record !== undefined },
     bridges: seen.map(({ id, info }) => ({ ...info, bridge: id })),
     sessions: withBridge(({ sessions }) => sessions),
     approvals: await Promise.all(withBridge(({ approvals }) => approvals).map((one) => withRules(one, policy))),

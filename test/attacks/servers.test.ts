@@ -181,9 +181,7 @@ describe('a server blocks the bridge for less than a second', () => {
       const blockedMs = await longestBlock(async () => {
         const failure = await failureOf(call());
         // A batch may not be that long.
-        const message = expect.stringContaining(
-          wrap && body.length > 4 * MIB ? 'the limit is 4194304 bytes' : reason,
-        );
+        const message = expect.stringContaining(wrap && body.length > 4 * MIB ? 'the limit is 4194304 bytes' : reason);
         expect(failure).toMatchObject({ code: 'LIMIT_RESULT', message });
       });
       expect(blockedMs).toBeLessThan(1_000 * PATIENCE);

@@ -14,7 +14,14 @@ const NAME = 'mcp-server-code-execution-mode';
 const [engine] = await coverEngines();
 /** Commands that do not end by themselves, or wait for the user. */
 const ENDLESS = /audit tail -f/;
-const DOCUMENTS = ['docs/guide.md', 'docs/servers.md', 'docs/audit.md', 'docs/report.md', 'docs/recordings.md'];
+const DOCUMENTS = [
+  'docs/guide.md',
+  'docs/configuration.md',
+  'docs/servers.md',
+  'docs/audit.md',
+  'docs/report.md',
+  'docs/recordings.md',
+];
 
 function commandsOf(document: string): string[] {
   const lines = readFences(document, '').flatMap((fence) => fence.split('\n'));

@@ -72,6 +72,7 @@ export function makeHome(platform: Platform = 'linux'): Home {
         isDryRun: false,
         isImport: undefined,
         startCommand: undefined,
+        variables: {},
         isGlobal: false,
         isPrint: false,
         isJson: false,

@@ -162,7 +162,7 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   SERVER_NOT_AVAILABLE: {
     cause: 'The cell did not name the server in `servers`, or its file disables it.',
     remedy:
-      'Run the cell again with the name; the server then stays loaded. `MCP_BRIDGE_AUTOLOAD=1` loads servers automatically, and `servers enable NAME` enables a server.',
+      'Run the cell again with the name; the server then stays loaded. `MCP_BRIDGE_AUTOLOAD=on` loads servers automatically, and `servers enable NAME` enables a server.',
     hasHint: true,
   },
   SERVER_UNKNOWN: {
@@ -294,7 +294,7 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
   AUDIT_UNAVAILABLE: {
     cause: 'The disk is full, or the folder `audit` is not writable or is a symbolic link.',
     remedy:
-      'The cell was not run, or the call was not made. Fix the problem that the message names. With `MCP_BRIDGE_AUDIT=1`, cells run even if they cannot be recorded.',
+      'The cell was not run, or the call was not made. Fix the problem that the message names. With `MCP_BRIDGE_AUDIT=on`, cells run even if they cannot be recorded.',
     hasHint: true,
   },
   INTERNAL: {

@@ -69,7 +69,7 @@ ${setting.meaning}
 - **Default**: ${standard}
 - **Allowed**: ${setting.allowed}
 
-Set it in the \`env\` of the entry that registers the bridge in your MCP client. \`help settings\` lists all settings.
+Set it with \`config set\`, or in the \`env\` of the entry that registers the bridge in your MCP client. \`help settings\` lists all settings.
 `;
 }
 

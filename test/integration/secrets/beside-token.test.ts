@@ -31,7 +31,7 @@ it('are not started, and remote ones are used', async () => {
   expect(await failureOf(pool.describe('local'))).toMatchObject({
     code: 'SERVER_START_FAILED',
     message: expect.stringContaining("server 'local' is not started beside the bridge: it could read"),
-    hint: expect.stringContaining('MCP_BRIDGE_KUBERNETES_LOCAL_SERVERS=1'),
+    hint: expect.stringContaining('MCP_BRIDGE_KUBERNETES_LOCAL_SERVERS=on'),
   });
   expect((await pool.describe('remote')).tools).toHaveLength(1);
 });

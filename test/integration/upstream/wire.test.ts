@@ -36,7 +36,10 @@ describe('noise', () => {
     expect(await callText(pool, 'chatty', 'batch')).toBe('in a batch');
     expect(await callText(pool, 'chatty', 'large_batch')).toHaveLength(2 * MIB);
     const error = await failureOf(pool.callTool({ server: 'chatty', tool: 'huge_batch', arguments: {} }));
-    expect(error).toMatchObject({ code: 'LIMIT_RESULT', message: expect.stringContaining('the limit is 4194304 bytes') });
+    expect(error).toMatchObject({
+      code: 'LIMIT_RESULT',
+      message: expect.stringContaining('the limit is 4194304 bytes'),
+    });
     expect(await callText(pool, 'chatty', 'echo', { text: 'next' })).toBe('next');
   });
 

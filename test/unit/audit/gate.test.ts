@@ -27,7 +27,7 @@ interface Setup {
   readonly approve?: Approvals['approve'];
   /** Gets the lines of the log. */
   readonly send?: (linesNow: () => string[]) => Promise<unknown>;
-  readonly audit?: '1' | 'required';
+  readonly audit?: 'on' | 'required';
   /** Records in the log at the end; one for each time by default. */
   readonly lines?: number;
   /** The policy in force after a person has answered; `policy` by default. */
@@ -49,7 +49,7 @@ async function lastRecordOf(setup: Setup) {
     send = answers,
     later = policy,
     times = 1,
-    audit = '1',
+    audit = 'on',
     lines: count = times,
   } = setup;
   const stateDir = mkdtempSync(join(tmpdir(), 'audit-gate-'));

@@ -17,7 +17,7 @@ import { type AuditRecord, AuditRecordSchema } from '../../../src/history/record
 
 const RUN = { session: 'default', generation: 1, cell: 1 };
 
-function createTrail(audit: '1' | 'required' = '1', isBroken = false, maxAnswerChars?: number) {
+function createTrail(audit: 'on' | 'required' = 'on', isBroken = false, maxAnswerChars?: number) {
   const stateDir = mkdtempSync(join(tmpdir(), 'audit-trail-'));
   onTestFinished(() => rmSync(stateDir, { recursive: true, force: true }));
   const folder = join(stateDir, 'audit');
@@ -91,7 +91,7 @@ describe('a flood of refused calls', () => {
 });
 
 describe('lost records', () => {
-  it.each(['1', 'required'] as const)(
+  it.each(['on', 'required'] as const)(
     'are reported in the answers of their session, whatever comes next (%s)',
     async (audit) => {
       const { trail, folder, records } = createTrail(audit, true);
@@ -165,7 +165,7 @@ function toolCall(): ToolCall {
 
 // The loss was counted for no session, so no answer reported it.
 it('the answer of a session reports a lost record of a saved function', async () => {
-  const { trail } = createTrail('1', true);
+  const { trail } = createTrail('on', true);
   for (let number = 0; number < 5_000; number += 1) {
     trail.callEnded(call(number));
   }
@@ -233,7 +233,7 @@ describe('a program', () => {
 });
 
 it('a cell of the operator is recorded as theirs, and as one whose answer no client reads', async () => {
-  const { records, trail } = createTrail('1', false, 1_000);
+  const { records, trail } = createTrail('on', false, 1_000);
   const request = { code: '1', servers: [], timeoutMs: 5, session: 'default' };
   void trail.cellStarted(RUN, { ...request, ranBy: 'operator' }, []);
   endCell(trail);

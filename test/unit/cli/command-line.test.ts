@@ -35,6 +35,7 @@ const installOf = (fields: object) => ({
   isDryRun: false,
   isImport: undefined,
   startCommand: undefined,
+  variables: {},
   isGlobal: false,
   isPrint: false,
   isJson: false,

@@ -57,7 +57,7 @@ test.each([
   ['install --scope user cur', ['cursor']],
   ['completion f', ['fish']],
   ['no such thing', []],
-  ['help conf', ['configuration']],
+  ['help confi', ['config', 'configuration']],
   ['help doc', ['doctor']],
   ['help LIMIT_A', ['LIMIT_ARTIFACT']],
   ['help MCP_BRIDGE_PU', ['MCP_BRIDGE_PULL']],

@@ -56,7 +56,7 @@ describe('a topic', () => {
         .replaceAll(/\[([^\]]+)\]\((?:\w+\/)?(\w+)\.md#([\w-]+)\)/g, '$1 (`help $2 $3`)')
         .replace(/\[([^\]]+)\]\((?:\w+\/)?(\w+)\.md\)/g, '$1 (`help $2`)'),
     );
-    expect(await helpOn('settings')).toContain('how values are written.\n\n| Variable | Default |');
+    expect(await helpOn('settings')).toContain('how values are written.\n\n## Everyday\n\n| Variable | Default |');
   });
 
   it('has no pictures', async () => {

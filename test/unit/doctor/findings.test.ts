@@ -15,6 +15,7 @@ import { examineSettings } from '../../../src/doctor/settings.ts';
 import type { Engine } from '../../../src/engines/engine.ts';
 import { discoverServers } from '../../../src/servers/discover.ts';
 import { loadSettings } from '../../../src/settings/settings.ts';
+import type { StoredSettings } from '../../../src/settings/stored-settings.ts';
 import { findingOfIssue, noCellRuns, renderLine } from '../../../src/terminal/finding.ts';
 
 const MEBIBYTE = 1024 ** 2;
@@ -169,7 +170,9 @@ describe('the state directory', () => {
 });
 
 describe('the settings', () => {
-  const created = { createContext: async (env: NodeJS.ProcessEnv) => createContext(env) };
+  const created = {
+    createContext: async (env: NodeJS.ProcessEnv, stored: StoredSettings) => createContext(env, stored),
+  };
 
   it('are listed without their values', async () => {
     const { context, findings } = await examineSettings({

@@ -43,6 +43,7 @@ async function run(clients: ClientId | readonly ClientId[], call: Call = {}) {
     isDryRun: false,
     isImport: undefined,
     startCommand: undefined,
+    variables: {},
     isGlobal: false,
     isPrint: false,
     isJson: false,

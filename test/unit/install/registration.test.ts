@@ -1,6 +1,6 @@
 /** What `install` registers, when it asks about the client's other servers, and which servers it lists as callable. */
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Person, Question, Reply } from '../../../src/base/cell.ts';
 import { messageOf } from '../../../src/base/errors.ts';
@@ -129,6 +129,91 @@ describe('the finding of doctor about', () => {
     const [finding] = await examineClients(home);
     expect(finding).toMatchObject({ level, text: `Cursor: registered in ${home.fileOf('cursor')}${words}` });
     expect(finding?.hint === undefined).toBe(words === '');
+  });
+});
+
+describe('variables for one client', () => {
+  const variables = { MCP_BRIDGE_TIMEOUT: '90s', HTTPS_PROXY: 'http://proxy' };
+
+  it.each([
+    ['cursor', '"env": {'],
+    ['opencode', '"environment": {'],
+    ['goose', 'envs:'],
+    ['codex', '[mcp_servers.code.env]'],
+  ] as const)('are written for %s as %s, and removed with the entry', async (id, words) => {
+    await home.run(id, { variables });
+    expect(read(home.fileOf(id))).toContain(words);
+    expect(read(home.fileOf(id))).toMatch(/MCP_BRIDGE_TIMEOUT"?( =|:) "?90s/);
+    await home.run(id, { command: 'uninstall' });
+    expect(existsSync(home.fileOf(id))).toBe(false);
+  });
+
+  it('are added to those that an entry of install has', async () => {
+    await home.run('cursor', { variables: { MCP_BRIDGE_TIMEOUT: '30s', MCP_BRIDGE_PIN: 'off' } });
+    await home.run('cursor', { variables });
+    const { code } = JSON.parse(read(home.fileOf('cursor'))).mcpServers;
+    expect(code.env).toEqual({ ...variables, MCP_BRIDGE_PIN: 'off' });
+    await home.run('cursor');
+    expect(JSON.parse(read(home.fileOf('cursor'))).mcpServers.code).toEqual(code);
+  });
+
+  it('are not written into an entry of someone else, which is said', async () => {
+    const entry = '{"mcpServers": {"py": {"command": "npx", "args": ["mcp-server-code-execution-mode@1"]}}}';
+    put(home.fileOf('cursor'), entry);
+    expect(await home.run('cursor', { variables })).toContain(
+      "'py' in FILE was not written by install, so MCP_BRIDGE_TIMEOUT and HTTPS_PROXY were not added.".replace(
+        'FILE',
+        home.fileOf('cursor'),
+      ),
+    );
+    expect(read(home.fileOf('cursor'))).toBe(entry);
+  });
+
+  it.each([
+    [{ MCP_BRIDGE_TIMEOUT: 'soon' }, "--env: MCP_BRIDGE_TIMEOUT is 'soon'; allowed: "],
+    [{ MCP_BRIDGE_TIMOUT: '5' }, '--env: MCP_BRIDGE_TIMOUT is set, but there is no such setting. Did you mean'],
+  ])('%j are refused', async (wrong, message) => {
+    expect(await home.run('cursor', { variables: wrong }).catch(messageOf)).toContain(message);
+    expect(existsSync(home.fileOf('cursor'))).toBe(false);
+  });
+
+  it('are checked by doctor, except those that the client fills in', async () => {
+    const env = {
+      MCP_BRIDGE_TIMEOUT: 'soon',
+      MCP_BRIDGE_TIMOUT: '5',
+      MCP_BRIDGE_MEMORY: ['$', '{input:memory}'].join(''),
+      MCP_BRIDGE_PIN: 'strict',
+    };
+    put(home.fileOf('cursor'), JSON.stringify({ mcpServers: { code: { command: NPX[0], args: NPX.slice(1), env } } }));
+    const where = `Cursor, in ${home.fileOf('cursor')}: `;
+    expect((await examineClients(home)).slice(1)).toEqual([
+      expect.objectContaining({
+        level: 'problem',
+        text: expect.stringContaining(`${where}MCP_BRIDGE_TIMEOUT is 'soon'; allowed: `),
+      }),
+      expect.objectContaining({
+        level: 'warning',
+        text: expect.stringContaining(`${where}MCP_BRIDGE_TIMOUT is set, but there is no such setting`),
+      }),
+    ]);
+  });
+});
+
+describe('backups', () => {
+  it('are the last three of each file, and those with secrets are named', async () => {
+    const path = home.fileOf('cursor');
+    put(path, '{"mcpServers": {"a": {"command": "a", "env": {"API_KEY": "sk-0123456789"}}}}');
+    put(`${path}.backup-by-hand`, '');
+    expect(await home.run('cursor', { variables: { MCP_BRIDGE_TIMEOUT: '1' } })).toContain(' (backup, with secrets: ');
+    for (const seconds of ['2', '3', '4', '5']) {
+      await home.run('cursor', { variables: { MCP_BRIDGE_TIMEOUT: seconds } });
+    }
+    const kept = home.backupsOf(path).filter((name) => !name.endsWith('by-hand'));
+    expect(home.backupsOf(path)).toHaveLength(4);
+    const timeouts = kept.map(
+      (name) => JSON.parse(read(join(dirname(path), name))).mcpServers.code.env.MCP_BRIDGE_TIMEOUT,
+    );
+    expect(new Set(timeouts)).toEqual(new Set(['2', '3', '4']));
   });
 });
 

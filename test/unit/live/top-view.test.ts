@@ -30,7 +30,7 @@ function bridge(more: Partial<ShownBridge> = {}): ShownBridge {
       idle_seconds: 1,
       max_sessions: 16,
       checkpoint: 'auto',
-      audit: '1',
+      audit: 'on',
     },
     servers: [],
     approvals: [],

@@ -246,11 +246,11 @@ describe('the command', () => {
       out: '',
       errors: expect.stringMatching(`^${nothing} Cells and calls`),
     });
-    const off = await run({ audit: '0', html: join(stateDir, 'x.html') });
+    const off = await run({ audit: 'off', html: join(stateDir, 'x.html') });
     expect(off).toEqual({
       code: 1,
       out: '',
-      errors: `The audit log is off, so nothing new is recorded: remove MCP_BRIDGE_AUDIT=0, or set it to 1.\n${nothing}\n`,
+      errors: `The audit log is off, so nothing new is recorded: set MCP_BRIDGE_AUDIT to on.\n${nothing}\n`,
     });
     expect(existsSync(join(stateDir, 'x.html'))).toBe(false);
   });

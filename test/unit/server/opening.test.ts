@@ -34,7 +34,7 @@ interface Connection {
   readonly seen: () => Seen;
 }
 
-const SETTINGS = { defaultTimeoutSeconds: 30, maxTimeoutSeconds: 120, apps: 'on' } as const;
+const SETTINGS = { defaultTimeoutSeconds: 30, maxTimeoutSeconds: 120, apps: true } as const;
 
 function connect(hasOpening: boolean): Connection {
   const [input, wire] = [new PassThrough(), new PassThrough()];

@@ -140,7 +140,7 @@ describe('the view of a cell', () => {
 
   test('has a page unless the setting is off', () => {
     const options = front(async (request) => answerTo(request));
-    expect(createRunPython({ ...options, apps: 'on' }).view).toBe('ui://mcp-server-code-execution-mode/cell.html');
-    expect(createRunPython({ ...options, apps: 'off' }).view).toBeUndefined();
+    expect(createRunPython({ ...options, apps: true }).view).toBe('ui://mcp-server-code-execution-mode/cell.html');
+    expect(createRunPython({ ...options, apps: false }).view).toBeUndefined();
   });
 });

@@ -212,7 +212,7 @@ it('skips entries that start this bridge, unless allowed', () => {
   put('a.json', file({ me: server('npx', { args: ['-y', 'mcp-server-code-execution-mode'] }), other: server() }));
   expect([...discover().servers.keys()]).toEqual(['other']);
   expect(issues()).toEqual([
-    'warning a.json: mcpServers.me was skipped, because its arguments start this bridge; MCP_BRIDGE_ALLOW_SELF_SERVER=1 allows it',
+    'warning a.json: mcpServers.me was skipped, because its arguments start this bridge; MCP_BRIDGE_ALLOW_SELF_SERVER=on allows it',
   ]);
   put('wrapper.sh', '#!/bin/sh\nexec uvx mcp-server-code-execution-mode run\n');
   put('b.json', file({ wrapped: server('./wrapper.sh'), launched: server('sh', { args: ['${DIR}/wrapper.sh'] }) }));

@@ -138,7 +138,7 @@ describe('an entry that is left out', () => {
       'error .cursor/mcp.json is not JSON: close brace expected (line 5, column 2)',
       'warning .config/Code/User/mcp.json: servers.asks was left out: it contains ${input:key}, which only its client can fill in',
       'error .config/Code/User/mcp.json: servers.bad.command must be a string',
-      'debug .config/Code/User/mcp.json: servers.code was skipped, because its arguments start this bridge; MCP_BRIDGE_ALLOW_SELF_SERVER=1 allows it',
+      'debug .config/Code/User/mcp.json: servers.code was skipped, because its arguments start this bridge; MCP_BRIDGE_ALLOW_SELF_SERVER=on allows it',
       'debug .codex/config.toml has no servers under "mcp_servers"',
     ]);
   });

@@ -103,6 +103,8 @@ const decimal = z
   .regex(/^\d+(\.\d+)?$/)
   .transform(Number);
 
+const switchWord = (text: string): string => text.replace(/^(?:0|false|no)$/, 'off').replace(/^(?:1|true|yes)$/, 'on');
+
 /** Each check, and the schema that it replaced. */
 const PAIRS: readonly [string, Check<unknown>, z.ZodType][] = [
   [
@@ -111,6 +113,7 @@ const PAIRS: readonly [string, Check<unknown>, z.ZodType][] = [
     z
       .string()
       .toLowerCase()
+      .transform(switchWord)
       .pipe(z.enum(['off', 'ask', 'on'])),
   ],
   [
@@ -119,8 +122,9 @@ const PAIRS: readonly [string, Check<unknown>, z.ZodType][] = [
     z
       .string()
       .toLowerCase()
-      .pipe(z.enum(['0', '1', 'false', 'true']))
-      .transform((text) => text === '1' || text === 'true'),
+      .transform(switchWord)
+      .pipe(z.enum(['off', 'on']))
+      .transform((text) => text === 'on'),
   ],
   ['textLike', textLike(WORD, 12), z.string().max(12).regex(WORD)],
   [

@@ -20,7 +20,7 @@ function refused(env: Record<string, string>): BridgeError {
 const refusal = (env: Record<string, string>): string => refused(env).message;
 
 test('has these defaults', () => {
-  expect(loadSettings(HOME, 4 * GIB)).toEqual({
+  expect(loadSettings(HOME, undefined, 4 * GIB)).toEqual({
     runtime: 'auto',
     maxSessions: 16,
     httpMaxRate: 200,
@@ -44,13 +44,13 @@ test('has these defaults', () => {
     tools: ['run_python'],
     outputMode: 'compact',
     maxOutputChars: 40_000,
-    apps: 'on',
+    apps: true,
     savedTools: 'on',
-    audit: '1',
+    audit: 'on',
     otelContent: false,
     auditMaxBytes: 268_435_456,
     auditMaxAgeDays: 90,
-    live: 'on',
+    live: true,
     logLevel: 'INFO',
     allowSelfServer: false,
     autoload: false,
@@ -68,7 +68,8 @@ test('has these defaults', () => {
 });
 
 test('a sandbox gets less memory by default where it is scarce or reserved', () => {
-  const limit = (env: Record<string, string>, machineBytes: number) => loadSettings(env, machineBytes).memoryBytes;
+  const limit = (env: Record<string, string>, machineBytes: number) =>
+    loadSettings(env, undefined, machineBytes).memoryBytes;
   const cluster = { MCP_BRIDGE_RUNTIME: 'kubernetes' };
   expect([limit(HOME, 3 * GIB), limit(HOME, 3 * GIB - 1), limit(cluster, 64 * GIB)]).toEqual([GIB, GIB / 2, GIB / 2]);
   const set = { MCP_BRIDGE_MEMORY: '1g' };
@@ -211,6 +212,6 @@ test('reports a removed setting, and what applies instead', async () => {
 test('renders the error like this', () => {
   expect(renderError(refused({ MCP_BRIDGE_PULL: 'always' }))).toBe(
     "CONFIG_INVALID: MCP_BRIDGE_PULL is 'always'; allowed: missing or never.\n" +
-      'Hint: Correct or remove it in the environment, usually in the "env" of the entry that registers the bridge.',
+      'Hint: Correct or remove it where it is set, usually in the "env" of the entry that registers the bridge; in the file with `config set` or `config unset`.',
   );
 });
