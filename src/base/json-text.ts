@@ -49,7 +49,7 @@ function commonMistake(text: string, position: number): string | undefined {
   if (before.endsWith(',') && /^[\]}]/.test(rest)) {
     return 'trailing commas are not allowed';
   }
-  return /^['‘’“”\p{L}_$]/u.test(rest) && /[{[,:]$/.test(before)
+  return /^['\u2018\u2019\u201C\u201D\p{L}_$]/u.test(rest) && /[{[,:]$/.test(before)
     ? 'strings and keys must be in double quotes'
     : undefined;
 }
