@@ -72,6 +72,11 @@ export interface Plan {
   readonly others: Movable;
 }
 
+export interface InstallPlan extends Plan {
+  /** Whether `uninstall` would restore the client's file byte for byte, as long as no one changes it. */
+  readonly isReversible: boolean;
+}
+
 /** An entry that starts the bridge. */
 interface Registered {
   readonly name: string;
@@ -80,7 +85,10 @@ interface Registered {
 }
 
 /** Plans the registration. Rejects with `CONFIG_INVALID` if a file cannot be read or changed. */
-export async function planInstall(id: ClientId, options: PlanOptions & { readonly isImport: boolean }): Promise<Plan> {
+export async function planInstall(
+  id: ClientId,
+  options: PlanOptions & { readonly isImport: boolean },
+): Promise<InstallPlan> {
   const opened = await open(id, options);
   const { client, file, registration, format } = opened;
   const text = file.text ?? '';
@@ -112,7 +120,8 @@ export async function planInstall(id: ClientId, options: PlanOptions & { readonl
     if (registered !== undefined) {
       notes.push(...describeForeign(registered, next, opened, id));
     }
-    return { client, path: file.path, changes: changes.filter(isChange), notes, registered, others };
+    const isReversible = findOriginal(next, [text], registration, moved) === text;
+    return { client, path: file.path, changes: changes.filter(isChange), notes, registered, others, isReversible };
   });
 }
 

@@ -16,7 +16,15 @@ import { describeCallable } from './callable-servers.ts';
 import { isClientHere } from './client-presence.ts';
 import type { InstallCommand } from './command-line.ts';
 import type { GlobalInstall } from './global-install.ts';
-import { type ClientStart, type Plan, type PlanOptions, planInstall, planUninstall, snippetOf } from './plan.ts';
+import {
+  type ClientStart,
+  type InstallPlan,
+  type Plan,
+  type PlanOptions,
+  planInstall,
+  planUninstall,
+  snippetOf,
+} from './plan.ts';
 
 export interface InstallOptions {
   readonly settings: Pick<Settings, 'stateDir'> &
@@ -164,12 +172,15 @@ async function planAll(
   }
   for (const [index, [id, plan]] of plans.entries()) {
     const names = listServers(plan.others.moved);
-    const answer = names.length === 0 ? false : await askToMove(person, plan, names, planOptions.stateDir);
+    if (names.length === 0) {
+      continue;
+    }
+    const moving = await planInstall(id, { ...planOptions, taken, isImport: true });
+    const answer = await askToMove(person, moving, names, planOptions.stateDir);
     if (answer === undefined) {
       return undefined;
     }
     if (answer) {
-      const moving = await planInstall(id, { ...planOptions, taken, isImport: true });
       noteMoving(moving);
       plans[index] = [id, withMachineNotes(moving, command, planOptions)];
     }
@@ -180,7 +191,7 @@ async function planAll(
 /** Undefined on Ctrl-C and at the end of input. */
 async function askToMove(
   person: Person,
-  { client, path }: Plan,
+  { client, path, isReversible }: InstallPlan,
   names: readonly string[],
   stateDir: string,
 ): Promise<boolean | undefined> {
@@ -196,7 +207,7 @@ async function askToMove(
           move: {
             type: 'boolean',
             title: `Move ${them} there? ${client.title} will then use ${them} through run_python; uninstall moves ${them} back`,
-            default: false,
+            default: isReversible,
           },
         },
         required: [],

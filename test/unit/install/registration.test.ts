@@ -221,6 +221,18 @@ describe("the client's other servers", () => {
   const withTwo = () =>
     put(home.fileOf('cursor'), '{"mcpServers": {"files": {"command": "f"}, "git": {"command": "g"}}}');
 
+  it.each([
+    ['yes if uninstall restores the file byte for byte', [], true],
+    ['no if it cannot', ['-y', '--quiet', 'mcp-server-code-execution-mode'], false],
+  ])('are moved by default: %s', async (_what, own, isDefault) => {
+    const code = own.length === 0 ? {} : { code: { command: 'npx', args: own } };
+    put(home.fileOf('cursor'), JSON.stringify({ mcpServers: { files: { command: 'f' }, ...code } }));
+    const person = personWho({ action: 'accept', content: { move: false } });
+    await home.run('cursor', { person });
+    const [question] = person.asked;
+    expect(question).toMatchObject({ requestedSchema: { properties: { move: { default: isDefault } } } });
+  });
+
   it('are listed with the command that moves them if no one can be asked', async () => {
     withTwo();
     put(
