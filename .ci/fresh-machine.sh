@@ -15,7 +15,6 @@ NODE_VERSION=20.19.0
 NPM_VERSION=10.8.2
 NEW_USER=newcomer
 NEW_USER_ID=1000
-# The folder that README.md clones into.
 CHECKOUT=mcp-server-code-execution-mode
 archive=$BRIDGE_CI_DIR/fresh-machine-node-$NODE_VERSION.tar
 

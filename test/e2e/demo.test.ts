@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ROOT } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
+import { readFences } from '../support/documented-samples.ts';
 import { processEnvironment } from '../support/engines.ts';
 
 const engines = await coverEngines();
@@ -55,9 +56,13 @@ describe.each(engines)('the demo on $label', ({ env }) => {
 });
 
 describe.runIf(engines.some(({ name }) => name === 'embedded'))('the demo with nothing installed', () => {
-  it('does the same on the embedded engine, and explains that engine', async () => {
+  it('does the same on the embedded engine, explains that engine, and prints what the README shows', async () => {
     const { stdout, stderr, exitCode } = await runDemo({ ...processEnvironment(), PATH: folder });
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 0 });
+    const shown = readFences('README.md', '').find((fence) => fence.startsWith('> run_python')) ?? '';
+    const lines = shown.split('\n').filter((line) => line.trim() !== '…');
+    expect(lines.length).toBeGreaterThan(8);
+    expect(lines.filter((line) => !stdout.split('\n').includes(line))).toEqual([]);
     expect(stdout).toContain('embedded runs this session, which is weaker than a container: Python in WebAssembly');
     expect(stdout).toContain('Not used: podman is not on PATH; docker is not on PATH; bwrap is not on PATH.');
     expect(stdout).toContain("Checked: the memory server's file holds these 3 notes.");

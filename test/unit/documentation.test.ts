@@ -207,9 +207,8 @@ describe('samples', () => {
     'curl --unix-socket': 'the socket has another name in each bridge; test/e2e/live.test.ts sends such requests',
     'curl -H "Authorization: Bearer $TOKEN"':
       'port and token are new each time; test/e2e/ui.test.ts sends such requests',
-    'git clone ':
-      'the address of the repository is not known yet; test/e2e/install.test.ts runs `install` from a checkout',
     'npm ci ': 'the commands that CI runs; that the scripts exist is tested above',
+    '> run_python': 'a part of what the demo prints; test/e2e/demo.test.ts compares it',
     'npm run bench': 'takes minutes, and no test depends on figures; that the script exists is tested above',
     'npm run eval': 'needs an agent; test/unit/scripts/eval.test.ts reads the command lines',
     'npx vitest run': 'runs tests, and a test that runs tests is a loop',
