@@ -2,15 +2,10 @@
 import { BridgeError } from '../base/errors.ts';
 import { escapeControls, escapeInJson } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
-import {
-  isOfEnvironment,
-  listSettings,
-  type SettingValue,
-  stateDirOf,
-  variableNamed,
-  wrongSettings,
-} from '../settings/settings.ts';
-import { changeStoredSettings, readStoredSettings, type StoredSettings } from '../settings/stored-settings.ts';
+import { listSettings, type SettingValue, variableNamed, wrongSettings } from '../settings/inspect.ts';
+import { isOfEnvironment, stateDirOf } from '../settings/settings.ts';
+import { changeStoredSettings } from '../settings/settings-file.ts';
+import { readStoredSettings, type StoredSettings } from '../settings/stored-settings.ts';
 import type { CommandHost } from '../terminal/command.ts';
 import { renderTable } from '../terminal/text-table.ts';
 

@@ -4,7 +4,7 @@ import { isAbsolute } from 'node:path';
 import { messageOf } from '../base/errors.ts';
 import { COMMAND, thisProgramStart } from '../base/package.ts';
 import { CLIENT_IDS, type ClientId, type ClientSystem, clientOf } from '../clients/table.ts';
-import { checkVariables } from '../settings/settings.ts';
+import { checkVariables } from '../settings/inspect.ts';
 import type { Finding } from '../terminal/finding.ts';
 import { type Plan, planInstall } from './plan.ts';
 

@@ -68,7 +68,8 @@ for (const engine of await enginesForBridge()) {
         const counted = found().filter(({ type }) => type === 'calls_refused');
         const refused = counted.reduce((sum, record) => sum + Number(record['calls']), calls.length - REAL);
         expect(refused).toBeGreaterThan(1_000);
-        expect(found().length).toBeLessThan(500);
+        // What is only counted is written once a second, so a longer flood has more of it.
+        expect(found().length).toBeLessThan(amount(500, FLOOD / 100));
       }
     });
 

@@ -1,0 +1,84 @@
+/** What is set and what is wrong, for commands. Apart from what each start loads. */
+import { BridgeError } from '../base/errors.ts';
+import { escapeControls } from '../base/log.ts';
+import { didYouMean } from '../base/suggest.ts';
+import {
+  describeUnknownVariables,
+  isGiven,
+  loadSettings,
+  REMOVED_VARIABLES,
+  SETTINGS_TABLE,
+  storedTexts,
+} from './settings.ts';
+import type { StoredSettings } from './stored-settings.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const PREFIX = 'MCP_BRIDGE_';
+
+/** Where a setting has its value from. */
+export interface SettingValue {
+  readonly variable: string;
+  /** As written; undefined if it is not set and has no default. */
+  readonly value: string | undefined;
+  readonly from: 'environment' | 'file' | 'default';
+}
+
+/** The value of each setting, in the order of the documentation. Checks nothing. */
+export function listSettings(env: Environment, stored: StoredSettings): SettingValue[] {
+  const texts = storedTexts(env, stored);
+  return SETTINGS_TABLE.map(({ variable, default: usual }) => {
+    const inFile = texts[variable]?.trim() || undefined;
+    return isGiven(env, variable)
+      ? { variable, value: env[variable]?.trim(), from: 'environment' }
+      : {
+          variable,
+          value: inFile ?? (usual === '' ? undefined : usual),
+          from: inFile === undefined ? 'default' : 'file',
+        };
+  });
+}
+
+/** The setting that someone means by `timeout`, `log-level` or `MCP_BRIDGE_TIMEOUT`. Rejects with `USAGE_INVALID`. */
+export async function variableNamed(name: string): Promise<string> {
+  const known = SETTINGS_TABLE.map(({ variable }) => variable);
+  const upper = name.trim().toUpperCase().replaceAll(/[\s-]/g, '_');
+  const found = [upper, `${PREFIX}${upper}`].find((variable) => known.includes(variable));
+  if (found !== undefined) {
+    return found;
+  }
+  const removed = [upper, `${PREFIX}${upper}`].find((variable) => REMOVED_VARIABLES[variable] !== undefined) ?? '';
+  const instead = REMOVED_VARIABLES[removed];
+  const why =
+    instead === undefined
+      ? await didYouMean(`${PREFIX}${upper.replace(PREFIX, '')}`, known)
+      : ` ${removed} was removed: ${instead}.`;
+  throw new BridgeError('USAGE_INVALID', `there is no setting '${escapeControls(name.slice(0, 80))}'.${why}`, {
+    hint: '`config list --all` shows all settings.',
+  });
+}
+
+/** What is wrong with the settings in the file, whatever else the environment sets; one sentence each. */
+export function wrongSettings(env: Environment, stored: StoredSettings): readonly string[] {
+  const known = new Set(SETTINGS_TABLE.map(({ variable }) => variable));
+  const rest = Object.entries(env).filter(([name]) => !known.has(name));
+  try {
+    loadSettings(Object.fromEntries(rest), stored);
+    return [];
+  } catch (error) {
+    const sentences = error instanceof BridgeError ? error.data['sentences'] : undefined;
+    if (!Array.isArray(sentences)) {
+      throw error;
+    }
+    return sentences as string[];
+  }
+}
+
+/** What is wrong among the variables of a client's entry, one sentence each. Values that the client fills in are not checked. */
+export async function checkVariables(variables: Environment) {
+  const isWritten = (value: string | undefined): value is string =>
+    value !== undefined && !/\$\{|^\{env:|^\$\w/.test(value);
+  const values = Object.fromEntries(Object.entries(variables).filter(([, value]) => isWritten(value)));
+  const unknown = await describeUnknownVariables(variables);
+  return { wrong: wrongSettings(values, { path: '', values: values as Record<string, string>, others: {} }), unknown };
+}
