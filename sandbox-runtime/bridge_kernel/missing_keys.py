@@ -48,8 +48,10 @@ def hint_for_key(error: AttributeError | KeyError | TypeError, cell: int) -> str
     frame, line = _place_in_cell(error)
     if frame is None:
         return None
-    if isinstance(error, TypeError):
-        return _hint_for_text(frame, line, error)
+    if isinstance(error, TypeError) or (isinstance(error, AttributeError) and type(_obj(error)) is str):
+        hint = _hint_for_text(frame, line, error)
+        if hint is not None or isinstance(error, TypeError):
+            return hint
     columns = hint_for_column(error) if "pandas" in sys.modules else None
     expression, value = _owner_in(frame, line, error)
     keys = _keys_hint(value, error) if columns is None and isinstance(error, KeyError) else None
@@ -70,20 +72,45 @@ def _place_in_cell(error: BaseException) -> tuple[FrameType | None, int]:
     return found
 
 
-def _hint_for_text(frame: FrameType, line: int, error: TypeError) -> str | None:
-    """The hint for a key of a text from a tool, which may have JSON in it."""
+def _hint_for_text(frame: FrameType, line: int, error: TypeError | AttributeError) -> str | None:
+    """The hint for a key of a text from a tool, or of a part of it: the text may have JSON in it."""
     said = next(iter(_args(error)), None)
-    if type(said) is not str or not said.startswith("string indices must be integers"):
+    if isinstance(error, TypeError) and not (type(said) is str and said.startswith("string indices must be integers")):
         return None
     for node in _nodes_on(frame, line):
-        value = _value_of(node.value, frame) if isinstance(node, ast.Subscript) else None
-        if type(value) is TextResult and type(_value_of(node.slice, frame)) is str:
+        if isinstance(error, AttributeError):
+            is_wanted = isinstance(node, ast.Attribute) and node.attr == _name(error)
+        else:
+            is_wanted = isinstance(node, ast.Subscript) and type(_value_of(node.slice, frame)) is str
+        text = _text_behind(node.value, frame) if is_wanted else None
+        if text is not None:
             try:
-                value.json(0)
+                text.json(0)
             except ValueError:
                 return "The result is text without JSON: use it as text, or its .lines()."
             return "The result is text with JSON in it: result.json() is the value."
     return None
+
+
+def _text_behind(node: ast.expr, frame: FrameType) -> TextResult | None:
+    """The text from a tool that the expression is, is a part of (`text[0]`), or gets from a loop (`for x in text`)."""
+    tree = _tree_of(frame.f_code.co_filename)
+    loops = {
+        loop.target.id: loop.iter
+        for loop in (() if tree is None else ast.walk(tree))
+        if isinstance(loop, (ast.For, ast.comprehension)) and isinstance(loop.target, ast.Name)
+    }
+    while True:
+        value = _value_of(node, frame)
+        if type(value) is TextResult:
+            return value
+        if isinstance(node, ast.Subscript):
+            node = node.value
+            continue
+        source = loops.pop(node.id, None) if isinstance(node, ast.Name) else None
+        if source is None:
+            return None
+        node = source
 
 
 def _nodes_on(frame: FrameType, line: int) -> Iterator[Any]:
