@@ -11,7 +11,13 @@ export interface Logger {
   info(message: string): void;
   warning(message: string): void;
   error(message: string): void;
+  /** A warning about the machine or a server, which every start would repeat: logged once a day. `doctor` says it each time. */
+  daily(message: string): void;
 }
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** Messages that are not repeated; a server that has more of them gets a line for each. Chosen: far more than there are. */
+const MAX_DAILY = 100;
 
 /** Escapes control and bidirectional formatting characters as `\xNN`, so that the text cannot control a terminal or forge a log line. */
 export function escapeControls(text: string): string {
@@ -36,16 +42,43 @@ export function escapeInJson(json: string): string {
   });
 }
 
-/** A logger that writes messages of at least `level` with `write`, by default to stderr. */
-export function createLogger(level: LogLevel, write: (line: string) => void = writeToStderr): Logger {
+/**
+ * A logger that writes messages of at least `level` with `write`, by default to stderr. `isDue` says whether today is the first time for a
+ * message that is said once a day; by default, each logger says it.
+ */
+export function createLogger(
+  level: LogLevel,
+  write: (line: string) => void = writeToStderr,
+  isDue?: (message: string) => Promise<boolean>,
+): Logger {
   const threshold = LOG_LEVELS.indexOf(level);
+  const saidAt = new Map<string, number>();
   function at(lineLevel: LogLevel) {
     if (LOG_LEVELS.indexOf(lineLevel) < threshold) {
       return (): void => undefined;
     }
     return (message: string): void => write(`${new Date().toISOString()} ${lineLevel} ${escapeControls(message)}\n`);
   }
-  return { debug: at('DEBUG'), info: at('INFO'), warning: at('WARNING'), error: at('ERROR') };
+  const warning = at('WARNING');
+  const daily = (message: string): void => {
+    const now = Date.now();
+    if (LOG_LEVELS.indexOf('WARNING') < threshold || now - (saidAt.get(message) ?? Number.NEGATIVE_INFINITY) < DAY_MS) {
+      return;
+    }
+    if (saidAt.size >= MAX_DAILY && !saidAt.has(message)) {
+      warning(message);
+      return;
+    }
+    saidAt.set(message, now);
+    if (isDue === undefined) {
+      warning(message);
+    } else {
+      void isDue(message)
+        .catch(() => true)
+        .then((due) => due && warning(`${message} (said once a day)`));
+    }
+  };
+  return { debug: at('DEBUG'), info: at('INFO'), warning, error: at('ERROR'), daily };
 }
 
 /** A logger that drops everything; the default for code that gets no logger. */

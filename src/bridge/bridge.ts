@@ -68,6 +68,7 @@ import { Sessions } from '../session/sessions.ts';
 import { StandbyPool } from '../session/standby.ts';
 import { engineOptions, limitsOf } from '../settings/engine-options.ts';
 import type { Settings } from '../settings/settings.ts';
+import { isDueToday } from '../state/said-today.ts';
 import {
   type BridgeTelemetry,
   createBridgeTelemetry,
@@ -330,7 +331,7 @@ interface SessionParts extends Pick<CallParts, 'artifacts' | 'engine' | 'package
 async function createSessions(
   settings: Settings,
   logger: Logger,
-  { principal, room }: Pick<CreateOptions, 'principal' | 'room'>,
+  { client, principal, room }: Pick<CreateOptions, 'client' | 'principal' | 'room'>,
   { artifacts, checkpoints, engine, handleCall, modules, packages, records, savedTools, ...watching }: SessionParts,
 ) {
   const firstSet = () => packages.firstSet();
@@ -358,6 +359,7 @@ async function createSessions(
       modules?.recorder,
     ]),
     onSandboxEnd: (session) => void artifacts.endSession(session),
+    isDue: (notice) => isDueToday(settings.stateDir, `${client?.() ?? COMMAND_LINE}\n${notice}`),
     discoverServers: () => servers.refresh(),
     startingServers: () => startingServers(servers.pool),
     savedTools: () => savedTools.list(),

@@ -24,7 +24,9 @@ export async function loadContext(env: NodeJS.ProcessEnv, { isQuiet = false } = 
 export function createContext(env: NodeJS.ProcessEnv, stored?: StoredSettings): CommandContext {
   const settings = loadSettings(env, stored);
   refuseNestedBridge(env, settings.allowSelfServer);
-  const logger = createLogger(settings.logLevel);
+  const logger = createLogger(settings.logLevel, undefined, async (message) =>
+    (await import('../state/said-today.ts')).isDueToday(settings.stateDir, message),
+  );
   return {
     settings,
     logger,

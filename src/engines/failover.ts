@@ -226,7 +226,7 @@ class FailoverEngine implements Engine {
     const next = this.#engines[this.#currentIndex + 1];
     if (next !== undefined && strengthOf(next) >= this.#requiredStrength) {
       this.#currentIndex += 1;
-      this.#logger.warning(`${error.message}; trying ${this.#current.name}`);
+      this.#logger.daily(`${error.message}; trying ${this.#current.name}`);
       return withRetry(error);
     }
     const all = [...this.#refusals, ...this.#absent];

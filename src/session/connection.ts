@@ -355,13 +355,10 @@ export class KernelConnection {
   #warnAboutGaps(noLimits: boolean, noFilter: boolean): void {
     const { logger } = this.#options;
     if (noLimits) {
-      warnOnce(logger, 'the engine enforces no memory or process limit here; the supervisor in the sandbox does');
+      logger.daily('the engine enforces no memory or process limit here; the supervisor in the sandbox does');
     }
     if (noFilter) {
-      warnOnce(
-        logger,
-        'the bridge has no system-call filter for this type of machine; the engine’s own filter applies',
-      );
+      logger.daily('the bridge has no system-call filter for this type of machine; the engine’s own filter applies');
     }
   }
 
@@ -411,15 +408,4 @@ function describeMissed(frames: number): string {
 function describeExit(exit: SandboxExit | undefined): string {
   const code = exit?.exitCode ?? exit?.signal;
   return `the sandbox was ended from outside${code === undefined ? '' : ` (${code})`}`;
-}
-
-/** The same for every session of a bridge, so each message is logged once. */
-const warned = new WeakMap<Logger, Set<string>>();
-
-function warnOnce(logger: Logger, message: string): void {
-  const messages = warned.get(logger) ?? new Set<string>();
-  if (!messages.has(message)) {
-    warned.set(logger, messages.add(message));
-    logger.warning(message);
-  }
 }

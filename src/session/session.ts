@@ -15,6 +15,7 @@ import {
   START_TIMEOUT_MS,
 } from '../base/limits.ts';
 import { escapeControls } from '../base/log.ts';
+import type { MaybePromise } from '../base/maybe-promise.ts';
 import type { ServerReference } from '../protocol/frames.ts';
 import type { StartingServer } from './cell-progress.ts';
 import type { CheckpointFacts, StoredCheckpoint } from './checkpoint-store.ts';
@@ -65,6 +66,8 @@ export interface SessionOptions
   readonly recorder?: SessionRecorder | undefined;
   /** Undefined if no checkpoints are taken. */
   readonly checkpoints?: CheckpointOptions | undefined;
+  /** Whether a notice about the machine was not said today. Never rejects. By default, each session says it. */
+  readonly isDue?: ((notice: string) => Promise<boolean>) | undefined;
   /** Undefined if a sandbox may start now; otherwise resolves when it is time to ask again. */
   readonly untilStart?: (() => Promise<void> | undefined) | undefined;
   /** Called when nothing is left of a sandbox. */
@@ -156,6 +159,8 @@ export class Session {
   #memoryBytes: number | undefined;
   #loss: Loss | undefined;
   #reportedEngine: EngineReport | undefined;
+  /** The notice about the engine that the next answer has if it is due. */
+  #standIn: { readonly notice: string; readonly isDue: Promise<boolean> | undefined } | undefined;
   #sentDiscovered: readonly ServerReference[] | undefined;
   #isResetPending = false;
   /** What the running cell has asked for. */
@@ -369,7 +374,7 @@ export class Session {
     const engine = this.#takeEngineReport(kernel);
     const [loss, restored] = [this.#loss, this.#restored];
     const isPreviousReported = this.#isPreviousReported;
-    const notices = [...this.#takeStateNotice(), ...standInNotices(engine)];
+    const notices = this.#takeStateNotice();
     const { imported: _, memoryBytes, names, ...outcome } = await this.#runRecorded(kernel, run, request);
     this.#names = names ?? this.#names;
     this.#memoryBytes = memoryBytes ?? this.#memoryBytes;
@@ -383,16 +388,16 @@ export class Session {
     }
     const isSeen = outcome.status !== 'cancelled' || isByOperator(request.signal);
     if (!isSeen) {
-      this.#reportAgain(loss, restored);
-      this.#isPreviousReported = isPreviousReported;
+      this.#reportAgain(loss, restored, isPreviousReported);
     }
+    const last = isSeen ? this.#takeNotices() : [];
     return {
       ...outcome,
       cell: run.cell,
       servers,
       session: this.name,
       timeoutSeconds: request.timeoutMs / 1000,
-      notices: [...notices, ...saved, ...(isSeen ? this.#takeNotices() : [])],
+      notices: [...notices, ...saved, ...(last instanceof Promise ? await last : last)],
       engine,
     };
   }
@@ -446,12 +451,14 @@ export class Session {
   }
 
   /** What an answer that someone reads says once. */
-  #takeNotices(): string[] {
+  #takeNotices(): MaybePromise<string[]> {
     const keeper = this.#keeper;
     const late = this.#savedLate;
     this.#savedLate = [];
     const troubles = keeper === undefined ? [] : describeTroubles(keeper.takeTroubles(), keeper.saved);
-    return [...this.#takeDefinedNotice(), ...this.#takeLoadedNotice(), ...late, ...troubles];
+    const notices = [...this.#takeDefinedNotice(), ...this.#takeLoadedNotice(), ...late, ...troubles];
+    const standIn = this.#takeStandIn();
+    return standIn === undefined ? notices : standIn.then((said) => [...said, ...notices]);
   }
 
   /** Returns the notices. A checkpoint that takes longer than `leftMs` goes on without the cell. */
@@ -748,7 +755,8 @@ export class Session {
   }
 
   /** No client reads the answer of a cancelled cell, so the next answer repeats its notices. */
-  #reportAgain(loss: Loss | undefined, restored: Restored | string | undefined): void {
+  #reportAgain(loss: Loss | undefined, restored: Restored | string | undefined, isPreviousReported: boolean): void {
+    this.#isPreviousReported = isPreviousReported;
     this.#loss ??= loss;
     this.#restored ??= restored;
     this.#reportedEngine = undefined;
@@ -816,7 +824,25 @@ export class Session {
     this.#reportedEngine = engine;
     // Another sandbox has a report of its own, usually the same.
     const isSame = engine === reported || JSON.stringify(engine) === JSON.stringify(reported);
-    return isSame ? undefined : engine;
+    if (isSame) {
+      return undefined;
+    }
+    this.#noteStandIn(engine);
+    return engine;
+  }
+
+  /** While the cell runs, it is asked whether the notice is due. One that no client has read is. */
+  #noteStandIn(engine: EngineReport): void {
+    const notice = standInNotice(engine);
+    if (notice !== this.#standIn?.notice) {
+      this.#standIn = notice === undefined ? undefined : { notice, isDue: this.#options.isDue?.(notice) };
+    }
+  }
+
+  #takeStandIn(): Promise<string[]> | undefined {
+    const standIn = this.#standIn;
+    this.#standIn = undefined;
+    return standIn && Promise.resolve(standIn.isDue).then((isDue) => (isDue === false ? [] : [standIn.notice]));
   }
 
   #takeStateNotice(): string[] {
@@ -886,11 +912,6 @@ function stillRestoring(timeoutMs: number): BridgeError {
 /** The answer to cells that have not begun when the bridge ends. */
 export function shuttingDown(): BridgeError {
   return new BridgeError('CELL_CANCELLED', 'the bridge is shutting down');
-}
-
-function standInNotices(engine: EngineReport | undefined): string[] {
-  const notice = engine && standInNotice(engine);
-  return notice === undefined ? [] : [notice];
 }
 
 function throwIfCancelled({ signal }: CellRequest): void {

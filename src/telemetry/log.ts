@@ -11,7 +11,7 @@ export function withTraceIds(logger: Logger, tracing: Tracing | undefined, level
     const isWritten = LOG_LEVELS.findIndex((one) => one.toLowerCase() === name) >= LOG_LEVELS.indexOf(level);
     return isWritten ? (message) => logger[name](withIds(message, tracing)) : logger[name];
   };
-  return { debug: at('debug'), info: at('info'), warning: at('warning'), error: at('error') };
+  return { debug: at('debug'), info: at('info'), warning: at('warning'), error: at('error'), daily: logger.daily };
 }
 
 function withIds(message: string, { current }: Tracing): string {

@@ -118,7 +118,6 @@ export class UpstreamServer {
   #reading: Promise<unknown> | undefined;
   /** The list to be read after that one. */
   #next: Promise<ServerListing> | undefined;
-  #lastNotices = '';
   #listedAt = 0;
   #requests = 0;
   /** Whether anyone has asked for the server. Until then, a failed start must not make the first call fail or wait. */
@@ -358,23 +357,14 @@ export class UpstreamServer {
         async (open) => [this.#admit(open, list.tools), this.#wasUsed.has(open)] as const,
       );
       const notices = [...list.notices, ...admitted.notices, ...noticesForTools(this.#definition, list.tools)];
-      this.#warnOf(notices);
+      for (const notice of notices) {
+        this.#options.logger.daily(`Tools of server '${this.#definition.name}': ${notice}`);
+      }
       return { ...list, tools: admitted.tools, info, notices, wasUsed };
     } catch (error) {
       throw this.#explain(error, undefined, deadline);
     } finally {
       deadline.clear();
-    }
-  }
-
-  /** Not again for each list with the same notices, of which there may be many. */
-  #warnOf(notices: readonly string[]): void {
-    const said = notices.join('\n');
-    if (said !== this.#lastNotices) {
-      this.#lastNotices = said;
-      for (const notice of notices) {
-        this.#options.logger.warning(`Tools of server '${this.#definition.name}': ${notice}`);
-      }
     }
   }
 

@@ -271,3 +271,20 @@ describe('the bridge does not start', () => {
     expect(exitCode).toBe(78);
   });
 });
+
+// Each session repeated which engines the machine does not have, and each start what an engine lacks.
+it('what is true of the machine is said once a day, and by doctor each time', async () => {
+  const env = { PATH: home };
+  const weaker = 'embedded runs this session, which is weaker than a container';
+  expect((await serve(env)).answer).toContain(weaker);
+  expect((await serve(env)).answer).not.toContain(weaker);
+  const unwritable = { ...env, MCP_BRIDGE_STATE_DIR: join(home, 'a file/MCPs') };
+  await writeFile(join(home, 'a file'), '');
+  expect((await serve(unwritable)).answer).toContain(weaker);
+  expect((await serve(unwritable)).answer).toContain(weaker);
+  for (let time = 0; time < 2; time += 1) {
+    expect((await findings(env)).map(({ text: words }) => words)).toContainEqual(
+      expect.stringContaining('docker is not on PATH'),
+    );
+  }
+});

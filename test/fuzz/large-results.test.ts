@@ -208,7 +208,7 @@ interface Seen {
 function pass(chunks: readonly Buffer[], wantsBytes: boolean, secrets: readonly string[]): Seen {
   const seen: Seen = { answers: [], logged: [], bytes: [] };
   const log = (text: string): number => seen.logged.push(text);
-  const logger = { debug: log, info: log, warning: log, error: log } as unknown as Logger;
+  const logger = { debug: log, info: log, warning: log, error: log, daily: log } as unknown as Logger;
   const intake = new MessageIntake(
     {
       name: 'server',

@@ -155,7 +155,7 @@ class BubblewrapEngine implements Engine {
       if (isBuilder) {
         throw unavailable(text, 'Make the folder writable, or set MCP_BRIDGE_PACKAGES=off.');
       }
-      this.#options.logger.warning(text);
+      this.#options.logger.daily(text);
       return undefined;
     }
   }

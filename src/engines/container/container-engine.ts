@@ -329,7 +329,7 @@ class ContainerEngine implements Engine {
       this.#omittedFlags.add(flag);
     }
     if (learned.length > 0) {
-      this.#options.logger.warning(`${this.name} refuses ${learned.join(' ')}; omitted from the next start`);
+      this.#options.logger.daily(`${this.name} refuses ${learned.join(' ')}; omitted from the next start`);
     }
     // Another start may have learned it since.
     return failure.flags.some((flag) => !omitted.has(flag));

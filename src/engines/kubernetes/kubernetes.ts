@@ -287,7 +287,7 @@ class KubernetesEngine implements Engine {
     this.#closedUntil = performance.now() + POLICY_MS;
     // When Pods try again, the policy is created before.
     this.#policyUntil = 0;
-    this.#options.logger.warning(`kubernetes: ${why}; sandboxes refuse network sockets instead`);
+    this.#options.logger.daily(`kubernetes: ${why}; sandboxes refuse network sockets instead`);
   }
 
   async #createPolicy(): Promise<BridgeError | undefined> {

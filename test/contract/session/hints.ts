@@ -104,10 +104,13 @@ export function describeHints({ run, engine }: Subject): void {
       expect((await run('"plain"["a"]', { session: 'texts' })).error?.hint).toBeUndefined();
       // Code that took such a text for the rows got "string indices must be integers", which names neither.
       const rows = 'rows = TextResult("### Result\\n[{\\"a\\": 1}]")\n';
-      for (const use of ['rows[0]["a"]', 'rows[0].a', '[row["a"] for row in rows[:3]]', 'for row in rows:\n    row["a"]']) {
-        expect((await run(rows + use, { session: 'texts' })).error?.hint, use).toContain(
-          'The result is text with JSON in it: result.json() is the value.',
-        );
+      const uses = ['rows[0]["a"]', 'rows[0].a', '[row["a"] for row in rows[:3]]', 'for row in rows:\n    row["a"]'];
+      for (const use of uses) {
+        const { error } = await run(rows + use, { session: 'texts' });
+        expect({ use, hint: error?.hint }).toEqual({
+          use,
+          hint: expect.stringContaining('The result is text with JSON in it: result.json() is the value.'),
+        });
       }
       expect((await run('rows[0].uper()', { session: 'texts' })).error?.hint).toContain('text with JSON');
       expect((await run('rows.strip().uper()', { session: 'texts' })).error?.hint ?? '').not.toContain('JSON');

@@ -21,7 +21,7 @@ it('asks the index once if a session was faster', async () => {
   const index = await startPackageIndex({ hasPip: false });
   onTestFinished(() => index.close());
   index.add(makeWheel({ name: 'tiny-pkg' }));
-  const logger = { debug() {}, info() {}, warning() {}, error() {} };
+  const logger = { debug() {}, info() {}, warning() {}, error() {}, daily() {} };
   const real = createEmbeddedEngine({ limits: TEST_LIMITS, instanceId: 'preinstall', env: process.env, logger });
   const engine: Engine = {
     name: real.name,

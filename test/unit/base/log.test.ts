@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createLogger, escapeControls, escapeInJson, escapeInLines, LOG_LEVELS } from '../../../src/base/log.ts';
 
 function collect(level: (typeof LOG_LEVELS)[number]): string[] {
@@ -29,6 +29,48 @@ describe('createLogger', () => {
     expect(lines).toHaveLength(1);
     expect(lines[0]?.match(/\n/g)).toHaveLength(1);
     expect(lines[0]).toContain('a\\x0a2026 ERROR forged');
+  });
+});
+
+describe('a warning that is said once a day', () => {
+  afterEach(() => void vi.useRealTimers());
+
+  it('is logged once by each logger, and again a day later', () => {
+    vi.useFakeTimers();
+    const lines: string[] = [];
+    const logger = createLogger('WARNING', (line) => lines.push(line));
+    ['a', 'a', 'b'].forEach(logger.daily);
+    expect(lines).toEqual([expect.stringMatching(/WARNING a\n$/), expect.stringMatching(/WARNING b\n$/)]);
+    vi.advanceTimersByTime(24 * 60 * 60 * 1000);
+    logger.daily('a');
+    expect(lines).toHaveLength(3);
+  });
+
+  it('is asked about only if it would be logged, and is logged if no one can say whether it is due', async () => {
+    const asked: string[] = [];
+    const lines: string[] = [];
+    const isDue = async (message: string) => {
+      asked.push(message);
+      if (message === 'failed') {
+        throw new Error('no');
+      }
+      return message === 'due';
+    };
+    createLogger('ERROR', (line) => lines.push(line), isDue).daily('due');
+    expect(asked).toEqual([]);
+    const logger = createLogger('INFO', (line) => lines.push(line), isDue);
+    ['due', 'said', 'failed', 'due'].forEach(logger.daily);
+    await vi.waitFor(() => expect(lines).toHaveLength(2));
+    expect(asked).toEqual(['due', 'said', 'failed']);
+    expect(lines.join('')).toMatch(/WARNING due \(said once a day\)\n.*WARNING failed \(said once a day\)\n/);
+  });
+
+  it('is logged each time beyond the number that is remembered', () => {
+    const lines: string[] = [];
+    const logger = createLogger('INFO', (line) => lines.push(line));
+    Array.from({ length: 100 }, (_, index) => logger.daily(String(index)));
+    ['0', 'more', 'more'].forEach(logger.daily);
+    expect(lines).toHaveLength(102);
   });
 });
 

@@ -28,7 +28,7 @@ function start(owners = () => NO_OWNERS, stateDir = folder, countedFor?: object)
   const note = (line: string) => {
     lines.push(line);
   };
-  const logger: Logger = { debug: note, info: note, warning: note, error: note };
+  const logger: Logger = { debug: note, info: note, warning: note, error: note, daily: note };
   return createCurrentPolicies({ stateDir, definitions: owners, logger, countedFor, nowMs: () => nowMs });
 }
 
@@ -113,7 +113,7 @@ it('a path that is not a file or cannot be accessed does not count as a missing 
   const behindFile = createCurrentPolicies({
     stateDir: join(folder, 'x', '\0'),
     definitions: () => new Map(),
-    logger: { debug: () => {}, info: () => {}, warning: () => {}, error: () => {} },
+    logger: { debug: () => {}, info: () => {}, warning: () => {}, error: () => {}, daily: () => {} },
   });
   expect(behindFile()?.decide(CALL).effect).toBe('deny');
 });

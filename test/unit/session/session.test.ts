@@ -513,6 +513,26 @@ describe('the engine of a session', () => {
       expect.stringMatching(/embedded.*WebAssembly.*podman is not installed/),
     ]);
   });
+
+  // Each session repeated which engines the machine does not have.
+  it('is mentioned once a day, after a cancelled cell again', async () => {
+    const asked: string[] = [];
+    const isDue = async (notice: string) => asked.push(notice) === 1;
+    const { begin, engine } = openSession({ isDue });
+    Object.assign(engine, { name: 'embedded', isolation: 'WebAssembly' });
+    engine.refused = [{ engine: 'podman', reason: 'podman is not installed', hint: 'Install it.' }];
+    const controller = new AbortController();
+    const first = await begin({ signal: controller.signal });
+    controller.abort();
+    await first.end({ outcome: 'interrupted' });
+    expect((await (await begin()).end()).notices).toEqual([expect.stringContaining('podman is not installed')]);
+    expect(asked).toHaveLength(1);
+    const other = openSession({ isDue });
+    Object.assign(other.engine, { name: 'embedded', isolation: 'WebAssembly', refused: engine.refused });
+    const answer = await (await other.begin()).end();
+    expect({ notices: answer.notices, name: answer.engine?.name }).toEqual({ notices: [], name: 'embedded' });
+    expect(asked).toHaveLength(2);
+  });
 });
 
 describe('an idle session', () => {
