@@ -54,6 +54,9 @@ const CHECKS = {
   'npm exec starts it': async () => {
     equal((await npm('exec', '--offline', '--', name, '--version')).stdout.trim(), version);
   },
+  'the short name starts it, too': async () => {
+    equal((await npm('exec', '--offline', '--', 'mcp-code', '--version')).stdout.trim(), version);
+  },
   'a client finds one tool, run_python': async () => {
     equal((await listTools()).join(), 'run_python');
   },

@@ -5,7 +5,7 @@ import { COMMAND_NAME, findProgramStart, type ProgramStart, realPathOf } from '.
 import { quoteShellWord } from './shell-words.ts';
 import { IS_BUILT, PACKAGE_ROOT } from './version.ts';
 
-export { COMMAND_NAME } from './program-start.ts';
+export { COMMAND_NAME, SHORT_NAME } from './program-start.ts';
 export { PACKAGE_ROOT, VERSION } from './version.ts';
 
 /** How this process was started. Reads the file system. */
@@ -15,6 +15,7 @@ export function thisProgramStart(): ProgramStart {
     platform: process.platform,
     execPath: process.execPath,
     cwd: workingDirectory(),
+    script: process.argv[1],
     env: process.env,
     realPath: realPathOf,
     readText: (path) => {

@@ -9,6 +9,9 @@ import { posix, win32 } from 'node:path';
 /** The program's name in its help and on `PATH`. */
 export const COMMAND_NAME = 'mcp-server-code-execution-mode';
 
+/** The short name of the same program, beside the long one wherever the package is installed. npx would take it for another package. */
+export const SHORT_NAME = 'mcp-code';
+
 /** Relative to the root of the package. */
 const CLI = ['dist', 'cli.js'] as const;
 
@@ -17,6 +20,8 @@ export interface StartContext {
   /** Absolute path of the running Node. */
   readonly execPath: string;
   readonly cwd: string;
+  /** Absolute path of the script as it was typed, with links: the name of the command, except on Windows. */
+  readonly script?: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The path with links resolved; undefined if nothing is there. */
   readonly realPath: (path: string) => string | undefined;
@@ -39,6 +44,7 @@ export interface ProgramStart {
 export function findProgramStart(root: string, machine: StartContext): ProgramStart {
   const { join } = pathOf(machine);
   const nodePath = lastingNode(machine);
+  const name = typedName(machine);
   const npxWords = findNpxWords(root, machine);
   if (npxWords !== undefined) {
     return { kind: 'npx', shellWords: npxWords, clientWords: npxWords, nodePath };
@@ -46,12 +52,12 @@ export function findProgramStart(root: string, machine: StartContext): ProgramSt
   const cli = join(root, ...CLI);
   const clientWords = [nodePath, lastingCli(root, machine)];
   if (isOnPath(cli, machine)) {
-    return { kind: 'global', shellWords: [COMMAND_NAME], clientWords, nodePath };
+    return { kind: 'global', shellWords: [name], clientWords, nodePath };
   }
   for (const modules of modulesAbove(root, machine)) {
     const local = findShim(join(modules, '.bin'), cli, machine);
     if (local !== undefined) {
-      const shellWords = isInside(machine.cwd, join(modules, '..'), machine) ? ['npx', COMMAND_NAME] : [local];
+      const shellWords = isInside(machine.cwd, join(modules, '..'), machine) ? ['npx', name] : [local];
       return { kind: 'dependency', shellWords, clientWords, nodePath };
     }
     // npm's global folder is `lib/node_modules` beside `bin`; on Windows, the commands are beside `node_modules`.
@@ -60,6 +66,10 @@ export function findProgramStart(root: string, machine: StartContext): ProgramSt
     if (global !== undefined) {
       return { kind: 'global', shellWords: [global], clientWords, nodePath };
     }
+  }
+  if (name !== COMMAND_NAME) {
+    // A link that someone made, and that a shell does not find first.
+    return findProgramStart(root, { ...machine, script: undefined });
   }
   return { kind: 'checkout', shellWords: [shellNode(machine), cli], clientWords, nodePath };
 }
@@ -130,7 +140,13 @@ function findShim(folder: string, cli: string, machine: StartContext): string | 
 }
 
 function shimIn(folder: string, machine: StartContext): string {
-  return pathOf(machine).join(folder, machine.platform === 'win32' ? `${COMMAND_NAME}.cmd` : COMMAND_NAME);
+  const name = typedName(machine);
+  return pathOf(machine).join(folder, machine.platform === 'win32' ? `${name}.cmd` : name);
+}
+
+/** Windows starts the script itself, whichever name was typed. */
+function typedName({ script = '', platform }: StartContext): string {
+  return (platform === 'win32' ? win32 : posix).basename(script) === SHORT_NAME ? SHORT_NAME : COMMAND_NAME;
 }
 
 function pathFolders({ env, platform }: StartContext): string[] {

@@ -1,7 +1,7 @@
 /** `completion`: the completion scripts, and the hidden command that they call for candidates. */
 import { Argument, type Command, Option } from 'commander';
 import { SETTINGS_TABLE } from '../settings/settings.ts';
-import { COMMAND_NAME, type Settle } from '../terminal/define.ts';
+import { COMMAND_NAME, type Settle, SHORT_NAME } from '../terminal/define.ts';
 import { helpCandidates } from './help/command-line.ts';
 
 export interface CompletionCommand {
@@ -30,19 +30,19 @@ const SCRIPTS = {
     COMPREPLY+=("$word")
   done < <(${COMMAND_NAME} complete --shell bash -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
-complete -o default -F _mcp_bridge ${COMMAND_NAME}
+complete -o default -F _mcp_bridge ${COMMAND_NAME} ${SHORT_NAME}
 `,
-  zsh: `#compdef ${COMMAND_NAME}
+  zsh: `#compdef ${COMMAND_NAME} ${SHORT_NAME}
 _mcp_bridge() {
   local -a candidates
   candidates=("\${(@f)$(${COMMAND_NAME} complete --shell zsh -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
   [[ -n "\${candidates[1]}" ]] && compadd -a candidates || _files
 }
-compdef _mcp_bridge ${COMMAND_NAME}
+compdef _mcp_bridge ${COMMAND_NAME} ${SHORT_NAME}
 `,
-  fish: `complete -c ${COMMAND_NAME} -a '(${COMMAND_NAME} complete --shell fish -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
+  fish: `complete -c ${COMMAND_NAME} -c ${SHORT_NAME} -a '(${COMMAND_NAME} complete --shell fish -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
 `,
-  powershell: `Register-ArgumentCompleter -Native -CommandName ${COMMAND_NAME} -ScriptBlock {
+  powershell: `Register-ArgumentCompleter -Native -CommandName ${COMMAND_NAME}, ${SHORT_NAME} -ScriptBlock {
   param($word, $ast, $position)
   $words = @($ast.CommandElements | Select-Object -Skip 1 | ForEach-Object { "$_" })
   if ($word -eq '') { $words += '' }

@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parseDurationMs } from '../base/units.ts';
 import { TOKEN_NAME } from '../state/principals.ts';
 
-export { COMMAND_NAME } from '../base/package.ts';
+export { COMMAND_NAME, SHORT_NAME } from '../base/package.ts';
 
 /** Receives the parsed command line; called once. */
 export type Settle<Line> = (line: Line) => void;

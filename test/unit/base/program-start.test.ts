@@ -6,7 +6,7 @@ const NAME = 'mcp-server-code-execution-mode';
 const NODE = '/usr/bin/node';
 const WINDOWS_NODE = 'C:\\Program Files\\nodejs\\node.exe';
 
-interface Layout extends Partial<Pick<StartContext, 'platform' | 'execPath' | 'cwd'>> {
+interface Layout extends Partial<Pick<StartContext, 'platform' | 'execPath' | 'cwd' | 'script'>> {
   readonly path?: string;
   /** Each path and its target; the target of a file is the file itself. */
   readonly links?: Readonly<Record<string, string>>;
@@ -109,6 +109,21 @@ describe('a global installation', () => {
     expect(hidden).toMatchObject({ kind: 'global', shellWords: [`/usr/local/bin/${NAME}`], clientWords });
   });
 
+  it('is started by the short name if that was typed, and registered without either', () => {
+    const both = { ...links, '/usr/local/bin/mcp-code': cli };
+    const typed = { links: both, script: '/usr/local/bin/mcp-code' };
+    const short = find(root, { path: '/usr/local/bin:/usr/bin', ...typed });
+    expect(short).toMatchObject({ kind: 'global', shellWords: ['mcp-code'], clientWords: [NODE, cli] });
+    expect(find(root, typed)).toMatchObject({ kind: 'global', shellWords: ['/usr/local/bin/mcp-code'] });
+    for (const script of [`/usr/local/bin/${NAME}`, cli, undefined]) {
+      expect(find(root, { path: '/usr/local/bin', links: both, script }).shellWords).toEqual([NAME]);
+    }
+    // Another program of this name is none of ours, and the long one is not what was typed.
+    const foreign = { ...links, '/usr/bin/mcp-code': '/usr/bin/mcp-code' };
+    const other = find(root, { path: '/usr/bin:/usr/local/bin', links: foreign, script: '/home/u/bin/mcp-code' });
+    expect(other.shellWords).toEqual([NAME]);
+  });
+
   it('is registered with paths that survive updates by pnpm and Homebrew', () => {
     const global = '/home/u/.local/share/pnpm/global/5';
     const versioned = `${global}/.pnpm/${NAME}@0.1.0/node_modules/${NAME}`;
@@ -149,6 +164,10 @@ describe('a dependency of a project', () => {
     const inside = find(root, { cwd: '/home/u/project/src', path, links });
     expect(inside).toMatchObject({ kind: 'dependency', shellWords: ['npx', NAME] });
     expect(find(root, { cwd: '/home/u', links }).shellWords).toEqual([bin]);
+    const short = '/home/u/project/node_modules/.bin/mcp-code';
+    const typed = { script: short, path, links: { ...links, [short]: `${root}/dist/cli.js` } };
+    expect(find(root, { ...typed, cwd: '/home/u/project' }).shellWords).toEqual(['npx', 'mcp-code']);
+    expect(find(root, { ...typed, cwd: '/home/u' }).shellWords).toEqual([short]);
     expect(inside.clientWords).toEqual([NODE, `${root}/dist/cli.js`]);
   });
 
