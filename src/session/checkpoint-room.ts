@@ -20,7 +20,7 @@ export const KEY_SUFFIX = '.key';
 export const MAX_KEY_BYTES = 4_096;
 /** Beside a checkpoint, or where one would be: the last cell that has run in the session. */
 export const CELL_SUFFIX = '.cell';
-/** Beside a checkpoint, or where one was: what was removed of the session to make room. */
+/** Beside a checkpoint, or where one was: what was removed of the session. */
 export const REMOVED_SUFFIX = '.removed';
 const MAX_REMOVED_BYTES = 16_384;
 const MAX_REMOVED_NAMES = 100;
@@ -35,8 +35,21 @@ const COUNTED_MS = 60_000;
 /** State directories whose count is kept. Others are counted again. */
 const MAX_COUNTED = 1_000;
 
-/** The names of what was removed: `''` is the checkpoint that the session goes on from. */
-const RemovedSchema = z.array(z.union([z.literal(''), z.string().regex(JOB_NAME)])).max(MAX_REMOVED_NAMES);
+const NameSchema = z.union([z.literal(''), z.string().regex(JOB_NAME)]);
+/** Earlier versions noted only names, of what was removed to make room. */
+const RemovedSchema = z
+  .array(
+    z.union([NameSchema.transform((name) => ({ name })), z.object({ name: NameSchema, savedAt: z.iso.datetime() })]),
+  )
+  .max(MAX_REMOVED_NAMES);
+
+/** What was removed of a session. */
+export interface Removed {
+  /** `''` is the checkpoint that the session goes on from. */
+  readonly name: string;
+  /** ISO 8601, if it was too old; otherwise it was removed to make room. */
+  readonly savedAt?: string;
+}
 
 /** A checkpoint that takes the place of the one at `target`, if there is one. */
 interface NewCheckpoint {
@@ -95,13 +108,26 @@ export async function makeRoom(
   }
 }
 
-/** What was removed of the session to make room since the last call, by name. */
-export async function takeRemoved(main: string): Promise<readonly string[]> {
-  const names = await readRemoved(main);
-  if (names.length > 0) {
+/** What was removed of the session since the last call. */
+export async function takeRemoved(main: string): Promise<readonly Removed[]> {
+  const removed = await readRemoved(main);
+  if (removed.length > 0) {
     await rm(`${main}${REMOVED_SUFFIX}`, { force: true }).catch(() => undefined);
   }
-  return names;
+  return removed;
+}
+
+/** Removes a checkpoint that is too old. */
+export async function removeExpired(path: string, mtimeMs: number): Promise<void> {
+  const { main, name } = await sessionOf(path);
+  await noteForHeir(main, { name, savedAt: new Date(mtimeMs).toISOString() });
+  await removeFiles(path);
+}
+
+/** Where the newest state of the session is, and the name of this checkpoint of it. */
+async function sessionOf(path: string): Promise<{ readonly main: string; readonly name: string }> {
+  const [session = '', name = ''] = (await readText(`${path}${KEY_SUFFIX}`, MAX_KEY_BYTES)).split('\n');
+  return { main: session === '' ? path : checkpointPath(dirname(path), session), name };
 }
 
 /** The name of the folder that gets `default` of a bridge that was killed. */
@@ -138,8 +164,7 @@ async function groupsOf(files: readonly StoredFile[]): Promise<Group[]> {
     .filter(({ path }) => path.endsWith(CHECKPOINT_SUFFIX))
     .toSorted((a, b) => b.mtimeMs - a.mtimeMs);
   for (const file of newestFirst) {
-    const [session = '', name = ''] = (await readText(`${file.path}${KEY_SUFFIX}`, MAX_KEY_BYTES)).split('\n');
-    const main = session === '' ? file.path : checkpointPath(dirname(file.path), session);
+    const { main, name } = await sessionOf(file.path);
     const group = groups.get(main) ?? { main, files: [], bytes: 0 };
     groups.set(main, group);
     group.files.push({ ...file, name });
@@ -172,20 +197,12 @@ async function removeLargest(groups: Group[], bytes: number, own: string): Promi
 /** False if a bridge has the session. */
 async function removeUnlessUsed(main: string, { path, name }: Group['files'][number]): Promise<boolean> {
   const folder = dirname(main);
-  const isOfBridge = await lstat(join(folder, OWNER_FILE)).then(
-    () => true,
-    () => false,
-  );
-  if (isOfBridge) {
+  if (await isOfBridge(folder)) {
     if ((await readHolder(join(folder, OWNER_FILE))) !== undefined) {
       return false;
     }
-    const heir = await readHeir(folder);
     await removeFiles(path);
-    // Of a bridge that was killed, only `default` is left to anyone.
-    await (heir === undefined || name !== ''
-      ? undefined
-      : noteRemoved(join(dirname(folder), basename(heir), basename(main)), name));
+    await noteForHeir(main, { name });
     return true;
   }
   const claim = await claimSession(`${main}${CLAIM_SUFFIX}`).catch(() => undefined);
@@ -193,7 +210,7 @@ async function removeUnlessUsed(main: string, { path, name }: Group['files'][num
     return false;
   }
   try {
-    await noteRemoved(main, name);
+    await noteRemoved(main, { name });
     await removeFiles(path);
   } finally {
     await claim.release();
@@ -206,15 +223,40 @@ export async function removeFiles(path: string): Promise<void> {
   await Promise.all(['', KEY_SUFFIX, CELL_SUFFIX].map((suffix) => rm(`${path}${suffix}`, { force: true })));
 }
 
-async function noteRemoved(main: string, name: string): Promise<void> {
-  const names = new Set([...(await readRemoved(main)), name]);
-  await ensureDirectory(dirname(main));
-  await writeAtomically(`${main}${REMOVED_SUFFIX}`, [JSON.stringify([...names].slice(-MAX_REMOVED_NAMES))], {
-    isDurable: false,
-  });
+function isOfBridge(folder: string): Promise<boolean> {
+  return lstat(join(folder, OWNER_FILE)).then(
+    () => true,
+    () => false,
+  );
 }
 
-async function readRemoved(main: string): Promise<readonly string[]> {
+/** Notes it where the next bridge of the session looks. Of a bridge that was killed, only `default` is left to anyone. */
+async function noteForHeir(main: string, removed: Removed): Promise<void> {
+  const folder = dirname(main);
+  if (!(await isOfBridge(folder))) {
+    await noteRemoved(main, removed);
+    return;
+  }
+  const heir = await readHeir(folder);
+  if (heir !== undefined && removed.name === '') {
+    await noteRemoved(join(dirname(folder), basename(heir), basename(main)), removed);
+  }
+}
+
+async function noteRemoved(main: string, removed: Removed): Promise<void> {
+  const others = (await readRemoved(main)).filter(({ name }) => name !== removed.name);
+  const all = [...others, removed].slice(-MAX_REMOVED_NAMES);
+  await ensureDirectory(dirname(main));
+  await writeAtomically(
+    `${main}${REMOVED_SUFFIX}`,
+    [JSON.stringify(all.map((one) => (one.savedAt === undefined ? one.name : one)))],
+    {
+      isDurable: false,
+    },
+  );
+}
+
+async function readRemoved(main: string): Promise<readonly Removed[]> {
   try {
     return RemovedSchema.parse(JSON.parse(await readText(`${main}${REMOVED_SUFFIX}`, MAX_REMOVED_BYTES)));
   } catch {

@@ -36,7 +36,9 @@ import {
   makeRoom,
   OWNER_FILE,
   REMOVED_SUFFIX,
+  type Removed,
   readHeir,
+  removeExpired,
   removeFiles,
   takeRemoved,
 } from './checkpoint-room.ts';
@@ -144,8 +146,8 @@ export class CheckpointStore {
     await makeRoom(dirname(this.#folder), { bytes, target, main });
   }
 
-  /** What was removed of a session to make room for others, by name; `''` is its newest state. Returns it once. */
-  async takeRemoved(session: string): Promise<readonly string[]> {
+  /** What was removed of a session. Returns it once. */
+  async takeRemoved(session: string): Promise<readonly Removed[]> {
     return takeRemoved(this.#pathOf(session));
   }
 
@@ -451,8 +453,9 @@ export class CheckpointStore {
     }
   }
 
-  /** Removes what is too old of every session but `own`. */
-  async removeOld(own: string | undefined, maxAgeMs: number): Promise<void> {
+  /** Removes what is too old of every session but the newest state of `own`. Resolves with the number of checkpoints. */
+  async removeOld(own: string | undefined, maxAgeMs: number): Promise<number> {
+    let count = 0;
     const mine = own === undefined ? '' : basename(this.#pathOf(own));
     for (const name of await readdir(this.#folder).catch((): string[] => [])) {
       const path = join(this.#folder, name);
@@ -462,9 +465,14 @@ export class CheckpointStore {
       const limitMs = isTemporary ? Math.min(maxAgeMs, MAX_TEMPORARY_AGE_MS) : maxAgeMs;
       const isMine = mine !== '' && (name === mine || name === `${mine}${CELL_SUFFIX}`);
       if ((isTemporary || isOfOne) && !isMine && stats !== undefined && Date.now() - stats.mtimeMs > limitMs) {
-        await removeFiles(path).catch((error: unknown) => this.#warn(error));
+        const isCheckpoint = name.endsWith(CHECKPOINT_SUFFIX);
+        count += isCheckpoint ? 1 : 0;
+        await (isCheckpoint ? removeExpired(path, stats.mtimeMs) : removeFiles(path)).catch((error: unknown) =>
+          this.#warn(error),
+        );
       }
     }
+    return count;
   }
 
   /** Of a bridge that was killed, only the last state of `default` is left to the next one, which cannot reach the rest. */

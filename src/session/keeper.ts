@@ -12,6 +12,7 @@ import {
   UNSAVED_MS,
 } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
+import type { Removed } from './checkpoint-room.ts';
 import type { CheckpointFacts, CheckpointStore, CheckpointWriter, StoredCheckpoint } from './checkpoint-store.ts';
 import {
   type CheckpointSink,
@@ -93,8 +94,8 @@ export interface Restored {
 export interface StateTroubles {
   /** Why the session is not saved. */
   readonly unsaved: string | undefined;
-  /** Names of its checkpoints that were removed to make room for others; `''` is its newest state. */
-  readonly removed: readonly string[];
+  /** Checkpoints of it that were removed. */
+  readonly removed: readonly Removed[];
 }
 
 export class Keeper {
@@ -135,7 +136,7 @@ export class Keeper {
   /** The reason that an answer has given, and the one that none has. */
   #said: string | undefined;
   #unsaid: string | undefined;
-  #removed: readonly string[] = [];
+  #removed: readonly Removed[] = [];
   /** Set if the session could not be claimed: when the checkpoint from which it goes on was saved, if there was one. */
   #unclaimed: { readonly savedAt: string | undefined } | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -151,6 +152,12 @@ export class Keeper {
   /** The process of another bridge that has this session. */
   get heldBy(): number | undefined {
     return this.#heldBy;
+  }
+
+  /** Whether the session would last, but what is saved of it here does not: it is a copy or a trial, or cannot be claimed. */
+  get isTemporary(): boolean {
+    const lasts = this.#session !== DEFAULT_SESSION || this.#options.defaultLasts === true;
+    return lasts && this.#claim === undefined;
   }
 
   /** What an earlier bridge has left of the session `default`: to be restored under the name `PREVIOUS`. */
@@ -692,7 +699,9 @@ export class Keeper {
     }
     await this.#nameHeir();
     if (store === this.#options.lasting) {
-      await store.removeOld(this.#session, MAX_CHECKPOINT_AGE_MS);
+      if ((await store.removeOld(this.#session, MAX_CHECKPOINT_AGE_MS)) > 0) {
+        this.#removed = [...this.#removed, ...(await store.takeRemoved(this.#session))];
+      }
     }
   }
 

@@ -1,7 +1,8 @@
 /** The sentences about a restored checkpoint. */
-import { MAX_CHECKPOINT_BYTES, MAX_REPORTED_NAMES } from '../base/limits.ts';
+import { MAX_CHECKPOINT_AGE_MS, MAX_CHECKPOINT_BYTES, MAX_REPORTED_NAMES } from '../base/limits.ts';
 import { escapeControls } from '../base/log.ts';
 import { counted } from '../base/units.ts';
+import type { Removed } from './checkpoint-room.ts';
 import type { CheckpointFacts } from './checkpoint-store.ts';
 import { type Lost, NO_ROOM_FOR_COPY, TOO_LARGE } from './checkpoint-traffic.ts';
 import { PREVIOUS, type Restored, type StateTroubles } from './keeper.ts';
@@ -33,6 +34,7 @@ const KNOWN_REASONS = new Set([
   'too large for a checkpoint',
 ]);
 
+const DAY_MS = 24 * 60 * 60 * 1000;
 /** Names in one notice. Chosen: about 60 tokens. */
 const MAX_NAMES = 20;
 
@@ -90,10 +92,15 @@ export function describeNotRestored(reason: string): string {
 /** What an answer says after its outcome about state that is not kept. `saved` is the newest checkpoint. */
 export function describeTroubles({ removed, unsaved }: StateTroubles, saved: CheckpointFacts | undefined): string[] {
   const notices: string[] = [];
-  if (removed.length > 0) {
-    const names = removed.filter((name) => name !== '').map((name) => `the checkpoint '${name}'`);
-    const all = removed.includes('') ? ['its saved state', ...names] : names;
-    notices.push(`Removed from this session to make room for newer state of other sessions: ${all.join(', ')}.`);
+  const crowded = removed.filter(({ savedAt }) => savedAt === undefined);
+  if (crowded.length > 0) {
+    notices.push(`Removed from this session to make room for newer state of other sessions: ${describeAll(crowded)}.`);
+  }
+  const expired = removed.filter(({ savedAt }) => savedAt !== undefined);
+  if (expired.length > 0) {
+    notices.push(
+      `Removed from this session because it was saved more than ${MAX_CHECKPOINT_AGE_MS / DAY_MS} days ago: ${describeAll(expired)}.`,
+    );
   }
   if (unsaved !== undefined) {
     const since =
@@ -103,6 +110,17 @@ export function describeTroubles({ removed, unsaved }: StateTroubles, saved: Che
     notices.push(`${describeUnsaved(unsaved)} ${since}`);
   }
   return notices;
+}
+
+/** The newest state first. */
+function describeAll(removed: readonly Removed[]): string {
+  return removed
+    .toSorted((one, other) => Number(one.name !== '') - Number(other.name !== ''))
+    .map(({ name, savedAt }) => {
+      const what = name === '' ? 'its saved state' : `the checkpoint '${name}'`;
+      return savedAt === undefined ? what : `${what} (${timeOf(savedAt)})`;
+    })
+    .join(', ');
 }
 
 function describeUnsaved(reason: string): string {
@@ -120,14 +138,15 @@ function describeUnsaved(reason: string): string {
 export const STILL_SAVING =
   'The session is not saved yet: that takes longer than this cell may. It goes on, and the next answer says how it ended.';
 
-/** The notice of a cell that has saved its session; `facts` may be the reason why it is not saved. */
-export function describeSaved(facts: CheckpointFacts | string, name: string | undefined): string {
+/** The notice of a cell that has saved its session; `facts` may be the reason why it is not saved. `isTemporary`: no later bridge gets it. */
+export function describeSaved(facts: CheckpointFacts | string, name: string | undefined, isTemporary = false): string {
   const what = name === undefined ? 'The session' : `The checkpoint '${name}'`;
   if (typeof facts === 'string') {
     return `${what} is not saved: ${escapeControls(facts)}.`;
   }
   const { variables, files, lost, omitted = 0 } = facts;
-  const saved = `${what} is saved: ${counted(variables, 'variable')} and ${counted(files, 'file')}.`;
+  const until = isTemporary ? ' only until this MCP server stops' : '';
+  const saved = `${what} is saved${until}: ${counted(variables, 'variable')} and ${counted(files, 'file')}.`;
   return saved + describeLost(lost, omitted).replace('Not restored:', 'Not kept:');
 }
 

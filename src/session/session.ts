@@ -472,10 +472,11 @@ export class Session {
     const what = name === undefined ? 'the checkpoint' : `the checkpoint '${name}'`;
     try {
       if (method === 'checkpoint') {
-        const saving = this.#keeper.saveAs(kernel, this.#cells, [...this.#loaded], name);
+        const keeper = this.#keeper;
+        const saving = keeper.saveAs(kernel, this.#cells, [...this.#loaded], name);
         return [
           await this.#inTime(
-            saving.then((saved) => describeSaved(saved, name)),
+            saving.then((saved) => describeSaved(saved, name, keeper.isTemporary)),
             leftMs,
           ),
         ];

@@ -112,6 +112,10 @@ for (const engine of engines) {
       const copy = await two.run(COUNT, WORK);
       expect(copy).toContain('n is 2');
       expect(copy).toMatch(/uses the session 'work', so this is a copy that is not kept\./);
+      // It said that the session is saved.
+      const saved = 'is saved only until this MCP server stops: 1 variable and 0 files.';
+      expect(await two.run('runtime.checkpoint()', WORK)).toContain(`The session ${saved}`);
+      expect(await two.run('runtime.checkpoint("start")', WORK)).toContain(`The checkpoint 'start' ${saved}`);
       expect(await one.run(COUNT, WORK)).toContain('n is 2');
       expect(await one.run('n = 10', WORK)).not.toContain('copy');
       one.vanish();

@@ -149,6 +149,9 @@ describe('age', () => {
     await store.removeOld('in use', -1);
     expect([await content('in use'), await content('other'), await store.noted('gone')]).toEqual([DATA, undefined, 0]);
     await store.removeOld(undefined, -1);
+    // What the next bridges of these sessions will say; it goes when it is too old itself.
+    expect(readdirSync(folder)).toEqual([expect.stringMatching(/\.removed$/)]);
+    await store.removeOld(undefined, -1);
     expect(readdirSync(folder)).toEqual([]);
   });
 });
@@ -201,7 +204,7 @@ describe('the room for checkpoints', () => {
       false,
       true,
     ]);
-    expect(await store.takeRemoved('hog')).toEqual(['first']);
+    expect(await store.takeRemoved('hog')).toEqual([{ name: 'first' }]);
     expect(await store.takeRemoved('hog')).toEqual([]);
   });
 
@@ -227,6 +230,26 @@ describe('the room for checkpoints', () => {
     await make('more', 1, MIB);
     expect(exists('small0')).toBe(false);
     expect(readdirSync(folder).filter((name) => name.endsWith('.checkpoint'))).toHaveLength(15);
+  });
+
+  // State that was too old was removed without a word.
+  it('loses checkpoints that are too old, and the next answer of their session says when they were saved', async () => {
+    const DAY_S = 24 * 60 * 60;
+    occupy('old', 1000, 31 * DAY_S);
+    occupy('old', 1000, 40 * DAY_S, 'start');
+    occupy('old', 1000, 29 * DAY_S, 'kept');
+    expect(await store.removeOld(undefined, 30 * DAY_S * 1000)).toBe(2);
+    expect([exists('old'), exists('old', 'start'), exists('old', 'kept')]).toEqual([false, false, true]);
+    const removed = (await store.takeRemoved('old')).toSorted((a, b) => a.name.length - b.name.length);
+    const dayOf = (age: number) => new Date(Date.now() - age * DAY_S * 1000).toISOString().slice(0, 10);
+    expect(removed.map(({ name, savedAt }) => [name, savedAt?.slice(0, 10)])).toEqual([
+      ['', dayOf(31)],
+      ['start', dayOf(40)],
+    ]);
+    expect(await store.takeRemoved('old')).toEqual([]);
+    // A note of an earlier version.
+    writeFileSync(`${pathOf('old')}.removed`, '["", "start"]');
+    expect(await store.takeRemoved('old')).toEqual([{ name: '' }, { name: 'start' }]);
   });
 
   it('for the named ones of a session is limited, too; one of them can be replaced', async () => {
@@ -262,7 +285,10 @@ describe('what a killed bridge leaves', () => {
     ]);
     // What no one has used for too long goes, of whatever project.
     await sweepCheckpoints(join(root, String(count)), silentLogger, -1);
-    expect(readdirSync(folder)).toEqual([expect.stringMatching(/\.claim$/)]);
+    expect(readdirSync(folder).toSorted()).toEqual([
+      expect.stringMatching(/\.claim$/),
+      expect.stringMatching(/\.removed$/),
+    ]);
   });
 });
 
@@ -364,13 +390,16 @@ describe('what no one comes back to', () => {
     age();
     // Its process lives.
     await sweepAllCheckpoints(stateDir, silentLogger, 60_000);
-    expect(readdirSync(join(gone, name)).toSorted()).toEqual([expect.stringMatching(/\.claim$/), 'user.json']);
+    const kept = [expect.stringMatching(/\.claim$/), expect.stringMatching(/\.removed$/), 'user.json'];
+    expect(readdirSync(join(gone, name)).toSorted()).toEqual(kept);
     const claim = join(gone, name, readdirSync(join(gone, name)).find((file) => file.endsWith('.claim')) ?? '');
     writeFileSync(claim, JSON.stringify({ ...(JSON.parse(readFileSync(claim, 'utf8')) as object), started: '1' }));
     await sweepAllCheckpoints(stateDir, silentLogger, 60_000);
-    expect(readdirSync(join(gone, name))).toHaveLength(2);
-    age();
-    await sweepAllCheckpoints(stateDir, silentLogger, 60_000);
+    expect(readdirSync(join(gone, name))).toHaveLength(3);
+    for (let time = 0; time < 2; time += 1) {
+      age();
+      await sweepAllCheckpoints(stateDir, silentLogger, 60_000);
+    }
     expect(readdirSync(gone)).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -107,6 +107,7 @@ it('lets go of a session that is saved, and asks for it again', async () => {
   await keeper.saveAs(savingKernel, 1, [], undefined);
   expect(keeper.isSaved).toBe(true);
   expect(await lasting.holder('work')).toEqual({ pid: process.pid });
+  expect(keeper.isTemporary).toBe(false);
 
   const [, first] = await Promise.all([keeper.letGo(), keeper.open()]);
   expect(first?.facts).toMatchObject({ cell: 1 });
@@ -118,7 +119,29 @@ it('lets go of a session that is saved, and asks for it again', async () => {
   const copy = await keeper.open();
   await copy?.close();
   expect(keeper.heldBy).toBe(process.pid);
+  // An answer said that the session is saved, but no one else ever got it.
+  expect(keeper.isTemporary).toBe(true);
   await ('release' in other ? other.release() : undefined);
+});
+
+// A checkpoint of the running session that became too old was removed without a word.
+it('says once what of its own was removed because of its age', async () => {
+  const root = mkdtempSync(join(folder, 'aged-'));
+  const lasting = new CheckpointStore(join(root, 'lasting'), silentLogger, { isOwn: false });
+  const keeper = new Keeper('work', optionsIn(root, lasting));
+  await keeper.open();
+  await keeper.saveAs(savingKernel, 1, [], 'start');
+  const key = readdirSync(join(root, 'lasting')).find((name) => name.endsWith('.key')) ?? '';
+  const long = new Date('2020-01-02T12:04:00Z');
+  utimesSync(join(root, 'lasting', key.replace(/\.key$/, '')), long, long);
+  await keeper.saveAs(savingKernel, 2, [], undefined);
+  expect(keeper.takeTroubles().removed).toEqual([{ name: 'start', savedAt: long.toISOString() }]);
+  expect(keeper.takeTroubles().removed).toEqual([]);
+  await keeper.close(undefined);
+  const next = new Keeper('work', optionsIn(root, lasting));
+  await (await next.open())?.close();
+  expect(next.takeTroubles().removed).toEqual([]);
+  await next.close(undefined);
 });
 
 it('keeps a copy, and leaves the session alone, once another bridge has taken it', async () => {

@@ -65,6 +65,9 @@ it('says what was saved by hand, or why it was not', () => {
   expect(describeSaved({ ...facts, lost: [{ name: 'f', reason: 'an open file' }] }, 'start')).toBe(
     "The checkpoint 'start' is saved: 2 variables and 1 file. Not kept: f (an open file).",
   );
+  expect(describeSaved(facts, undefined, true)).toBe(
+    'The session is saved only until this MCP server stops: 2 variables and 1 file.',
+  );
   expect(describeSaved('no space\u001B[2J', 'start')).toMatch(
     /^The checkpoint 'start' is not saved: no space.+1b\[2J\.$/,
   );
@@ -94,7 +97,10 @@ it('uses no words that the definition of the tool does not have', () => {
     describePrevious(facts, 8, []),
     describeNeverSaved(2),
     describeRestored({ facts, report, reached: 9 }, undefined),
-    ...describeTroubles({ removed: [''], unsaved: 'x' }, undefined),
+    ...describeTroubles(
+      { removed: [{ name: '' }, { name: '', savedAt: '2020-01-02T12:04:00' }], unsaved: 'x' },
+      undefined,
+    ),
     ...describeTroubles({ removed: [], unsaved: 'x' }, facts),
   ];
   expect(texts.filter((text) => /\bbridge|checkpoint\b/.test(text))).toEqual([]);
@@ -102,9 +108,19 @@ it('uses no words that the definition of the tool does not have', () => {
 
 it('says why a session is not saved, and what was removed of it', () => {
   expect(describeTroubles({ removed: [], unsaved: undefined }, facts)).toEqual([]);
-  expect(describeTroubles({ removed: ['', 'start'], unsaved: 'the state directory is read-only' }, facts)).toEqual([
+  const removed = [{ name: '' }, { name: 'start' }];
+  expect(describeTroubles({ removed, unsaved: 'the state directory is read-only' }, facts)).toEqual([
     "Removed from this session to make room for newer state of other sessions: its saved state, the checkpoint 'start'.",
     'The state of this session is not saved: the state directory is read-only. It was last saved after cell 7; what later cells change is lost when its sandbox ends.',
+  ]);
+  const expired = [
+    { name: '', savedAt: '2020-01-02T12:04:00' },
+    { name: 'start', savedAt: '2020-01-01T10:00:00' },
+    { name: 'first' },
+  ];
+  expect(describeTroubles({ removed: expired, unsaved: undefined }, undefined)).toEqual([
+    "Removed from this session to make room for newer state of other sessions: the checkpoint 'first'.",
+    "Removed from this session because it was saved more than 30 days ago: its saved state (2020-01-02 12:04), the checkpoint 'start' (2020-01-01 10:00).",
   ]);
   expect(describeTroubles({ removed: [], unsaved: 'it is larger than the limit' }, undefined)).toEqual([
     'The state of this session is not saved: it is larger than 268,435,456 bytes, which is the limit. Delete large variables that you do not need. Nothing of it is saved; it is lost when its sandbox ends.',
