@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { MAX_ARTIFACT_BYTES, MAX_ARTIFACT_PIECE_BYTES } from '../base/limits.ts';
 import { checked, type Method } from '../calls/method.ts';
+import type { CallContext } from '../session/dispatch.ts';
 import type { Artifact, Artifacts } from './artifacts.ts';
 import { artifactUri, linkTo, mimeTypeOf } from './resources.ts';
 
@@ -22,14 +23,20 @@ const LoadArtifactParams = z.strictObject({
   length: z.int().positive().max(MAX_ARTIFACT_PIECE_BYTES, PIECE_TOO_LONG),
 });
 
-export function artifactMethods(artifacts: Artifacts): [string, Method][] {
+/** @param onSaved notes which call has saved what. */
+export function artifactMethods(
+  artifacts: Artifacts,
+  onSaved?: (call: CallContext, saved: Artifact) => void,
+): [string, Method][] {
   /** Returns the artifact once it is complete, and links to it in the answer; null before. */
-  const save = checked(SaveArtifactParams, async ({ name, offset: at, data, last }, { session, attach }) => {
+  const save = checked(SaveArtifactParams, async ({ name, offset: at, data, last }, context) => {
+    const { session, attach } = context;
     const bytes = Buffer.from(data, 'base64');
     const saved = await artifacts.write({ session, name, offset: at, data: bytes, isLast: last });
     if (saved === undefined) {
       return null;
     }
+    onSaved?.(context, saved);
     attach?.(linkTo(saved));
     return facts(saved);
   });

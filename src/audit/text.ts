@@ -69,6 +69,8 @@ export function describeRecord(record: AuditRecord): string {
       const how = `${record.replaced === undefined ? '' : ', replacing another'}${record.asked ? ', allowed by the user' : ''}`;
       return `saved the function ${record.name}: ${counted(record.bytes, 'byte')}, SHA-256 ${record.sha256}${how}`;
     }
+    case 'artifact_saved':
+      return `saved the file ${record.name}: ${counted(record.bytes, 'byte')}`;
     case 'definitions': {
       const whose = record.server === undefined ? 'the bridge lists' : `${record.server} has`;
       return `${whose} ${counted(record.tools, 'tool')}: ${counted(record.bytes, 'byte')} of definitions`;

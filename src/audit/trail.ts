@@ -252,6 +252,17 @@ export class AuditTrail implements SessionRecorder {
     this.#writer.add(() => ({ type: 'tool_saved', ...head(), cell: this.#cellId(run), ...tool }), 0, run.session);
   }
 
+  /** Code has saved a file. */
+  artifactSaved(
+    run: RecordedCell & { readonly call: number },
+    { modified, name, sizeBytes }: { readonly name: string; readonly sizeBytes: number; readonly modified: Date },
+  ): void {
+    const head = this.#head(Date.now());
+    const cell = this.#cellId(run);
+    const facts = { call: run.call, name: this.#mask(name), bytes: sizeBytes, modified: modified.toISOString() };
+    this.#writer.add(() => ({ type: 'artifact_saved', ...head(), cell, ...facts }), 0, run.session);
+  }
+
   /**
    * A client asked for a program, which no record of a cell announces. Undefined unless a record is required. Rejects with
    * `AUDIT_UNAVAILABLE` if it cannot be written; the program must then not run.

@@ -395,7 +395,7 @@ function answerCalls({ calls, logger, packages, savedTools, servers, settings, s
     shapes,
     methods: [
       ...savedToolMethods(savedTools),
-      ...artifactMethods(parts.artifacts),
+      ...artifactMethods(parts.artifacts, (...saved) => parts.trail?.artifactSaved(...saved)),
       ...parts.lastAnswers.methods,
       ...packages.methods,
       ...programMethods({ run, directory, handleCall: async (...call) => handleCall(...call) }),

@@ -26,7 +26,7 @@ export type AuditEntry = CellEntry | LoneEntry;
 interface OpenCell {
   readonly started: RecordOf<'cell_started'>;
   readonly calls: RecordOf<'call'>[];
-  /** Places of calls that have no end yet, by id, which the calls of one program shared in earlier versions. */
+  /** Places of calls that have no end yet, by `callKey`. */
   readonly begun: Map<string, number[]>;
   callsLeftOut: number;
 }
@@ -68,22 +68,28 @@ function addCall(cell: OpenCell | undefined, call: RecordOf<'call'>): AuditEntry
   if (cell === undefined) {
     return { kind: 'record', record: call };
   }
-  const begun = call.outcome === 'started' ? undefined : cell.begun.get(call.id);
+  const key = callKey(call);
+  const begun = call.outcome === 'started' ? undefined : cell.begun.get(key);
   const place = begun?.shift();
   if (begun?.length === 0) {
-    cell.begun.delete(call.id);
+    cell.begun.delete(key);
   }
   if (place !== undefined) {
     cell.calls[place] = call;
   } else if (cell.calls.length < MAX_CALLS) {
     if (call.outcome === 'started') {
-      cell.begun.set(call.id, [...(cell.begun.get(call.id) ?? []), cell.calls.length]);
+      cell.begun.set(key, [...(cell.begun.get(key) ?? []), cell.calls.length]);
     }
     cell.calls.push(call);
   } else {
     cell.callsLeftOut += 1;
   }
   return undefined;
+}
+
+/** What the records of a call have in common. In earlier versions, the calls of one program shared an id. */
+export function callKey({ id, server, tool }: Pick<RecordOf<'call'>, 'id' | 'server' | 'tool'>): string {
+  return `${id}\n${server}\n${tool}`;
 }
 
 function entryOf(id: string, cell: OpenCell | undefined, ended: CellEntry['ended']): CellEntry {

@@ -117,6 +117,7 @@ export function searchTextOf(record: AuditRecord): string {
     case 'calls_refused':
       return lines(`${record.server ?? ''}.${record.tool ?? ''}`, record.error_code);
     case 'tool_saved':
+    case 'artifact_saved':
       return lines(record.name);
     case 'definitions':
       return lines(record.server);

@@ -7,7 +7,7 @@
 import { lstat } from 'node:fs/promises';
 import { messageOf } from '../base/errors.ts';
 import { createPause } from '../base/slices.ts';
-import { type CellEntry, MAX_CALLS } from './entries.ts';
+import { type CellEntry, callKey, MAX_CALLS } from './entries.ts';
 import { factsOf, type RecordFacts, sessionOf, statusOf } from './facts.ts';
 import { listAuditFiles } from './files.ts';
 import type { HistoryKind } from './kinds.ts';
@@ -57,6 +57,11 @@ export type HistoryItem =
       readonly record: Exclude<AuditRecord, { readonly type: 'cell_started' | 'cell_ended' | 'call' }>;
     };
 
+/** A cell with the files that it saved, as far as they were recorded. */
+export interface FoundCell extends CellEntry {
+  readonly files: readonly RecordOf<'artifact_saved'>[];
+}
+
 export interface HistoryPage {
   /** Newest first. */
   readonly items: readonly HistoryItem[];
@@ -72,8 +77,10 @@ export class History {
   #entries: Entry[] = [];
   #cells = new Map<string, Entry>();
   #groups = new Map<string, Group>();
-  /** Calls without an end, by id, which the calls of one program shared in earlier versions. */
+  /** Calls without an end, by `callKey`. */
   #begun = new Map<string, Entry[]>();
+  /** Records of saved files, by cell. */
+  #saved = new Map<string, Entry[]>();
   #interned = new Map<string, string>();
   #texts = new Map<string, string>();
   #textChars = 0;
@@ -144,7 +151,7 @@ export class History {
   }
 
   /** A cell with its calls, in the order in which they ended, by its id or the end of it. The newest if there are several. */
-  async cell(id: string): Promise<CellEntry | undefined> {
+  async cell(id: string): Promise<FoundCell | undefined> {
     const entry =
       this.#cells.get(id) ??
       this.#entries.findLast(({ kind, group }) => kind === 'cell' && group.cell.endsWith(`/${id}`));
@@ -154,6 +161,7 @@ export class History {
     }
     const all = entry.group.calls;
     const calls = await this.#itemsOf(all.slice(0, MAX_CALLS));
+    const saved = await this.#itemsOf((this.#saved.get(item.id) ?? []).slice(-MAX_CALLS));
     return {
       kind: 'cell',
       id: item.id,
@@ -161,6 +169,7 @@ export class History {
       ended: item.ended,
       calls: calls.flatMap((call) => (call.kind === 'call' ? [call.record] : [])),
       callsLeftOut: Math.max(0, all.length - MAX_CALLS),
+      files: saved.flatMap((one) => (one.kind === 'event' && one.record.type === 'artifact_saved' ? [one.record] : [])),
     };
   }
 
@@ -207,6 +216,7 @@ export class History {
     this.#cells = new Map();
     this.#groups = new Map();
     this.#begun = new Map();
+    this.#saved = new Map();
     this.#interned = new Map();
     this.#texts = new Map();
     this.#unreadable = new Map();
@@ -232,23 +242,30 @@ export class History {
     }
     const entry = this.#entryOf(facts, place, type === 'call' ? 'call' : 'event');
     added.push(entry);
-    if (type === 'call') {
+    if (type === 'artifact_saved') {
+      const known = this.#saved.get(facts.cell) ?? [];
+      known.push(entry);
+      this.#saved.set(facts.cell, known);
+    }
+    if (facts.record.type === 'call') {
       entry.group.calls.push(entry);
       if (entry.status === 'started') {
-        this.#begun.set(facts.record.id, [...(this.#begun.get(facts.record.id) ?? []), entry]);
+        const key = callKey(facts.record);
+        this.#begun.set(key, [...(this.#begun.get(key) ?? []), entry]);
       }
     }
   }
 
   /** The record of its end takes the place of the one of its begin. Returns whether there is one. */
-  #endCall(facts: RecordFacts, { id, outcome }: RecordOf<'call'>, place: Line): boolean {
-    const begun = outcome === 'started' ? undefined : this.#begun.get(id);
+  #endCall(facts: RecordFacts, call: RecordOf<'call'>, place: Line): boolean {
+    const key = callKey(call);
+    const begun = call.outcome === 'started' ? undefined : this.#begun.get(key);
     const entry = begun?.shift();
     if (begun === undefined || entry === undefined) {
       return false;
     }
     if (begun.length === 0) {
-      this.#begun.delete(id);
+      this.#begun.delete(key);
     }
     this.#isSorted &&= entry.timeMs === facts.timeMs;
     entry.line = place;

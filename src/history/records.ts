@@ -199,6 +199,20 @@ export const ToolSavedSchema = z
   })
   .describe('Code has saved a function for later sessions.');
 
+export const ArtifactSavedSchema = z
+  .strictObject({
+    type: z.literal('artifact_saved'),
+    ...common,
+    cell: cellKey.describe('Id of the cell that saved it; its cell number is 0 for a background job.'),
+    call: count.describe('Number of the call that saved it, in its sandbox.'),
+    name: z.string().describe('Name of the file.'),
+    bytes: count.describe('Its size.'),
+    modified: z.iso
+      .datetime()
+      .describe('Time of the stored file, which with its size tells whether it was replaced since.'),
+  })
+  .describe('Code has saved an artifact.');
+
 export const ProgramSchema = z
   .strictObject({
     type: z.literal('program'),
@@ -286,6 +300,7 @@ export const AuditRecordSchema = z.discriminatedUnion('type', [
   DefinitionsSchema,
   QuestionAnsweredSchema,
   ToolSavedSchema,
+  ArtifactSavedSchema,
   ProgramSchema,
   PackagesInstalledSchema,
   PackagesRefusedSchema,

@@ -5,10 +5,13 @@
 import { randomBytes } from 'node:crypto';
 import type { FieldValue, Person, Question, Reply } from '../base/cell.ts';
 import { isObject } from '../base/is-object.ts';
+import type { RecordedCell } from '../session/recorder.ts';
 
 export interface OpenQuestion {
   readonly id: string;
   readonly session: string;
+  /** The cell that asks; undefined if it has not begun. */
+  readonly cell: RecordedCell | undefined;
   /** Milliseconds since 1970. */
   readonly askedAt: number;
   readonly question: Question;
@@ -44,19 +47,24 @@ export class Questions {
     return waiting !== undefined;
   }
 
-  /** The same person, whose questions are listed here. */
-  watch(person: Person, session: string): Person {
+  /** The same person, whose questions are listed here with what `asker` says when they are asked. */
+  watch(person: Person, asker: () => Pick<OpenQuestion, 'session' | 'cell'>): Person {
     return {
       opensPages: person.opensPages,
-      ask: (question, signal) => this.#ask(person, session, question, signal),
+      ask: (question, signal) => this.#ask(person, asker(), question, signal),
     };
   }
 
-  async #ask(person: Person, session: string, question: Question, signal: AbortSignal): Promise<Reply> {
+  async #ask(
+    person: Person,
+    asker: Pick<OpenQuestion, 'session' | 'cell'>,
+    question: Question,
+    signal: AbortSignal,
+  ): Promise<Reply> {
     const inClient = new AbortController();
     const withdraw = (): void => inClient.abort(signal.reason);
     signal.addEventListener('abort', withdraw, { once: true });
-    const open: OpenQuestion = { id: randomBytes(6).toString('hex'), session, askedAt: Date.now(), question };
+    const open: OpenQuestion = { id: randomBytes(6).toString('hex'), ...asker, askedAt: Date.now(), question };
     const here = new Promise<Answered>((resolve) => {
       const answer = (reply: Reply): void => {
         // From now on, no other answer counts.

@@ -127,7 +127,7 @@ export class WatchedBridge {
   /** The same request, which can be interrupted and whose questions can be answered here. Call `left` when it has ended. */
   watch(given: CellRequest): CellRequest {
     const interrupt = new AbortController();
-    const { signal, person, session } = given;
+    const { signal, person } = given;
     const pass = (): void => interrupt.abort(signal?.reason);
     if (signal?.aborted === true) {
       pass();
@@ -136,7 +136,7 @@ export class WatchedBridge {
     const request: CellRequest = {
       ...given,
       signal: interrupt.signal,
-      ...(person !== undefined && { person: this.#questions.watch(person, session) }),
+      ...(person !== undefined && { person: this.#questions.watch(person, () => this.#askerOf(request)) }),
     };
     this.#interrupts.set(request, interrupt);
     const begun = this.#begun.get(given);
@@ -220,7 +220,7 @@ export class WatchedBridge {
       return undefined;
     },
     cellOutput: (run, stream, text) => {
-      const from = this.#running.get(run.session)?.addOutput(text) ?? 0;
+      const from = this.#runningAs(run)?.addOutput(text) ?? 0;
       const { events } = this.#options;
       if (events.isWatched) {
         const names = { session: run.session, cell: this.#cellId(run) };
@@ -245,8 +245,7 @@ export class WatchedBridge {
     const startedAt = Date.now();
     const start = performance.now();
     const { context, server, tool } = call;
-    const running = this.#running.get(context.session);
-    const cell = running?.cell === context.cell && running.generation === context.generation ? running : undefined;
+    const cell = this.#runningAs(context);
     const started = { call: context.call, server: server.name, tool: tool.name, startedAt };
     cell?.callStarted(started);
     this.#emit(() => ({ type: 'call_started', ...this.#callOf(call) }));
@@ -403,7 +402,7 @@ export class WatchedBridge {
   }
 
   #noteAnswer(open: OpenQuestion, by: 'client' | 'operator' | 'nobody', reply: Reply | undefined): void {
-    const { id, question, session } = open;
+    const { cell, id, question, session } = open;
     this.#emit(() => ({
       type: 'approval_answered',
       session,
@@ -412,10 +411,22 @@ export class WatchedBridge {
       ...(reply !== undefined && { action: reply.action }),
     }));
     if (by === 'operator' && reply !== undefined) {
-      const running = this.#running.get(session);
-      const cell = running && { session, generation: running.generation, cell: running.cell };
       this.#options.onAnswered({ session, cell, action: reply.action, choice: choiceIn(question, reply) });
     }
+  }
+
+  /** Undefined if another cell of the session runs, or none. */
+  #runningAs({ session, generation, cell }: RecordedCell): RunningCell | undefined {
+    const running = this.#running.get(session);
+    return running?.cell === cell && running.generation === generation ? running : undefined;
+  }
+
+  /** Before its cell runs, a request asks for none: that of another one may run. */
+  #askerOf(request: CellRequest): Pick<OpenQuestion, 'session' | 'cell'> {
+    const { session } = request;
+    const running = this.#running.get(session);
+    const isOwn = running?.request === request;
+    return { session, cell: isOwn ? { session, generation: running.generation, cell: running.cell } : undefined };
   }
 
   #callOf({ context, server, tool }: ToolCall) {

@@ -47,6 +47,8 @@ const call = z.object({
   ...who,
   /** Place among all calls of the recording, in the order in which they began. */
   number: z.int(),
+  /** Number in its sandbox, as in the audit log; earlier versions left it out. */
+  call: z.int().optional(),
   job: z.string().optional(),
   server: z.string(),
   tool: z.string(),

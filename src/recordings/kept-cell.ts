@@ -9,7 +9,7 @@ export interface KeptCell {
   /** In the order in which they began. */
   readonly calls: readonly Pick<
     LineOfType<'call'>,
-    'server' | 'tool' | 'arguments' | 'result' | 'error' | 'left_out_bytes'
+    'call' | 'server' | 'tool' | 'arguments' | 'result' | 'error' | 'left_out_bytes'
   >[];
 }
 

@@ -119,13 +119,14 @@ export class Recording implements SessionRecorder {
   }
 
   #addCall({ arguments: given, context, server, tool }: ToolCall, outcome: CallOutcome, number: number, ms: number) {
-    const { cell, generation, job, session } = context;
+    const { call, cell, generation, job, session } = context;
     const line: LineOfType<'call'> = {
       type: 'call',
       session,
       generation,
       cell,
       number,
+      call,
       ...(job === undefined ? {} : { job }),
       server: server.name,
       tool: tool.name,

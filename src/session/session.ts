@@ -142,7 +142,7 @@ export class Session {
   #queue: Promise<unknown> = Promise.resolve();
   #waiting = 0;
   #cells = 0;
-  #generation = 0;
+  #generation: number;
   #kernel: Kernel | undefined;
   /** When the kernel was ready, in ms of `performance.now()`. */
   #readyAt = 0;
@@ -179,8 +179,10 @@ export class Session {
   #isHeldReported = false;
   #isPreviousReported = false;
 
-  constructor(name: string, options: SessionOptions) {
+  /** @param generation of its last sandbox, if it had one before. */
+  constructor(name: string, options: SessionOptions, generation = 0) {
     this.name = name;
+    this.#generation = generation;
     this.#options = options;
     this.#keeper =
       options.checkpoints &&
@@ -201,6 +203,11 @@ export class Session {
   /** Whether it has a sandbox that is not about to be ended. */
   get isLive(): boolean {
     return this.#kernel !== undefined && this.#ending === undefined;
+  }
+
+  /** Number of its last sandbox. */
+  get generation(): number {
+    return this.#generation;
   }
 
   /** Its sandboxes that are not gone, also those that are being saved or ended. */

@@ -23,6 +23,8 @@ export class Sessions {
   readonly #sessions = new Map<string, Session>();
   readonly #room: SessionRoom;
   readonly #tenancy: Tenancy;
+  /** The last sandbox of forgotten sessions: numbers are not given again, because records name cells by them. */
+  #forgotten = 0;
   #isClosed = false;
 
   constructor({
@@ -63,7 +65,7 @@ export class Sessions {
       return known;
     }
     this.#forgetOldest();
-    const session = new Session(name, this.#options);
+    const session = new Session(name, this.#options, this.#forgotten);
     this.#sessions.set(name, session);
     return session;
   }
@@ -113,6 +115,7 @@ export class Sessions {
       }
       if (session.sandboxes === 0 && !session.isBusy) {
         this.#sessions.delete(name);
+        this.#forgotten = Math.max(this.#forgotten, session.generation);
         void session.release();
       }
     }

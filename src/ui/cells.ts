@@ -1,19 +1,14 @@
 /** One cell with everything that is known about it: from the audit log, recordings, stored files, and live sessions. */
-import { basename } from 'node:path';
-import type { CellEntry } from '../history/entries.ts';
-import { statusOf } from '../history/facts.ts';
+import { sessionOf, statusOf } from '../history/facts.ts';
+import type { FoundCell } from '../history/history.ts';
 import type { RecordOf } from '../history/records.ts';
-import { principalFolder } from '../state/principals.ts';
+import { ownerOfFolder, principalFolder } from '../state/principals.ts';
 import type { StoredThing } from '../terminal/stored-things.ts';
 import type { Bridges } from './bridges.ts';
 import { type AuditViews, callStatus, cellHead } from './log.ts';
 import type { KeptParts, UiContext, UiParts } from './parts.ts';
 import { UiRefusal } from './refusal.ts';
 import type { UiCell } from './schema.ts';
-
-/** A file may be written a little after its cell has ended. */
-const LATE_MS = 2_000;
-const MAX_ATTACHMENTS = 100;
 
 interface CellParts {
   readonly views: AuditViews;
@@ -23,7 +18,7 @@ interface CellParts {
 }
 
 /** Throws a refusal if the log has no such cell. */
-export async function findCell(id: string, { views }: Pick<CellParts, 'views'>): Promise<CellEntry> {
+export async function findCell(id: string, { views }: Pick<CellParts, 'views'>): Promise<FoundCell> {
   await views.history.refresh();
   const entry = id === '' ? undefined : await views.history.cell(id);
   if (entry === undefined) {
@@ -38,22 +33,22 @@ export async function cellOf(id: string, cellParts: CellParts): Promise<UiCell> 
   const { record: folder } = context.settings;
   const [kept, attachments, runnable] = await Promise.all([
     folder === undefined ? undefined : parts.readKeptCell(folder, entry.id),
-    attachmentsOf(entry, cellParts),
+    attachmentsOf(entry.files, cellParts),
     sessionsFor(entry, bridges),
   ]);
   const { calls, callsLeftOut, ended, started } = entry;
   const code = started?.code ?? '';
-  const matched = matchCalls(calls, kept);
+  const byNumber = keptByNumber(kept);
   return {
     ...cellHead(entry),
     code,
     servers: [...(started?.servers ?? [])],
-    calls: calls.map((call) => callOf(call, matched.get(call.id))),
+    calls: calls.map((call) => callOf(call, byNumber.get(numberOf(call)))),
     calls_left_out: callsLeftOut,
     ...(kept?.ended !== undefined && { output: outputOf(kept.ended) }),
     ...(ended !== undefined && { output_bytes: ended.stdout_bytes + ended.stderr_bytes + ended.value_bytes }),
     attachments,
-    kept: kept === undefined ? { output: false, why: whyNotKept(folder) } : { output: true },
+    kept: kept === undefined ? { output: false, why: whyNotKept(folder) } : { output: true, ...whyNoCalls(kept) },
     can_run_in: runnable,
     functions: [...parts.functionNamesIn(code)],
   };
@@ -65,38 +60,22 @@ function whyNotKept(folder: string | undefined): string {
     : `No recording in ${folder} has this cell; the bridge that ran it may have had no MCP_BRIDGE_RECORD.`;
 }
 
+function whyNoCalls({ calls }: KeptParts): { readonly why?: string } {
+  const isOld = calls.some(({ call }) => call === undefined);
+  return isOld
+    ? {
+        why: 'An earlier version made the recording and did not note which call is which, so it has no arguments and results to show.',
+      }
+    : {};
+}
+
 function outputOf({ error, stdout, value }: NonNullable<KeptParts['ended']>): NonNullable<UiCell['output']> {
   return { stdout, ...(value !== undefined && { value }), ...(error !== undefined && { error }) };
 }
 
-/**
- * Recordings and the log number calls differently, but both know in which order those of a tool began: the first of the one is the first
- * of the other.
- */
-function matchCalls(
-  calls: readonly RecordOf<'call'>[],
-  kept: KeptParts | undefined,
-): ReadonlyMap<string, KeptParts['calls'][number]> {
-  const waiting = new Map<string, KeptParts['calls'][number][]>();
-  for (const call of kept?.calls ?? []) {
-    const key = JSON.stringify([call.server, call.tool]);
-    const known = waiting.get(key) ?? [];
-    known.push(call);
-    waiting.set(key, known);
-  }
-  const matched = new Map<string, KeptParts['calls'][number]>();
-  const inOrder = calls.toSorted((a, b) => numberOf(a) - numberOf(b));
-  const places = new Map<string, number>();
-  for (const call of inOrder) {
-    const key = JSON.stringify([call.server, call.tool]);
-    const place = places.get(key) ?? 0;
-    places.set(key, place + 1);
-    const found = waiting.get(key)?.[place];
-    if (found !== undefined) {
-      matched.set(call.id, found);
-    }
-  }
-  return matched;
+/** By their number in the sandbox, which both the log and recordings have. */
+function keptByNumber(kept: KeptParts | undefined): ReadonlyMap<number, KeptParts['calls'][number]> {
+  return new Map((kept?.calls ?? []).flatMap((call) => (call.call === undefined ? [] : [[call.call, call]])));
 }
 
 /** In its sandbox. */
@@ -143,22 +122,18 @@ function callOf(call: RecordOf<'call'>, kept: KeptParts['calls'][number] | undef
   };
 }
 
-/** Artifacts that the session of the cell saved while it ran. */
+/** Artifacts that the cell saved and that nothing has replaced since: size and time of a file tell its versions apart. */
 async function attachmentsOf(
-  { ended, started }: CellEntry,
+  files: readonly RecordOf<'artifact_saved'>[],
   { context, parts }: Pick<CellParts, 'context' | 'parts'>,
 ): Promise<UiCell['attachments']> {
-  if (started === undefined) {
+  if (files.length === 0) {
     return [];
   }
-  const from = Date.parse(started.at);
-  const until = ended === undefined ? Date.now() : Date.parse(ended.at) + LATE_MS;
-  const isOfCell = ({ at, id }: StoredThing): boolean =>
-    isIn(id, started) && at !== undefined && at.getTime() >= from && at.getTime() <= until;
+  const saved = new Set(files.map((file) => versionOf(file, sessionOf(file, file.cell), ownerOf(file.principal))));
   const all = await parts.stored('artifacts', context).list();
   return all
-    .filter(isOfCell)
-    .slice(0, MAX_ATTACHMENTS)
+    .filter((thing) => saved.has(storedVersion(thing)))
     .map(({ bytes, id, mimeType, name }) => ({
       name,
       mime_type: mimeType ?? 'application/octet-stream',
@@ -167,13 +142,26 @@ async function attachmentsOf(
     }));
 }
 
-/** Ids of artifacts are `WHOSE:SESSION/NAME`. */
-function isIn(id: string, { principal, session }: RecordOf<'cell_started'>): boolean {
-  const whose = principal === undefined ? '' : basename(principalFolder('', principal));
-  return id.startsWith(`${whose}:${session}/`);
+function versionOf(
+  { bytes, modified, name }: Pick<RecordOf<'artifact_saved'>, 'bytes' | 'modified' | 'name'>,
+  session: string,
+  owner: string,
+): string {
+  return JSON.stringify([owner, session, name, bytes, modified]);
 }
 
-async function sessionsFor({ started }: CellEntry, bridges: Bridges): Promise<UiCell['can_run_in']> {
+/** Ids of artifacts are `FOLDER:SESSION/NAME`. */
+function storedVersion({ at, bytes, id, name }: StoredThing): string {
+  const [, folder = '', session = ''] = /^([^:]*):([^/]*)/.exec(id) ?? [];
+  return versionOf({ bytes, modified: at?.toISOString() ?? '', name }, session, ownerOfFolder('', folder));
+}
+
+/** As `ownerOfFolder` names it. */
+function ownerOf(principal: string | undefined): string {
+  return ownerOfFolder('', principal === undefined ? '' : principalFolder('', principal));
+}
+
+async function sessionsFor({ started }: FoundCell, bridges: Bridges): Promise<UiCell['can_run_in']> {
   const seen = await bridges.describeAll();
   const all = seen.flatMap(({ id, sessions }) =>
     sessions

@@ -39,8 +39,9 @@ export interface KeptParts {
   readonly ended:
     | { readonly stdout: string; readonly value?: string | undefined; readonly error?: string | undefined }
     | undefined;
-  /** In the order in which they began. */
   readonly calls: readonly {
+    /** Its number in its sandbox; undefined in a recording of an earlier version. */
+    readonly call?: number | undefined;
     readonly server: string;
     readonly tool: string;
     readonly arguments: Readonly<Record<string, unknown>>;

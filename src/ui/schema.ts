@@ -277,11 +277,13 @@ export const CellSchema = z.strictObject({
         url: text.optional().describe('Path of its content in this API.'),
       }),
     )
-    .describe('Artifacts that its session saved while it ran and that are still stored.'),
+    .describe(
+      'Artifacts that it saved and that are stored as it left them. None if an earlier version ran it, which did not record them.',
+    ),
   kept: z
     .strictObject({
       output: z.boolean().describe('Whether output (without stderr), arguments and results are kept.'),
-      why: text.optional().describe('Why they are not, and how to keep them, in one sentence.'),
+      why: text.optional().describe('What is not kept and why, in one sentence.'),
     })
     .describe('Whether a recording has the cell.'),
   can_run_in: z

@@ -18,6 +18,8 @@ export function eventSummary(record: EventRecord): string {
       return `The operator answered a question of session ${record.session}: ${record.choice ?? record.action}`;
     case 'tool_saved':
       return `The function ${record.name} was kept`;
+    case 'artifact_saved':
+      return `The file ${record.name} was saved: ${counted(record.bytes, 'byte')}`;
     case 'program':
       return `Program ${record.snippet ?? `in ${record.language ?? 'an unknown language'}`}: ${record.status}`;
     case 'packages_installed':

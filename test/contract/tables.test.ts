@@ -100,7 +100,7 @@ const BOUNDED: Readonly<Record<string, string>> = {
     upstream/tool-list.ts tools notices fingerprints`,
   'reads files of a limited size: the log, a recording, an index of packages': `
     history/call-sums.ts #counts #open
-    history/history.ts #files #cells #groups #begun #interned #unreadable
+    history/history.ts #files #cells #groups #begun #saved #interned #unreadable
     history/reader.ts #sources #unreadable
     history/savings.ts #bridges
     history/statistics.ts #bridges #cells #tools

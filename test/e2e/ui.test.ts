@@ -122,6 +122,15 @@ describe.each(engines.map((engine) => ({ engine, name: engine.label })))('on $na
     const shown = CellSchema.parse(await ui.get(`/api/cells?id=${item?.kind === 'cell' ? item.id : ''}`));
     expect(shown).toMatchObject({ output: { stdout: 'out\n' }, kept: { output: true } });
     expect(shown.calls.map(({ kept }) => kept?.arguments)).toEqual([{ text: 'a' }, { text: 'b' }]);
+    // The next cell saves its file so soon that it was listed under this one.
+    await bridge.runPython('runtime.save_artifact("own.txt", "1")');
+    await bridge.runPython('runtime.save_artifact("next.txt", "2")');
+    const filesOf = async (number: number) => {
+      const cell = CellSchema.parse(await ui.get(`/api/cells?id=default/1/${number}`));
+      return cell.attachments.map(({ name }) => name);
+    };
+    await expect.poll(() => filesOf(3), WAIT).toEqual(['next.txt']);
+    expect([await filesOf(1), await filesOf(2)]).toEqual([[], ['own.txt']]);
     expect(SavingsSchema.parse(await ui.get('/api/savings')).calls).toBe(2);
     const servers = ConfiguredServerSchema.array().parse(await ui.get('/api/servers'));
     expect(servers).toMatchObject([{ name: 'echo', calls: 2, failed: 0, states: [{ state: 'ready' }] }]);

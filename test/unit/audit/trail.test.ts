@@ -26,7 +26,7 @@ function createTrail(audit: 'on' | 'required' = 'on', isBroken = false, maxAnswe
   }
   const settings = { stateDir, audit, auditMaxBytes: 1e9, auditMaxAgeDays: 1 } as const;
   const trail = new AuditTrail('0'.repeat(36), settings, {
-    mask: (text) => text,
+    mask: (text) => text.replaceAll('s3cret', '***'),
     logger: silentLogger,
     maxAnswerChars,
   });
@@ -173,6 +173,22 @@ it('the answer of a session reports a lost record of a saved function', async ()
   trail.toolSaved(RUN, { name: 'f', sha256: '0', bytes: 1, asked: false });
   expect(before[0]).toMatch(/records were lost/);
   expect((await trail.takeNotices('default'))[0]).toMatch(/1 record was lost/);
+});
+
+it('a saved file is recorded with its cell and its call, and without secrets', async () => {
+  const { trail, records } = createTrail();
+  const saved = { name: 'of s3cret.csv', sizeBytes: 12, modified: new Date('2026-11-21T10:00:00.123Z') };
+  trail.artifactSaved({ ...RUN, call: 7 }, saved);
+  expect(await records()).toMatchObject([
+    {
+      type: 'artifact_saved',
+      cell: expect.stringMatching(/\/default\/1\/1$/),
+      call: 7,
+      name: 'of ***.csv',
+      bytes: 12,
+      modified: '2026-11-21T10:00:00.123Z',
+    },
+  ]);
 });
 
 describe('a program', () => {

@@ -219,6 +219,20 @@ describe('a call with a required record', () => {
       ['2', 'error'],
       ['2', 'started'],
     ]);
+    const other = { tool: 'write' };
+    write('2026-11-22.jsonl', started(2), { ...begun(3), cell: 'b1/default/1/2' });
+    write(
+      '2026-11-22.jsonl',
+      { ...begun(3), cell: 'b1/default/1/2', ...other },
+      call(2, 3, { ...other, id: begun(3).id }),
+    );
+    const [, second] = await all(joinRecords(new AuditReader(directory).read()));
+    // The end of a call of another tool took its place.
+    expect(second?.kind === 'cell' && second.calls.map(({ outcome, tool }) => [tool, outcome])).toEqual([
+      ['read', 'started'],
+      ['write', 'ok'],
+    ]);
+    rmSync(join(directory, '2026-11-22.jsonl'));
     const builder = new StatisticsBuilder();
     for await (const { record } of new AuditReader(directory).read()) {
       builder.add(record);

@@ -320,6 +320,20 @@ describe('a question', () => {
     expect([bridge.approvals(), (await seen()).at(-1)]).toMatchObject([[], { answered_by: 'nobody' }]);
   });
 
+  it('of a request that waits is not one of the cell that runs', async () => {
+    const { answered, bridge, seen } = open();
+    begin(bridge);
+    const person: Person = { opensPages: false, ask: () => createDeferred<Reply>().promise };
+    const answer = bridge.watch({ ...REQUEST, person }).person?.ask(FORM, new AbortController().signal);
+    bridge.answer(bridge.approvals()[0]?.id ?? '', YES);
+    expect(await answer).toEqual(YES);
+    expect(answered).toMatchObject([{ session: 'work', cell: undefined }]);
+    // Output of a cell that has ended is not that of the next.
+    bridge.recorder.cellOutput?.({ ...RUN, cell: 2 }, 'stdout', 'late');
+    expect(bridge.sessions()[0]?.cell?.output).toBe('');
+    expect((await seen()).at(-1)).toMatchObject({ type: 'cell_output', cell: 'bridge/work/1/2' });
+  });
+
   it('records no text that someone typed', async () => {
     const { answer, answered, bridge, id } = ask(createDeferred<Reply>().promise);
     bridge.answer(id, { action: 'accept', content: { answer: 'my password' } });

@@ -79,7 +79,7 @@ it('records cells, calls and servers in a file that only the user can read', asy
   expect(replay.cells).toMatchObject([
     {
       cell: { code: 'x', servers: ['files'], timeout_seconds: 30 },
-      calls: [{ number: 1, server: 'files', tool: 'read', arguments: { path: 'a' }, result: { content: [] } }],
+      calls: [{ number: 1, call: 1, server: 'files', tool: 'read', arguments: { path: 'a' }, result: { content: [] } }],
       ended: { status: 'success', stdout: 'printed' },
     },
   ]);

@@ -50,6 +50,17 @@ describe('the list of sessions', () => {
   });
 });
 
+// The records of two cells had the same id.
+it('a session that was forgotten goes on counting its sandboxes', async () => {
+  const { begin, sessions } = openSessions();
+  for (let number = 0; number <= 1_000; number += 1) {
+    await (await begin({ session: `s${number}` })).end();
+    await sessions.reset(`s${number}`);
+  }
+  await (await begin({ session: 's0' })).end();
+  expect(sessions.views()).toMatchObject([{ name: 's0', generation: 2, cells: 1 }]);
+});
+
 describe('a reset', () => {
   it('ends the sandbox without a report of lost state, and unloads servers', async () => {
     const { begin, sessions } = openSessions();

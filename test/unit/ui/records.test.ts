@@ -19,6 +19,7 @@ import {
   type UiStoredKind,
 } from '../../../src/ui/schema.ts';
 import { makeHistory, writeHistory } from '../../support/history-log.ts';
+import { pause } from '../../support/pause.ts';
 import { newStateDir, type StartedUi, startFakeBridge, startUi } from '../../support/ui-server.ts';
 
 const BRIDGE = 'a1b2c3d4-0001';
@@ -139,10 +140,12 @@ describe('a cell', () => {
   it('has what recordings kept, call by call, and files of its session', async () => {
     const folder = newStateDir();
     const who = { session: 'work', generation: 1, cell: 1 };
+    // The first call failed before it was recorded: its server was not there.
     const call = (number: number, path: string) => ({
       type: 'call',
       ...who,
       number,
+      call: number - 2,
       server: 'files',
       tool: 'read',
       arguments: { path },
@@ -152,8 +155,8 @@ describe('a cell', () => {
     const lines = [
       { type: 'recording', version: 1, bridge: '0.1.0', at: at(0) },
       { type: 'cell', ...who, at: at(0), code: CODE, servers: ['files'], timeout_seconds: 5 },
-      call(5, 'second'),
-      call(4, 'first'),
+      call(5, 'third'),
+      call(4, 'second'),
       { type: 'cell_ended', ...who, duration_ms: 30, status: 'success', stdout: HOSTILE, value: '7' },
     ];
     writeFileSync(
@@ -162,29 +165,71 @@ describe('a cell', () => {
     );
     writeFileSync(join(folder, '2026-11-26T00-00-01-a1b2c3d4.jsonl'), 'damaged');
     const ui = await startWith(cell(1), { MCP_BRIDGE_RECORD: folder });
-    const artifacts = createArtifacts(ui.stateDir);
-    await artifacts.write({ session: 'work', name: 'plot.svg', offset: 0, data: Buffer.from('<svg/>'), isLast: true });
-    await artifacts.write({ session: 'other', name: 'x.txt', offset: 0, data: Buffer.from('x'), isLast: true });
     const shown = CellSchema.parse((await ui.ask('GET', `/api/cells?id=${BRIDGE}/work/1/1`)).json);
     expect(shown).toMatchObject({ output: { stdout: HOSTILE, value: '7' }, kept: { output: true } });
     const kept = Object.fromEntries(shown.calls.map(({ id, kept: parts }) => [id.split('/').at(-1), parts]));
-    expect(kept).toEqual({
-      1: { arguments: { path: 'first' }, result: { content: [] } },
-      2: { arguments: { path: 'second' }, error: HOSTILE },
-    });
-    // It was saved a minute after the cell.
-    expect(shown.attachments).toEqual([]);
+    // Those of the second were shown under the first.
+    expect(kept).toEqual({ 1: undefined, 2: { arguments: { path: 'second' }, result: { content: [] } } });
   });
 
-  it('lists the files that were saved while it ran', async () => {
-    const ui = await startWith(cell(1).filter(({ type }) => type !== 'cell_ended'));
-    const artifacts = createArtifacts(ui.stateDir);
-    await artifacts.write({ session: 'work', name: 'plot.svg', offset: 0, data: Buffer.from('<svg/>'), isLast: true });
-    const shown = CellSchema.parse((await ui.ask('GET', '/api/cells?id=work/1/1')).json);
+  it('has no arguments of a recording that does not say which call is which', async () => {
+    const folder = newStateDir();
+    const who = { session: 'work', generation: 1, cell: 1 };
+    const call = { type: 'call', ...who, number: 1, server: 'files', tool: 'read', arguments: {}, duration_ms: 1 };
+    const lines = [
+      { type: 'recording', version: 1, bridge: '0.1.0', at: at(0) },
+      { type: 'cell', ...who, at: at(0), code: CODE, servers: ['files'], timeout_seconds: 5 },
+      { ...call, result: {} },
+      { type: 'cell_ended', ...who, duration_ms: 30, status: 'success', stdout: 'printed' },
+    ];
+    writeFileSync(
+      join(folder, '2026-11-26T00-00-00-a1b2c3d4.jsonl'),
+      lines.map((line) => JSON.stringify(line)).join('\n'),
+    );
+    const ui = await startWith(cell(1), { MCP_BRIDGE_RECORD: folder });
+    const shown = CellSchema.parse((await ui.ask('GET', `/api/cells?id=${BRIDGE}/work/1/1`)).json);
+    expect(shown.calls.map(({ kept }) => kept)).toEqual([undefined, undefined]);
     expect(shown).toMatchObject({
-      status: 'running',
-      attachments: [{ name: 'plot.svg', mime_type: 'image/svg+xml', size: 6 }],
+      output: { stdout: 'printed' },
+      kept: { output: true, why: expect.stringContaining('earlier version') },
     });
+  });
+
+  /** Saves a file, and returns the record of that by the cell. */
+  async function save(stateDir: string, number: number, text: string, principal?: string): Promise<AuditRecord> {
+    const folder = principal === undefined ? stateDir : principalFolder(stateDir, principal);
+    mkdirSync(folder, { recursive: true });
+    const piece = { session: 'work', name: 'plot.svg', offset: 0, data: Buffer.from(text), isLast: true };
+    const saved = await createArtifacts(folder).write(piece);
+    return {
+      type: 'artifact_saved',
+      at: at(number * 1_000),
+      bridge: BRIDGE,
+      ...(principal !== undefined && { principal }),
+      cell: `${BRIDGE}/work/1/${number}`,
+      call: 7,
+      name: 'plot.svg',
+      bytes: text.length,
+      modified: saved?.modified.toISOString() ?? '',
+    };
+  }
+
+  it('lists the files that it saved, and none of the next cell', async () => {
+    const stateDir = newStateDir();
+    const first = await save(stateDir, 1, '<svg></svg>');
+    await pause(5, 'files are told apart by milliseconds, as cells take at least');
+    const second = await save(stateDir, 2, '<svg/>');
+    const ofAlice = await save(stateDir, 3, '<svg />', 'alice');
+    writeHistory(auditDirectory(stateDir), [...cell(1), ...cell(2), ...cell(3), first, second, ofAlice]);
+    const ui = await startUi({ stateDir });
+    const attachmentsOf = async (number: number) =>
+      CellSchema.parse((await ui.ask('GET', `/api/cells?id=work/1/${number}`)).json).attachments;
+    // Saved by the first cell, then by the second, while both counted as running.
+    expect(await attachmentsOf(1)).toEqual([]);
+    expect(await attachmentsOf(2)).toMatchObject([{ name: 'plot.svg', size: 6 }]);
+    expect(await attachmentsOf(3)).toMatchObject([{ name: 'plot.svg', size: 7 }]);
+    const shown = { attachments: await attachmentsOf(2) };
+    expect(shown.attachments).toMatchObject([{ mime_type: 'image/svg+xml' }]);
     const content = await ui.ask('GET', shown.attachments[0]?.url ?? '');
     expect(content).toMatchObject({ status: 200, text: '<svg/>' });
     expect(content.headers).toMatchObject({
