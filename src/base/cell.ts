@@ -78,6 +78,12 @@ export interface Person {
 /** What a client can show to its person, who cannot be asked now. */
 export type AbsentPerson = Pick<Person, 'opensPages'>;
 
+/** How long a cell may still run. It stands still while a person is asked or a server is downloaded. */
+export interface CellClock {
+  readonly isHeld: boolean;
+  leftMs(): number;
+}
+
 export interface CellRequest {
   readonly code: string;
   /** Names of configured servers to load, without duplicates. */
@@ -89,6 +95,8 @@ export interface CellRequest {
   readonly onProgress?: ((progress: CellProgress) => void) | undefined;
   /** Gets each part of the output as it arrives, and how many bytes were left out before it. Must return quickly. */
   readonly onOutput?: ((stream: 'stdout' | 'stderr', text: string, droppedBytes: number) => void) | undefined;
+  /** Gets the clock of the deadline when the cell begins. */
+  readonly onClock?: ((clock: CellClock) => void) | undefined;
   /** Resolves when the client has room for another answer. The cell waits for this before it runs. */
   readonly untilRoom?: (() => Promise<void> | undefined) | undefined;
   /** The person to ask while the cell runs; undefined if the client cannot ask anyone. */

@@ -26,7 +26,12 @@ export class Countdown {
 
   /** Milliseconds left, at least 0. */
   leftMs(): number {
-    return Math.max(0, this.#holds > 0 ? this.#leftMs : this.#leftMs - (performance.now() - this.#startedAt));
+    return Math.max(0, this.isHeld ? this.#leftMs : this.#leftMs - (performance.now() - this.#startedAt));
+  }
+
+  /** Whether it is paused. */
+  get isHeld(): boolean {
+    return this.#holds > 0;
   }
 
   /** Pauses the countdown until the returned function is called. If several holds overlap, the last release resumes it. */

@@ -1,5 +1,5 @@
 /** A running cell as far as the API shows it: the end of its output and its last calls, whatever their number. */
-import type { CellRequest } from '../base/cell.ts';
+import type { CellClock, CellRequest } from '../base/cell.ts';
 import type { ErrorCode } from '../base/errors.ts';
 import type { LiveSession } from '../local-api/schema.ts';
 
@@ -27,6 +27,8 @@ export class RunningCell {
   readonly generation: number;
   readonly cell: number;
   readonly request: CellRequest;
+  /** Undefined until its code begins. */
+  clock: CellClock | undefined;
   readonly #servers: readonly string[];
   readonly #startedAt = Date.now();
   readonly #running = new Map<number, StartedCall>();
@@ -74,6 +76,7 @@ export class RunningCell {
   /** @param mask replaces known secrets. */
   show(mask: (text: string) => string): Shown {
     const { code, timeoutMs } = this.request;
+    const { clock } = this;
     const calls = [
       ...[...this.#running.values()].map((call) => ({ ...namesOf(call), status: 'running' as const })),
       ...this.#ended.map(showEnded),
@@ -83,7 +86,8 @@ export class RunningCell {
       code: mask(code),
       servers: [...this.#servers],
       started: isoTimeOf(this.#startedAt),
-      deadline: isoTimeOf(this.#startedAt + timeoutMs),
+      deadline: isoTimeOf(clock === undefined ? this.#startedAt + timeoutMs : Date.now() + clock.leftMs()),
+      ...(clock?.isHeld === true && { paused: true as const }),
       output: this.#output.slice(-KEPT_OUTPUT_CHARS),
       output_chars: this.#outputChars,
       calls: calls.toSorted((a, b) => a.call - b.call),

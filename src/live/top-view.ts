@@ -42,6 +42,8 @@ const SPARE_COLUMNS = ['ENGINE', 'VARS', 'AGE', 'BRIDGE', 'CLIENT', 'CALLS'];
 const MAX_FIELD_CHARS = 24;
 /** Lines of code, of output and of calls of one cell. Chosen: a screen has room for them beside the sessions. */
 const SHOWN_LINES = 5;
+/** The state of a session that asks a person. */
+const WAITS = 'waits for you';
 const REVERSED = '\u001b[7m';
 const BOLD = '\u001b[1m';
 const DIM = '\u001b[2m';
@@ -100,12 +102,12 @@ function summarize(bridges: readonly ShownBridge[], shown: readonly ShownSession
 }
 
 function rowOf({ bridge, session }: ShownSession, now: number): string[] {
-  const { age_ms: age, cell, engine, name, principal, state, variables } = session;
+  const { age_ms: age, cell, engine, name, principal, questions, state, variables } = session;
   return [
     String(bridge.pid),
     principal ?? bridge.client ?? bridge.transport,
     name,
-    state,
+    questions === undefined ? state : WAITS,
     engine ?? '',
     age === undefined ? '' : duration(age),
     variables === undefined ? '' : String(variables),
@@ -139,7 +141,8 @@ function renderCell({ bridge, session }: ShownSession, now: number): string[] {
     return [];
   }
   const left = Date.parse(cell.deadline) - now;
-  const time = left > 0 ? `${duration(left)} left` : 'deadline has passed';
+  const paused = cell.paused === true ? ', paused' : '';
+  const time = left > 0 ? `${duration(left)} left${paused}` : 'deadline has passed';
   const calls = cell.calls.slice(-SHOWN_LINES).map(({ duration_ms: took, error_code: code, ...call }) => {
     const since = took ?? now - Date.parse(call.started);
     return `    ${call.server}.${call.tool}  ${code ?? call.status}  ${duration(since)}`;

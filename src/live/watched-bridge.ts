@@ -136,6 +136,12 @@ export class WatchedBridge {
     const request: CellRequest = {
       ...given,
       signal: interrupt.signal,
+      onClock: (clock) => {
+        const running = this.#runningFor(request);
+        if (running !== undefined) {
+          running.clock = clock;
+        }
+      },
       ...(person !== undefined && { person: this.#questions.watch(person, () => this.#askerOf(request)) }),
     };
     this.#interrupts.set(request, interrupt);
@@ -183,9 +189,9 @@ export class WatchedBridge {
   }
 
   left(request: CellRequest): void {
-    const running = this.#running.get(request.session);
+    const running = this.#runningFor(request);
     // A cell that could not be recorded has begun here, but has not run.
-    if (running?.request === request) {
+    if (running !== undefined) {
       this.#running.delete(request.session);
       this.#emit(() => ({
         type: 'cell_ended',
@@ -382,10 +388,12 @@ export class WatchedBridge {
   #showSession(view: SessionView): LiveSession {
     const { name, engine, memoryBytes, names, saved, ageMs, idleMs } = view;
     const cell = this.#running.get(name);
+    const questions = this.#questionsOf(name);
     return {
       name,
       ...this.#whose,
       state: view.state,
+      ...(questions > 0 && { questions }),
       ...(engine !== undefined && { engine }),
       generation: view.generation,
       cells: view.cells,
@@ -424,9 +432,21 @@ export class WatchedBridge {
   /** Before its cell runs, a request asks for none: that of another one may run. */
   #askerOf(request: CellRequest): Pick<OpenQuestion, 'session' | 'cell'> {
     const { session } = request;
+    const running = this.#runningFor(request);
+    return { session, cell: running && { session, generation: running.generation, cell: running.cell } };
+  }
+
+  #runningFor(request: CellRequest): RunningCell | undefined {
+    const running = this.#running.get(request.session);
+    return running?.request === request ? running : undefined;
+  }
+
+  /** What the running cell asks, or, if none runs, the one that is about to begin. */
+  #questionsOf(session: string): number {
     const running = this.#running.get(session);
-    const isOwn = running?.request === request;
-    return { session, cell: isOwn ? { session, generation: running.generation, cell: running.cell } : undefined };
+    return this.#questions
+      .list()
+      .filter(({ cell, ...open }) => open.session === session && cell?.cell === running?.cell).length;
   }
 
   #callOf({ context, server, tool }: ToolCall) {

@@ -65,6 +65,10 @@ const RunningCellSchema = z.strictObject({
   servers: z.array(text).describe('Servers that it may call.'),
   started: at.describe('When it began.'),
   deadline: at.describe('When it will be interrupted; later if a person was asked meanwhile.'),
+  paused: z
+    .literal(true)
+    .optional()
+    .describe('The time until `deadline` stands still: a person is asked, or a server is downloaded.'),
   output: text.describe('The end of what it has written: at most 16,384 characters of stdout and stderr.'),
   output_chars: count.describe('Characters that it has written so far.'),
   calls: z
@@ -80,6 +84,9 @@ export const SessionSchema = z.strictObject({
   state: z
     .enum(['starting', 'running', 'idle', 'hibernated'])
     .describe('`starting`: its sandbox is not ready. `running`: a cell runs. `hibernated`: saved, without a sandbox.'),
+  questions: count
+    .optional()
+    .describe('Questions of its cell that wait for a person, and with them the cell; left out if there are none.'),
   engine: text.optional().describe('Engine of its sandbox.'),
   generation: count.describe('Number of the sandbox: 1, plus 1 after each loss or reset.'),
   cells: count.describe('Number of its last cell.'),

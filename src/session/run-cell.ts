@@ -31,6 +31,7 @@ export interface CellRun {
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((progress: CellProgress) => void) | undefined;
   readonly onOutput?: CellRequest['onOutput'];
+  readonly onClock?: CellRequest['onClock'];
   /** Undefined if the client cannot ask the person. */
   readonly person?: Person | undefined;
   /** How long a question waits for its reply. */
@@ -60,6 +61,7 @@ export async function runCell(kernel: KernelConnection, run: CellRun): Promise<C
   const output = { stdout: createOutputBuffer(), stderr: createOutputBuffer() };
   const attachments = createAttachments();
   const guard = watchForEnd(kernel, run);
+  run.onClock?.(guard.clock);
   const asker = createAskerFor(run, guard.clock);
   const { onProgress, startingServers } = run;
   const isAsking = (): boolean => asker?.isWaiting === true;

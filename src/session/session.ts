@@ -422,6 +422,7 @@ export class Session {
         recorder?.cellOutput?.(run, stream, text);
         request.onOutput?.(stream, text, droppedBytes);
       },
+      onClock: request.onClock,
       person: request.person,
       questionTimeoutMs: this.#options.questionTimeoutMs,
       startingServers: () => this.#startingServers(),

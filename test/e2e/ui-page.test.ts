@@ -178,6 +178,38 @@ describe.runIf(chromium !== undefined)('Now', () => {
     expect(await session.getByRole('group', { name: 'Output, 2 lines' }).innerText()).toContain('hi');
   });
 
+  it('shows a session that waits for a person, and its time that stands still', async () => {
+    const { page, server } = await open('now', {
+      change: ({ samples }) => {
+        const [first, ...others] = samples.overview.sessions;
+        const [question] = samples.overview.approvals;
+        const { now } = samples.overview;
+        const cell = first?.cell && { ...first.cell, deadline: new Date(Date.parse(now) + 110_000).toISOString() };
+        const asking = { ...first, questions: 1, cell: { ...cell, paused: true } };
+        samples.overview = {
+          ...samples.overview,
+          sessions: [asking, ...others] as never,
+          approvals: [{ ...question, session: 'invoices' }] as never,
+        };
+      },
+    });
+    const session = page.getByRole('article', { name: 'Session invoices' });
+    await expectShown(session.getByText('waits for you', { exact: true }));
+    expect(await session.getByText('running', { exact: true }).count()).toBe(1);
+    await expectShown(session.getByText('paused with 1 min'));
+    // A call that waits or runs is no failure.
+    expect(await session.locator('.marked').allInnerTexts()).toEqual([]);
+    server.send({
+      type: 'approval_answered',
+      at: new Date().toISOString(),
+      bridge: BRIDGE,
+      session: 'invoices',
+      id: '9f2c11d07a3b',
+      answered_by: 'client',
+    });
+    await expectShown(session.locator('.card-head').getByText('running', { exact: true }));
+  });
+
   it('interrupts, hibernates and ends sessions, and asks before the last', async () => {
     const { page, server } = await open();
     await page.getByRole('button', { name: 'Interrupt the cell of invoices' }).click();

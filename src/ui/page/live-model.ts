@@ -21,6 +21,8 @@ export interface LiveCell {
   readonly servers: readonly string[];
   readonly startedAt: number;
   deadlineAt: number;
+  /** What is left until the deadline, as long as that time stands still. */
+  pausedMs: number | undefined;
   /** `ended`: it ended while the connection was lost. */
   status: Extract<UiEvent, { type: 'cell_ended' }>['status'] | 'running' | 'ended';
   durationMs: number | undefined;
@@ -85,6 +87,11 @@ export class LiveModel {
     return this.#sessions.get(key);
   }
 
+  /** Whether it waits for a person. An answer counts at once, before the next overview. */
+  isAsking({ key, questions = 0 }: PageSession): boolean {
+    return questions > 0 && this.approvals.some((one) => sessionKey({ ...one, name: one.session }) === key);
+  }
+
   /** The cell that runs in a session, or its last one. */
   cell(key: string): LiveCell | undefined {
     return this.#cells.get(key);
@@ -132,8 +139,10 @@ export class LiveModel {
       }
       return;
     }
+    const deadlineAt = Date.parse(cell.deadline);
+    const pausedMs = cell.paused === true ? deadlineAt - this.#loadedAt : undefined;
     if (known?.id === cell.id && !isFresh) {
-      known.deadlineAt = Date.parse(cell.deadline);
+      Object.assign(known, { deadlineAt, pausedMs });
       return;
     }
     // Its end was reported after this overview was made.
@@ -149,10 +158,10 @@ export class LiveModel {
       const { call: number, error_code: errorCode, server, status, tool } = call;
       return [number, { call: number, server, tool, status, errorCode, startedAt, endedAt }];
     });
-    const [startedAt, deadlineAt] = [Date.parse(cell.started), Date.parse(cell.deadline)];
     this.#keep(key, {
-      ...newCell(cell.id, cell.code, cell.servers, startedAt),
+      ...newCell(cell.id, cell.code, cell.servers, Date.parse(cell.started)),
       deadlineAt,
+      pausedMs,
       output,
       outputChars: cell.output_chars,
       calls: new Map(calls),
@@ -222,6 +231,8 @@ export class LiveModel {
   #endQuestion(event: Extract<UiEvent, { type: 'approval_answered' }>): void {
     const { action, answered_by: answeredBy, at, id, session } = event;
     this.approvals = this.approvals.filter((approval) => approval.id !== id || approval.bridge !== event.bridge);
+    // The time of its cell goes on.
+    this.needsOverview = true;
     this.answered = [{ id, session, answeredBy, action, at }, ...this.answered].slice(0, MAX_ANSWERED);
   }
 
@@ -286,6 +297,7 @@ function newCell(id: string, code: string, servers: readonly string[], startedAt
     servers,
     startedAt,
     deadlineAt: startedAt,
+    pausedMs: undefined,
     status: 'running',
     durationMs: undefined,
     errorCode: undefined,

@@ -141,6 +141,17 @@ it('a question that waits', () => {
   expect(lines[1]).toBe('? Session default of bridge 42: Code wants to call a tool.');
 });
 
+it('a session that waits for a person, whose time stands still', () => {
+  const [session, old] = bridge().sessions;
+  const cell = session?.cell && { ...session.cell, paused: true as const };
+  const lines = renderTop(
+    [bridge({ sessions: [{ ...session, questions: 1, cell }, old] as ShownBridge['sessions'] })],
+    VIEW,
+  );
+  expect(lines[2]).toContain('default  waits for you  podman');
+  expect(lines[5]).toBe('Session default of bridge 42: cell b/default/1/7, 25.0 s left, paused');
+});
+
 it.each([20, 40, 60, 80, 200])('no line is longer than a terminal of %i columns', (columns) => {
   for (const selected of [undefined, 0, 1]) {
     const lines = renderTop([bridge()], { ...VIEW, columns, selected, footer: 'up/down choose, q quit' });

@@ -1,6 +1,7 @@
 /** The events and the state of one bridge, from what its session and its calls report. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { CellAnswer, CellRequest, Person, Reply } from '../../../src/base/cell.ts';
+import { Countdown } from '../../../src/base/countdown.ts';
 import { createDeferred } from '../../../src/base/deferred.ts';
 import { BridgeError } from '../../../src/base/errors.ts';
 import type { CallOutcome, ToolCall } from '../../../src/calls/contract.ts';
@@ -283,7 +284,7 @@ describe('a question', () => {
     const asking = new AbortController();
     const answer = request.person?.ask(FORM, asking.signal);
     const [open1] = ApprovalSchema.array().parse(parts.bridge.approvals());
-    return { ...parts, asking, answer, id: open1?.id ?? '', isWithdrawn: () => withdrawn[0]?.aborted };
+    return { ...parts, asking, answer, request, id: open1?.id ?? '', isWithdrawn: () => withdrawn[0]?.aborted };
   }
 
   const YES: Reply = { action: 'accept', content: { answer: 'Allow once' } };
@@ -325,6 +326,7 @@ describe('a question', () => {
     begin(bridge);
     const person: Person = { opensPages: false, ask: () => createDeferred<Reply>().promise };
     const answer = bridge.watch({ ...REQUEST, person }).person?.ask(FORM, new AbortController().signal);
+    expect(bridge.sessions()[0]).not.toHaveProperty('questions');
     bridge.answer(bridge.approvals()[0]?.id ?? '', YES);
     expect(await answer).toEqual(YES);
     expect(answered).toMatchObject([{ session: 'work', cell: undefined }]);
@@ -332,6 +334,27 @@ describe('a question', () => {
     bridge.recorder.cellOutput?.({ ...RUN, cell: 2 }, 'stdout', 'late');
     expect(bridge.sessions()[0]?.cell?.output).toBe('');
     expect((await seen()).at(-1)).toMatchObject({ type: 'cell_output', cell: 'bridge/work/1/2' });
+  });
+
+  it('makes its session wait, and the time of its cell stand still', async () => {
+    const { answer, bridge, id, request } = ask(createDeferred<Reply>().promise);
+    const clock = new Countdown(30_000);
+    request.onClock?.(clock);
+    await vi.advanceTimersByTimeAsync(5_000);
+    const release = clock.hold();
+    await vi.advanceTimersByTimeAsync(60_000);
+    const show = () => SessionSchema.parse(bridge.sessions()[0]);
+    expect(show()).toMatchObject({
+      questions: 1,
+      cell: { paused: true, deadline: '2026-11-26T00:01:30.000Z' },
+    });
+    bridge.answer(id, YES);
+    await answer;
+    release();
+    await vi.advanceTimersByTimeAsync(10_000);
+    // It was shown as over since the first half minute.
+    expect(show().cell).toMatchObject({ deadline: '2026-11-26T00:01:30.000Z' });
+    expect([show().questions, show().cell?.paused]).toEqual([undefined, undefined]);
   });
 
   it('records no text that someone typed', async () => {

@@ -1,6 +1,6 @@
 /** Every way a cell can end. The clock is fake, and the test plays the kernel. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { CellProgress, Person, Reply } from '../../../src/base/cell.ts';
+import type { CellClock, CellProgress, Person, Reply } from '../../../src/base/cell.ts';
 import { BridgeError } from '../../../src/base/errors.ts';
 import type { ResultFrame } from '../../../src/protocol/frames.ts';
 import type { HandleCall } from '../../../src/session/dispatch.ts';
@@ -356,17 +356,22 @@ describe('a cell that asks the person', () => {
     const handleCall: HandleCall = async (_, { asker, signal }) => asker?.ask(question, signal);
     const reports: CellProgress[] = [];
     const all = await openKernel({ handleCall });
-    const outcome = all.run({ timeoutMs: 5_000, person, onProgress: (progress) => reports.push(progress) });
+    let clock: CellClock | undefined;
+    const onClock = (given: CellClock): void => {
+      clock = given;
+    };
+    const outcome = all.run({ timeoutMs: 5_000, person, onClock, onProgress: (progress) => reports.push(progress) });
     await vi.advanceTimersByTimeAsync(4_000);
     all.sandbox.send({ type: 'call', call: 1, method: 'call_tool', params: {} });
     await settle();
-    return { ...all, outcome, reports, reply: () => reply({ action: 'accept' }) };
+    return { ...all, outcome, reports, clock, reply: () => reply({ action: 'accept' }) };
   }
 
   it('does not use up its time until the reply', async () => {
-    const { sandbox, reply } = await asking();
+    const { clock, sandbox, reply } = await asking();
     await vi.advanceTimersByTimeAsync(30_000);
     expect(sandbox.framesOf('interrupt')).toEqual([]);
+    expect([clock?.isHeld, clock?.leftMs()]).toEqual([true, 1_000]);
     reply();
     await vi.advanceTimersByTimeAsync(999);
     expect(sandbox.framesOf('interrupt')).toEqual([]);

@@ -83,6 +83,7 @@ function CallRow({ call, index, span }: CallRowProps): ComponentChildren {
   const { left, width } = placeBar(call, span);
   const took = call.endedAt === undefined ? 'running' : formatDuration(call.endedAt - call.startedAt);
   const begins = formatDuration(Math.max(0, call.startedAt - span.from));
+  const hasFailed = call.status === 'error' || call.status === 'refused';
   const state = makeVisible(call.errorCode ?? (call.status === 'ok' ? '' : call.status.replaceAll('_', ' ')));
   return (
     <div role="row" aria-rowindex={index + 2} class="waterfall-row">
@@ -99,8 +100,8 @@ function CallRow({ call, index, span }: CallRowProps): ComponentChildren {
         </span>
         <span class={`bar ${call.status}`} style={{ left: `${left}%`, width: `${width}%` }} aria-hidden="true" />
       </span>
-      <span role="cell" class={`waterfall-time ${call.status === 'ok' ? '' : 'marked'}`} title={state}>
-        {call.status === 'error' || call.status === 'refused' ? `${took} ✕` : took}
+      <span role="cell" class={`waterfall-time ${hasFailed ? 'marked' : ''}`} title={state}>
+        {hasFailed ? `${took} ✕` : took}
       </span>
     </div>
   );

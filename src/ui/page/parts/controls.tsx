@@ -89,6 +89,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   cancelled: 'warn',
   validation_error: 'warn',
   'login-needed': 'warn',
+  'waits for you': 'warn',
   lost: 'warn',
   changed: 'warn',
   added: 'busy',

@@ -41,9 +41,12 @@ export function NowView() {
   );
 }
 
-/** What runs comes first; then the most recent. */
+const WAITS = 'waits for you';
+
+/** What waits for a person comes first, then what runs; then the most recent. */
 function byActivity(a: PageSession, b: PageSession): number {
-  const rank = ({ state }: PageSession): number => ['running', 'starting', 'idle', 'hibernated'].indexOf(state);
+  const rank = (session: PageSession): number =>
+    live().isAsking(session) ? -1 : ['running', 'starting', 'idle', 'hibernated'].indexOf(session.state);
   return rank(a) - rank(b) || a.name.localeCompare(b.name, 'en');
 }
 
@@ -77,13 +80,15 @@ function SessionCard({ bridge, session }: { readonly session: PageSession; reado
   const cell = live().cell(session.key);
   const [isOpen, setOpen] = useState(false);
   const isRunning = cell?.status === 'running';
+  const isAsking = live().isAsking(session);
   return (
-    <article class={`card session ${session.state}`} aria-label={`Session ${session.name}`}>
+    <article class={`card session ${isAsking ? 'asking' : session.state}`} aria-label={`Session ${session.name}`}>
       <header class="card-head">
         <h3>
           <Shown text={session.name} />
         </h3>
-        <Status status={session.state} />
+        <Status status={isAsking ? WAITS : session.state} />
+        {isAsking && <a href={formatRoute('approvals')}>Answer in Approvals</a>}
         {session.principal !== undefined && (
           <Badge tone="calm">
             <Shown text={session.principal} />
@@ -216,11 +221,13 @@ function CellPart({ cell }: { readonly cell: LiveCell }) {
 }
 
 function CellClock({ cell }: { readonly cell: LiveCell }) {
-  const left = cell.deadlineAt - clock.value;
+  const { pausedMs } = cell;
+  const left = pausedMs ?? cell.deadlineAt - clock.value;
+  const more = pausedMs === undefined ? `at most ${formatAge(left)} more` : `paused with ${formatAge(left)} left`;
   return (
     <span class="dim cell-clock">
       running for {formatAge(clock.value - cell.startedAt)}
-      {left > 0 ? `, at most ${formatAge(left)} more` : ''}
+      {left > 0 ? `, ${more}` : ''}
     </span>
   );
 }

@@ -215,3 +215,25 @@ it('keeps sessions of the same name apart', () => {
   model.load(overview(SESSION, { ...SESSION, principal: 'ann' }, { ...SESSION, bridge: 'b2' }), true);
   expect(new Set(model.sessions.map(({ key }) => key)).size).toBe(3);
 });
+
+describe('a session that waits for a person', () => {
+  const asking = { ...SESSION, state: 'running', questions: 1, cell: { ...RUNNING, paused: true } } as const;
+
+  it('says so until the answer, and its time stands still', () => {
+    model.load(overview(asking), false);
+    const session = model.session(KEY);
+    expect([session && model.isAsking(session), model.cell(KEY)?.pausedMs]).toEqual([true, 29_000]);
+    model.needsOverview = false;
+    model.apply({
+      type: 'approval_answered',
+      at: after(1),
+      bridge: B,
+      session: 'default',
+      id: 'q',
+      answered_by: 'client',
+    });
+    expect([session && model.isAsking(session), model.needsOverview]).toEqual([false, true]);
+    model.load({ ...overview({ ...SESSION, state: 'running', cell: RUNNING }), approvals: [] }, false);
+    expect(model.cell(KEY)?.pausedMs).toBeUndefined();
+  });
+});
