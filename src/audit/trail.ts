@@ -99,12 +99,16 @@ interface AuditTrailOptions {
   readonly logger: Logger;
   /** Whose sessions these are; undefined for the user of this machine. */
   readonly principal?: string | undefined;
+  /** What the client calls itself; undefined for a command. */
+  readonly client?: (() => string) | undefined;
   /** The most characters of output in an answer; undefined if answers do not go to a client. */
   readonly maxAnswerChars?: number | undefined;
 }
 
 /** Interval between records of refused calls that are only counted. Chosen. */
 const REFUSALS_MS = 10_000;
+/** A client may send a name of any length. Chosen. */
+const MAX_CLIENT_CHARS = 100;
 /** Long enough to distinguish processes, and short because every line contains it. */
 const BRIDGE_ID_CHARS = 13;
 
@@ -132,6 +136,7 @@ export class AuditTrail implements SessionRecorder {
   readonly #bridge: string;
   readonly #principal: { readonly principal?: string };
   readonly #writer: AuditWriter;
+  readonly #client: AuditTrailOptions['client'];
   readonly #maxAnswerChars: number | undefined;
   /** Servers whose definitions are recorded; empty for the bridge itself. */
   readonly #defined = new Set<string>();
@@ -146,8 +151,9 @@ export class AuditTrail implements SessionRecorder {
   constructor(
     instanceId: string,
     settings: AuditSettings,
-    { mask, logger, maxAnswerChars, principal }: AuditTrailOptions,
+    { client, mask, logger, maxAnswerChars, principal }: AuditTrailOptions,
   ) {
+    this.#client = client;
     this.#maxAnswerChars = maxAnswerChars;
     this.#principal = principal === undefined ? {} : { principal };
     this.#settings = settings;
@@ -179,6 +185,7 @@ export class AuditTrail implements SessionRecorder {
   cellStarted(run: RecordedCell, request: CellRequest, servers: readonly string[]): Promise<void> | undefined {
     const head = this.#head(Date.now());
     const { ranBy, timeoutMs } = request;
+    const client = this.#client?.().slice(0, MAX_CLIENT_CHARS).toWellFormed();
     if (ranBy !== undefined) {
       this.#ranByOperator.add(this.#cellId(run));
     }
@@ -188,6 +195,7 @@ export class AuditTrail implements SessionRecorder {
         ...head(),
         id: this.#cellId(run),
         ...run,
+        ...(client !== undefined && { client: this.#mask(client) }),
         timeout_ms: timeoutMs,
         ...(ranBy !== undefined && { run_by: ranBy }),
         ...this.#codeFacts(request.code, servers),

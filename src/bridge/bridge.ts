@@ -503,7 +503,8 @@ function openRecords(instanceId: string, settings: Settings, { servers, replay, 
   const { known, secrets } = servers;
   const mask = createSecretMask(secrets);
   const maxAnswerChars = of.client === undefined ? undefined : settings.maxOutputChars;
-  const trail = openAuditTrail(instanceId, settings, { mask, logger, principal: of.principal?.name, maxAnswerChars });
+  const whose = { client: of.client, principal: of.principal?.name };
+  const trail = openAuditTrail(instanceId, settings, { mask, logger, ...whose, maxAnswerChars });
   const describeAll = () =>
     known.servers().map((server) => ({
       server,

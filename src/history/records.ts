@@ -50,6 +50,7 @@ export const CellStartedSchema = z
     id: cellKey,
     ...sessionKey,
     cell: count.describe('Number of the cell in its session.'),
+    client: z.string().optional().describe('What its client calls itself; left out for a command.'),
     timeout_ms: count.describe('Deadline of the cell.'),
     run_by: z
       .literal('operator')

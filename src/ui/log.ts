@@ -234,6 +234,7 @@ export function cellHead({
     at: known?.at ?? '',
     session: started?.session ?? id.split('/')[1] ?? '',
     ...(known !== undefined && ownerOf(known)),
+    ...(started?.client !== undefined && { client: started.client }),
     ...(started?.run_by !== undefined && { run_by: started.run_by }),
     status: ended?.status ?? ('running' as const),
     ...(ended !== undefined && {

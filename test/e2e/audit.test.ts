@@ -50,7 +50,12 @@ function normalized(text: string): unknown[] {
     .trimEnd()
     .split('\n')
     .map((line) => JSON.parse(line.replaceAll(bridge, 'BRIDGE')) as Record<string, unknown>)
-    .map((record) => ({ ...record, at: 'AT', ...('duration_ms' in record && { duration_ms: 0 }) }));
+    .map((record) => ({
+      ...record,
+      at: 'AT',
+      ...('duration_ms' in record && { duration_ms: 0 }),
+      ...('client' in record && { client: 'CLIENT' }),
+    }));
 }
 
 for (const engine of engines) {

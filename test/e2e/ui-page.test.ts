@@ -382,19 +382,59 @@ describe.runIf(chromium !== undefined)('Approvals', () => {
 });
 
 describe.runIf(chromium !== undefined)('History', () => {
+  const TABLE = { name: 'Cells, calls and events, newest first' };
+
+  it('opens with cells, each with its client, its session and its first line', async () => {
+    const { page, faults } = await open('history');
+    const rows = page.getByRole('table', TABLE).getByRole('row');
+    await expect.poll(() => rows.count()).toBe(26);
+    expect(await rows.nth(1).innerText()).toMatch(/rows = await mcp_shop[\s\S]*claude-code[\s\S]*invoices/);
+    await page.getByLabel('Kind').selectOption('all');
+    await expect.poll(() => rows.count()).toBe(41);
+    expect(await faults()).toEqual([]);
+  });
+
+  it('shows the calls of a loop as one line that opens', async () => {
+    const { page, faults } = await open('history', {
+      change: ({ samples }) => {
+        const at = (index: number) => new Date(Date.now() - 60_000 - index * 1_000).toISOString();
+        const call = { kind: 'call', cell: 'b/default/1/7', server: 'shop', status: 'ok', duration_ms: 250 } as const;
+        const items = Array.from({ length: 40 }, (_, index) => ({
+          ...call,
+          id: `b/default/1/7/${40 - index}`,
+          at: at(index),
+          tool: index < 30 ? 'get_order' : 'list_orders',
+          ...(index === 3 ? { status: 'error' as const, error_code: 'TOOL_FAILED' } : {}),
+        }));
+        samples.history = { ...samples.history, items };
+      },
+    });
+    await page.getByLabel('Kind').selectOption('call');
+    const rows = page.getByRole('table', TABLE).getByRole('row');
+    await expect.poll(() => rows.count()).toBe(3);
+    expect(await rows.nth(1).innerText()).toMatch(
+      /shop\.get_order[\s\S]*30 calls[\s\S]*default[\s\S]*29 ok[\s\S]*1 error[\s\S]*29\.3 s/,
+    );
+    await page.getByText('30 calls').click();
+    expect(await rows.nth(1).getByRole('listitem').count()).toBe(30);
+    await expectShown(rows.nth(1).getByText('TOOL_FAILED'));
+    expect(await faults()).toEqual([]);
+  });
+
   it('searches while one types, and keeps the search in the address', async () => {
     const { page, server, faults } = await open('history');
-    expect(
-      await page.getByRole('table', { name: 'Cells, calls and events, newest first' }).getByRole('row').count(),
-    ).toBe(41);
     await page.getByLabel('Text').fill('list_issues');
     await page.getByLabel('Status').selectOption('success');
     await page.getByLabel('Server').fill('github');
     await expect.poll(() => page.url()).toContain('text=list_issues');
     const asked = () => Object.fromEntries(new URL(server.requests.at(-1)?.path ?? '', 'http://x').searchParams);
-    await expect.poll(asked).toEqual({ text: 'list_issues', status: 'success', server: 'github', limit: '100' });
+    await expect
+      .poll(asked)
+      .toEqual({ text: 'list_issues', status: 'success', server: 'github', kind: 'cell', limit: '100' });
     await page.getByLabel('Text').fill('nothing like it');
     await expectShown(page.getByText('Nothing matches.'));
+    await page.getByRole('link', { name: 'search calls and events, too' }).click();
+    await expect.poll(asked).toEqual({ text: 'nothing like it', status: 'success', server: 'github', limit: '100' });
     expect(await faults()).toEqual([]);
   });
 
@@ -410,6 +450,12 @@ describe.runIf(chromium !== undefined)('History', () => {
     expect(await page.getByRole('group', { name: 'Text of logo.svg' }).innerText()).toContain(
       '<script>parent.hacked = 1</script>',
     );
+    // Each call once: those of the loop are one row until it opens.
+    const calls = page.locator('details.call');
+    expect(await calls.count()).toBe(2);
+    await page.locator('summary', { hasText: 'invoices.remind × 8' }).click();
+    await expect.poll(() => calls.count()).toBe(10);
+    expect(await page.getByText('POLICY_DENIED').count()).toBe(1);
     await page.locator('summary', { hasText: 'shop.list_orders' }).click();
     expect(await page.getByRole('group', { name: 'Arguments' }).innerText()).toContain('2026-10-01');
     expect(await page.evaluate('window.hacked')).toBeUndefined();

@@ -111,15 +111,18 @@ export class UiMockServer {
 
   #answer(pathname: string, query: URLSearchParams, response: ServerResponse): void {
     const { cell, history, overview, savings, servers, stored } = this.samples;
-    const kind = /^\/api\/stored\/(packages|functions|checkpoints|artifacts)$/.exec(pathname)?.[1];
+    const ofKind = /^\/api\/stored\/(packages|functions|checkpoints|artifacts)$/.exec(pathname)?.[1];
     if (pathname === '/api/stored/artifacts/content') {
       const headers = { 'Content-Disposition': 'attachment', 'Content-Security-Policy': "sandbox; default-src 'none'" };
       response.writeHead(200, headers).end(this.files.get(query.get('id') ?? ''));
-    } else if (kind !== undefined) {
-      sendJson(response, { items: stored[kind as keyof typeof stored] });
+    } else if (ofKind !== undefined) {
+      sendJson(response, { items: stored[ofKind as keyof typeof stored] });
     } else {
       const text = query.get('text') ?? '';
-      const matching = history.items.filter((item) => JSON.stringify(item).includes(text));
+      const kind = query.get('kind') ?? '';
+      const matching = history.items.filter(
+        (item) => JSON.stringify(item).includes(text) && (kind === '' || item.kind === kind),
+      );
       const answers: Readonly<Record<string, unknown>> = {
         '/api/overview': { ...overview, now: new Date().toISOString() },
         '/api/servers': servers,

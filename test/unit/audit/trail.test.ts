@@ -17,7 +17,12 @@ import { type AuditRecord, AuditRecordSchema } from '../../../src/history/record
 
 const RUN = { session: 'default', generation: 1, cell: 1 };
 
-function createTrail(audit: 'on' | 'required' = 'on', isBroken = false, maxAnswerChars?: number) {
+function createTrail(
+  audit: 'on' | 'required' = 'on',
+  isBroken = false,
+  maxAnswerChars?: number,
+  client?: () => string,
+) {
   const stateDir = mkdtempSync(join(tmpdir(), 'audit-trail-'));
   onTestFinished(() => rmSync(stateDir, { recursive: true, force: true }));
   const folder = join(stateDir, 'audit');
@@ -28,6 +33,7 @@ function createTrail(audit: 'on' | 'required' = 'on', isBroken = false, maxAnswe
   const trail = new AuditTrail('0'.repeat(36), settings, {
     mask: (text) => text.replaceAll('s3cret', '***'),
     logger: silentLogger,
+    client,
     maxAnswerChars,
   });
   onTestFinished(() => trail.close());
@@ -173,6 +179,14 @@ it('the answer of a session reports a lost record of a saved function', async ()
   trail.toolSaved(RUN, { name: 'f', sha256: '0', bytes: 1, asked: false });
   expect(before[0]).toMatch(/records were lost/);
   expect((await trail.takeNotices('default'))[0]).toMatch(/1 record was lost/);
+});
+
+it('a cell is recorded with a short name of its client', async () => {
+  const { trail, records } = createTrail('on', false, undefined, () => `s3cret client ${'x'.repeat(1_000)}`);
+  void trail.cellStarted(RUN, { code: '1', servers: [], timeoutMs: 1, session: 'default' }, []);
+  const [cell] = await records();
+  const { client = '' } = cell as { client?: string };
+  expect([client.slice(0, 13), client.length < 110]).toEqual(['*** client xx', true]);
 });
 
 it('a saved file is recorded with its cell and its call, and without secrets', async () => {

@@ -95,9 +95,9 @@ const TONES: Readonly<Record<string, Tone>> = {
   added: 'busy',
 };
 
-/** A status with its color. The word says it too. */
-export function Status({ status }: { readonly status: string }) {
-  return <Badge tone={TONES[status] ?? 'calm'}>{status.replaceAll(/[_-]/g, ' ')}</Badge>;
+/** A status with its color, or that of another. The word says it too. */
+export function Status({ of, status }: { readonly status: string; readonly of?: string }) {
+  return <Badge tone={TONES[of ?? status] ?? 'calm'}>{status.replaceAll(/[_-]/g, ' ')}</Badge>;
 }
 
 export function Empty({ title, children }: { readonly title: string; readonly children?: ComponentChildren }) {

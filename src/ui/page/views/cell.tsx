@@ -3,21 +3,21 @@ import { useState } from 'preact/hooks';
 import { makeVisible } from '../../../catalog/visible.ts';
 import type { UiCell } from '../../schema.ts';
 import { pathTo, post, whoseQuery } from '../api.ts';
-import { formatBytes, formatDuration, formatNumberOf, formatWhen } from '../format.ts';
+import { formatBytes, formatCount, formatDuration, formatNumberOf, formatWhen } from '../format.ts';
 import { Attachment, Picture } from '../parts/attachment.tsx';
-import { Waterfall } from '../parts/call-waterfall.tsx';
 import { Code, LongText } from '../parts/code.tsx';
 import { ActionButton, Badge, Fact, Problem, Status } from '../parts/controls.tsx';
 import { Shown } from '../parts/text.tsx';
 import { useLoad } from '../parts/use-load.ts';
 import { pictureType } from '../picture-type.ts';
 import { formatRoute } from '../route.ts';
+import { runsOf, spanOfRun, statusesOf } from '../runs.ts';
 import { clock, goTo, live, notify, route } from '../store.ts';
-import { spanOf } from '../waterfall.ts';
+import { placeBar, spanOf, type TimeSpan } from '../waterfall.ts';
 
 type CellCall = UiCell['calls'][number];
 
-/** Rows with details that are drawn at first. */
+/** Rows that are drawn at first. */
 const FIRST_CALLS = 50;
 
 export function CellView() {
@@ -91,7 +91,7 @@ function CellHead({ cell }: { readonly cell: UiCell }) {
 }
 
 function CellFacts({ cell }: { readonly cell: UiCell }) {
-  const { at, calls, calls_left_out: others, duration_ms: duration, principal, servers, session } = cell;
+  const { at, calls, calls_left_out: others, client, duration_ms: duration, principal, servers, session } = cell;
   return (
     <dl class="facts">
       <Fact label="Began">{formatWhen(at, clock.peek())}</Fact>
@@ -101,6 +101,11 @@ function CellFacts({ cell }: { readonly cell: UiCell }) {
           <Shown text={session} />
         </a>
       </Fact>
+      {client !== undefined && (
+        <Fact label="Client">
+          <Shown text={client} />
+        </Fact>
+      )}
       {principal !== undefined && (
         <Fact label="Principal">
           <Shown text={principal} />
@@ -232,59 +237,87 @@ function Part({
 }
 
 function Calls({ cell }: { readonly cell: UiCell }) {
-  const [shown, setShown] = useState(FIRST_CALLS);
   const { calls } = cell;
   if (calls.length === 0) {
     return <p class="dim quiet-box">It made no calls.</p>;
   }
   const from = Date.parse(cell.at);
-  const timed = calls
-    .map(({ at, duration_ms: duration, error_code: errorCode, id, server, status, tool }) => {
-      const startedAt = Date.parse(at);
-      return { key: id, server, tool, status, errorCode, startedAt, endedAt: startedAt + duration };
-    })
-    .toSorted((a, b) => a.startedAt - b.startedAt);
+  const times = calls.map((call) => spanOfRun([call]));
+  const span = spanOf(times, from, from + (cell.duration_ms ?? 0));
+  const inOrder = calls.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at));
   return (
     <>
       {cell.calls_left_out > 0 && (
         <p class="note">{formatNumberOf(cell.calls_left_out, 'call')} more are only in the log.</p>
       )}
-      <Waterfall calls={timed} span={spanOf(timed, from, from + (cell.duration_ms ?? 0))} label="Calls of the cell" />
-      <h3>Arguments and results</h3>
-      {!cell.kept.output && (
+      {cell.kept.why !== undefined && (
         <p class="dim">
-          <Shown text={cell.kept.why ?? ''} />
+          <Shown text={cell.kept.why} />
         </p>
       )}
-      {calls.slice(0, shown).map((call) => (
-        <CallDetails key={call.id} call={call} />
+      <CallRows runs={runsOf(inOrder, ({ server, tool }) => JSON.stringify([server, tool]))} span={span} />
+    </>
+  );
+}
+
+/** Each row is a call, or the calls of a loop, which open. */
+function CallRows({
+  runs,
+  span,
+}: {
+  readonly runs: readonly (readonly [CellCall, ...CellCall[]])[];
+  readonly span: TimeSpan;
+}) {
+  const [shown, setShown] = useState(FIRST_CALLS);
+  return (
+    <>
+      {runs.slice(0, shown).map((run) => (
+        <CallRow key={run[0].id} run={run} span={span} />
       ))}
-      {calls.length > shown && (
+      {runs.length > shown && (
         <button type="button" class="button" onClick={() => setShown(shown + FIRST_CALLS * 4)}>
-          Show more ({formatNumberOf(calls.length - shown, 'call')} left)
+          Show more ({formatNumberOf(runs.length - shown, 'row')} left)
         </button>
       )}
     </>
   );
 }
 
-function CallDetails({ call }: { readonly call: CellCall }) {
+function CallRow({ run, span }: { readonly run: readonly [CellCall, ...CellCall[]]; readonly span: TimeSpan }) {
   const [isOpen, setOpen] = useState(false);
+  const [call] = run;
+  const { endedAt, startedAt } = spanOfRun(run);
+  const { left, width } = placeBar({ startedAt, endedAt }, span);
+  const statuses = statusesOf(run);
+  const worst = statuses.map(([status]) => status).find((status) => status !== 'ok') ?? 'ok';
   return (
     <details class="call" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         <code>
           <Shown text={`${call.server}.${call.tool}`} />
+          {run.length > 1 && ` × ${formatCount(run.length)}`}
         </code>
-        <Status status={call.status} />
-        <span class="dim">{formatDuration(call.duration_ms)}</span>
-        {call.error_code !== undefined && (
-          <span class="dim">
-            <Shown text={call.error_code} />
-          </span>
-        )}
+        <span class="call-axis" title={`after ${formatDuration(Math.max(0, startedAt - span.from))}`}>
+          <span class={`bar ${worst}`} style={{ left: `${left}%`, width: `${width}%` }} aria-hidden="true" />
+        </span>
+        <span class="call-status">
+          {statuses.map(([status, count]) => (
+            <Status
+              key={status}
+              status={statuses.length > 1 ? `${formatCount(count)} ${status}` : status}
+              of={status}
+            />
+          ))}
+          {run.length === 1 && call.error_code !== undefined && (
+            <span class="dim">
+              <Shown text={call.error_code} />
+            </span>
+          )}
+        </span>
+        <span class="dim number">{formatDuration(endedAt - startedAt)}</span>
       </summary>
-      {isOpen && <CallBody call={call} />}
+      {isOpen && run.length > 1 && <CallRows runs={run.map((one) => [one])} span={span} />}
+      {isOpen && run.length === 1 && <CallBody call={call} />}
     </details>
   );
 }
@@ -301,7 +334,7 @@ function CallBody({ call }: { readonly call: CellCall }) {
       <p class="dim">
         <Shown text={clauses.filter((clause) => clause !== undefined).join('; ')} />
       </p>
-      <h4>Arguments</h4>
+      <h3>Arguments</h3>
       {kept?.arguments === undefined ? (
         <Types types={types} />
       ) : (
@@ -309,13 +342,13 @@ function CallBody({ call }: { readonly call: CellCall }) {
       )}
       {kept?.error !== undefined && (
         <>
-          <h4>Error</h4>
+          <h3>Error</h3>
           <LongText label="Error" text={kept.error} />
         </>
       )}
       {kept?.result !== undefined && (
         <>
-          <h4>Result</h4>
+          <h3>Result</h3>
           <Result result={kept.result} />
         </>
       )}

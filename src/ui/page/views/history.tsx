@@ -3,10 +3,11 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { UiHistory, UiHistoryItem } from '../../schema.ts';
 import { explainFailure, get, pathTo } from '../api.ts';
 import { formatCount, formatDuration, formatNumberOf, formatWhen } from '../format.ts';
-import { Badge, Empty, Problem, Status } from '../parts/controls.tsx';
+import { Empty, Problem, Status } from '../parts/controls.tsx';
 import { Shown } from '../parts/text.tsx';
 import { useLoad } from '../parts/use-load.ts';
 import { formatRoute, type Route } from '../route.ts';
+import { runsOf, spanOfRun, statusesOf } from '../runs.ts';
 import { clock, notify, replaceRoute, route } from '../store.ts';
 
 const PAGE = '100';
@@ -36,11 +37,13 @@ const STATUSES = [
   'lost',
 ];
 const KINDS: readonly (readonly [string, string])[] = [
-  ['', 'Everything'],
-  ['cell', 'Cells'],
+  ['', 'Cells'],
   ['call', 'Calls'],
   ['event', 'Other events'],
+  ['all', 'Everything'],
 ];
+/** No cell has these. */
+const STATUSES_OF_OTHERS = ['ok', 'refused', 'dry_run', 'started', 'lost'];
 
 export function HistoryView() {
   const { query } = route.value;
@@ -79,7 +82,13 @@ function searchPath(query: Route['query']): string {
   const days = Number(query['days'] ?? '');
   const since = days > 0 ? new Date(Date.now() - days * DAY_MS).toISOString() : '';
   const { days: _days, ...filters } = query;
-  return pathTo(['history'], { ...filters, since, limit: PAGE });
+  const kind = kindIn(query);
+  return pathTo(['history'], { ...filters, kind: kind === 'all' ? '' : kind, since, limit: PAGE });
+}
+
+/** Cells have all else behind them, so they are what is shown first. */
+function kindIn({ kind, status = '' }: Route['query']): string {
+  return kind ?? (STATUSES_OF_OTHERS.includes(status) ? 'all' : 'cell');
 }
 
 function describe({ bad_lines: bad, took_ms: took, total }: UiHistory, shown: number, hasMore: boolean): string {
@@ -115,7 +124,13 @@ function NothingFound({ query, total }: { readonly query: Route['query']; readon
   if (Object.keys(query).length > 0) {
     return (
       <Empty title="Nothing matches.">
-        Use fewer words or filters. <a href={formatRoute('history')}>Show everything</a>
+        Use fewer words or filters
+        {kindIn(query) === 'cell' && (
+          <>
+            , or <a href={formatRoute('history', { ...query, kind: 'all' })}>search calls and events, too</a>
+          </>
+        )}
+        . <a href={formatRoute('history')}>Show all cells</a>
       </Empty>
     );
   }
@@ -221,8 +236,8 @@ function Items({ items }: { readonly items: readonly UiHistoryItem[] }) {
         <thead>
           <tr>
             <th scope="col">When</th>
-            <th scope="col">Kind</th>
             <th scope="col">What</th>
+            <th scope="col">Client and session</th>
             <th scope="col">Status</th>
             <th scope="col" class="number">
               Took
@@ -230,8 +245,10 @@ function Items({ items }: { readonly items: readonly UiHistoryItem[] }) {
           </tr>
         </thead>
         <tbody>
-          {items.map((item) => (
-            <ItemRow key={item.kind === 'event' ? `${item.at}${item.type}${item.summary}` : item.id} item={item} />
+          {runsOf(items, (item) =>
+            item.kind === 'call' ? JSON.stringify([item.cell, item.server, item.tool]) : undefined,
+          ).map((run) => (
+            <ItemRow key={keyOf(run[0])} run={run} />
           ))}
         </tbody>
       </table>
@@ -239,28 +256,78 @@ function Items({ items }: { readonly items: readonly UiHistoryItem[] }) {
   );
 }
 
-function ItemRow({ item }: { readonly item: UiHistoryItem }) {
+function keyOf(item: UiHistoryItem): string {
+  return item.kind === 'event' ? `${item.at}${item.type}${item.summary}` : item.id;
+}
+
+/** A cell, an event, a call, or the calls of a loop. */
+function ItemRow({ run }: { readonly run: readonly [UiHistoryItem, ...UiHistoryItem[]] }) {
+  const [item] = run;
+  const calls = run.filter((each) => each.kind === 'call');
+  const statuses = calls.length > 1 ? statusesOf(calls) : [];
+  const { endedAt, startedAt } = spanOfRun(calls);
   return (
     <tr class={item.kind}>
       <td class="when">
         <time dateTime={item.at}>{formatWhen(item.at, clock.peek())}</time>
       </td>
-      <td>
-        <Badge tone="calm">{item.kind}</Badge>
-      </td>
       <td class="what">
         <What item={item} />
+        {calls.length > 1 && <CallsOfRun calls={calls} />}
+      </td>
+      <td class="where">
+        <Where item={item} />
       </td>
       <td>
-        {item.status !== '' && <Status status={item.status} />}
-        {item.kind !== 'event' && item.error_code !== undefined && (
+        {statuses.length === 0 && item.status !== '' && <Status status={item.status} />}
+        {statuses.map(([status, count]) => (
+          <Status key={status} status={`${formatCount(count)} ${status}`} of={status} />
+        ))}
+        {statuses.length === 0 && item.kind !== 'event' && item.error_code !== undefined && (
           <span class="dim error-code">
             <Shown text={item.error_code} />
           </span>
         )}
       </td>
-      <td class="number">{item.kind === 'event' ? '' : formatDuration(item.duration_ms)}</td>
+      <td class="number">
+        {item.kind === 'event' ? '' : formatDuration(calls.length > 1 ? endedAt - startedAt : item.duration_ms)}
+      </td>
     </tr>
+  );
+}
+
+function CallsOfRun({ calls }: { readonly calls: readonly Extract<UiHistoryItem, { kind: 'call' }>[] }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>{formatNumberOf(calls.length, 'call')}</summary>
+      {isOpen && (
+        <ul>
+          {calls.map(({ at, duration_ms: duration, error_code: code = '', id, status }) => (
+            <li key={id}>
+              <time dateTime={at}>{formatWhen(at, clock.peek())}</time> <Status status={status} />{' '}
+              {formatDuration(duration)} <Shown text={code} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </details>
+  );
+}
+
+/** Whose it is: the principal or the client, and the session. */
+function Where({ item }: { readonly item: UiHistoryItem }) {
+  const session = item.kind === 'cell' ? item.session : item.kind === 'call' ? item.cell.split('/')[1] : undefined;
+  const client = item.kind === 'cell' && item.principal === undefined ? item.client : item.principal;
+  return (
+    <>
+      {client !== undefined && <Shown text={client} />}
+      {session !== undefined && (
+        <a class="under" href={formatRoute('history', { session })}>
+          <Shown text={session} />
+        </a>
+      )}
+    </>
   );
 }
 
@@ -298,6 +365,11 @@ function What({ item }: { readonly item: UiHistoryItem }) {
       </>
     );
   }
+  const facts = [
+    item.calls > 0 ? formatNumberOf(item.calls, 'call') : undefined,
+    item.run_by === undefined ? undefined : 'run by the operator',
+    item.exception,
+  ];
   const line = item.code.split('\n').find((each) => each.trim() !== '' && !each.trim().startsWith('#')) ?? item.code;
   return (
     <>
@@ -307,13 +379,7 @@ function What({ item }: { readonly item: UiHistoryItem }) {
         </code>
       </a>
       <span class="dim under">
-        <a href={formatRoute('history', { session: item.session })}>
-          <Shown text={item.session} />
-        </a>
-        {item.principal !== undefined && <Shown text={` of ${item.principal}`} />}
-        {item.calls > 0 ? `, ${formatNumberOf(item.calls, 'call')}` : ''}
-        {item.run_by === undefined ? '' : ', run by the operator'}
-        {item.exception !== undefined && <Shown text={`, ${item.exception}`} />}
+        <Shown text={facts.filter((fact) => fact !== undefined).join(', ')} />
       </span>
     </>
   );
