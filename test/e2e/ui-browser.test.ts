@@ -327,6 +327,7 @@ except BaseException:
       bridge.runPython(`await mcp_turn.become(look={"description": ${python(description)}}, announce=True)`);
     await bridge.runPython('await mcp_turn.look()', { servers: ['turn'] });
     const { faults, page } = await show(ui, 'servers');
+    await press(page, 'turn');
     const card = page.getByRole('article', { name: 'Server turn' });
     await expectShown(card.getByText('3 tools as accepted.'));
     await press(card, 'Stop turn');
@@ -387,6 +388,11 @@ raise ValueError(${python(hostile)})`,
     await press(sessionIn(page), 'Show the last cell');
     await expectHarmless(page, 'now');
     await goTo(page, 'servers');
+    await expectShown(page.getByRole('button', { name, exact: true }));
+    const closed = page.locator('main button[aria-expanded=false]');
+    while ((await closed.count()) > 0) {
+      await closed.first().click();
+    }
     await press(page.getByRole('article', { name: 'Server turn' }), 'Refresh turn');
     await expectShown(page.getByRole('group', { name: 'Change of look' }).getByText('<script>'));
     await expectShown(page.getByRole('heading', { name }));

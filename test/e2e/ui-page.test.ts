@@ -491,8 +491,35 @@ describe.runIf(chromium !== undefined)('Servers', () => {
     expect(await faults()).toEqual([]);
   });
 
+  it('are a table that sorts, filters and opens, with what needs attention first', async () => {
+    const { page, faults } = await open('servers');
+    const table = page.getByRole('table', { name: 'Servers', exact: true });
+    const names = () => table.locator('> tbody > tr > th').allInnerTexts();
+    const bare = async () => (await names()).map((name) => name.replace(/^\W+/, ''));
+    expect(await bare()).toEqual(['github', 'invoices', 'calendar', 'files', 'shop']);
+    expect(await page.getByRole('article').count()).toBe(2);
+    await page.getByRole('button', { name: 'Calls', exact: true }).click();
+    expect((await bare())[0]).toBe('invoices');
+    expect(await table.locator('th[aria-sort="descending"]').innerText()).toContain('Calls');
+    await page.getByRole('button', { name: 'Calls', exact: true }).press('Enter');
+    expect((await bare()).at(-1)).toBe('invoices');
+    // What is not known comes last.
+    await page.getByRole('button', { name: 'Median' }).click();
+    expect(await bare()).toEqual(['github', 'shop', 'invoices', 'calendar', 'files']);
+    await page.getByLabel('Name, file or transport').fill('shop');
+    await expect.poll(bare).toEqual(['shop', 'files']);
+    await page.getByLabel('Name, file or transport').fill('');
+    await page.getByLabel('State').selectOption('needs attention');
+    await expect.poll(bare).toEqual(['github', 'invoices']);
+    await page.getByRole('button', { name: 'github', exact: true }).click();
+    expect(await page.getByRole('article').count()).toBe(1);
+    expect(await faults()).toEqual([]);
+  });
+
   it('starts, stops and refreshes servers, and shows where to log in', async () => {
     const { page, server } = await open('servers');
+    await page.getByRole('button', { name: 'files', exact: true }).click();
+    await page.getByRole('button', { name: 'shop', exact: true }).click();
     await page.getByRole('button', { name: 'Start files' }).click();
     await expectShown(page.getByText('files runs.'));
     await page.getByRole('button', { name: 'Stop shop' }).click();

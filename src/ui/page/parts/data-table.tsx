@@ -1,5 +1,5 @@
 /** A table with a caption, headers, and room to scroll in narrow windows. */
-import type { ComponentChildren } from 'preact';
+import { type ComponentChildren, Fragment } from 'preact';
 import { makeVisible } from '../../../catalog/visible.ts';
 
 export interface TableColumn {
@@ -8,13 +8,22 @@ export interface TableColumn {
   readonly isNumber?: boolean;
   /** A column whose title is only for screen readers. */
   readonly isQuiet?: boolean;
+  /** The title is then a button that sorts by this column. */
+  readonly sort?: { readonly by: 'ascending' | 'descending' | 'none'; readonly press: () => void };
 }
+
+const MARKS = { ascending: ' ▲', descending: ' ▼', none: '' } as const;
 
 interface DataTableProps {
   readonly caption: string;
   readonly columns: readonly TableColumn[];
   /** The first cell of a row is its header. */
-  readonly rows: readonly { readonly key: string; readonly cells: readonly ComponentChildren[] }[];
+  readonly rows: readonly {
+    readonly key: string;
+    readonly cells: readonly ComponentChildren[];
+    /** A row of its own below, as wide as the table. */
+    readonly below?: ComponentChildren;
+  }[];
   readonly showsCaption?: boolean;
 }
 
@@ -25,32 +34,45 @@ export function DataTable({ caption, columns, rows, showsCaption = false }: Data
         <caption class={showsCaption ? '' : 'quiet'}>{makeVisible(caption)}</caption>
         <thead>
           <tr>
-            {columns.map(({ isNumber, isQuiet, title }) => (
-              <th key={title} scope="col" class={isNumber === true ? 'number' : ''}>
-                {isQuiet === true ? <span class="quiet">{title}</span> : title}
+            {columns.map(({ isNumber, isQuiet, sort, title }) => (
+              <th key={title} scope="col" class={isNumber === true ? 'number' : ''} aria-sort={sort?.by}>
+                {sort !== undefined && (
+                  <button type="button" class="link-button" onClick={sort.press}>
+                    {title}
+                    <span aria-hidden="true">{MARKS[sort.by]}</span>
+                  </button>
+                )}
+                {sort === undefined && (isQuiet === true ? <span class="quiet">{title}</span> : title)}
               </th>
             ))}
           </tr>
         </thead>
         <tbody>
-          {rows.map(({ cells, key }) => (
-            <tr key={key}>
-              {cells.map((cell, index) =>
-                index === 0 ? (
-                  <th key={index} scope="row">
-                    {cell}
-                  </th>
-                ) : (
-                  <td
-                    key={index}
-                    class={columns[index]?.isNumber === true ? 'number' : ''}
-                    data-label={columns[index]?.title}
-                  >
-                    {cell}
-                  </td>
-                ),
+          {rows.map(({ below, cells, key }) => (
+            <Fragment key={key}>
+              <tr>
+                {cells.map((cell, index) =>
+                  index === 0 ? (
+                    <th key={index} scope="row">
+                      {cell}
+                    </th>
+                  ) : (
+                    <td
+                      key={index}
+                      class={columns[index]?.isNumber === true ? 'number' : ''}
+                      data-label={columns[index]?.title}
+                    >
+                      {cell}
+                    </td>
+                  ),
+                )}
+              </tr>
+              {below !== undefined && (
+                <tr>
+                  <td colSpan={columns.length}>{below}</td>
+                </tr>
               )}
-            </tr>
+            </Fragment>
           ))}
         </tbody>
       </table>

@@ -1,13 +1,15 @@
 /** Servers: their state, what they cost, how they behave, and changes of their tools. */
 
 import { signal } from '@preact/signals';
+import { type ComponentChildren, Fragment } from 'preact';
+import { useState } from 'preact/hooks';
 import { makeVisible } from '../../../catalog/visible.ts';
 import type { UiServer } from '../../schema.ts';
 import { pathTo, post, whoseQuery } from '../api.ts';
 import { formatBytes, formatCount, formatDuration, formatNumberOf, formatShare } from '../format.ts';
 import { safeAddress } from '../links.ts';
 import type { LiveModel } from '../live-model.ts';
-import { ActionButton, Badge, confirmFirst, Empty, Fact, Problem, Status } from '../parts/controls.tsx';
+import { ActionButton, Badge, confirmFirst, Empty, Problem, Status } from '../parts/controls.tsx';
 import { DataTable } from '../parts/data-table.tsx';
 import { OutLink, Shown } from '../parts/text.tsx';
 import { useLoad } from '../parts/use-load.ts';
@@ -35,20 +37,168 @@ export function ServersView() {
       </Empty>
     );
   }
-  const attention = ({ pins: { changed, problem }, states: all }: UiServer): number =>
-    changed.length > 0 || problem !== undefined || all.some(({ state }) => state === 'failing') ? 0 : 1;
-  const sorted = data.toSorted((a, b) => attention(a) - attention(b) || a.name.localeCompare(b.name, 'en'));
   return (
     <>
       {error !== undefined && <Problem error={error} retry={reload} />}
-      <div class="server-list">
-        {sorted.map((server) => (
-          <ServerCard key={`${server.name} ${server.file ?? ''}`} server={server} model={model} reload={reload} />
-        ))}
-      </div>
+      <ServerTable servers={data} model={model} reload={reload} />
     </>
   );
 }
+
+interface ServerColumn {
+  readonly title: string;
+  readonly isNumber: boolean;
+  /** What it is sorted by; undefined comes last. */
+  readonly valueOf: (server: UiServer) => string | number | undefined;
+  readonly show: (server: UiServer) => ComponentChildren;
+}
+
+const COLUMNS: readonly ServerColumn[] = [
+  { title: 'Server', isNumber: false, valueOf: ({ name }) => name, show: ({ name }) => <Shown text={name} /> },
+  {
+    title: 'State',
+    isNumber: false,
+    valueOf: (server) => stateOf(server),
+    show: (server) => <Status status={stateOf(server)} />,
+  },
+  { title: 'Tools', isNumber: true, valueOf: ({ tools }) => tools, show: ({ tools }) => tools ?? '–' },
+  {
+    title: 'Tokens',
+    isNumber: true,
+    valueOf: ({ definition_tokens: tokens }) => tokens,
+    show: ({ definition_bytes: bytes = 0, definition_tokens: tokens }) =>
+      tokens === undefined ? '–' : <span title={`Definitions of ${formatBytes(bytes)}`}>{formatCount(tokens)}</span>,
+  },
+  { title: 'Calls', isNumber: true, valueOf: ({ calls }) => calls, show: ({ calls }) => formatCount(calls) },
+  {
+    title: 'Failed',
+    isNumber: true,
+    valueOf: ({ failed }) => failed,
+    show: ({ calls, failed }) => (failed === 0 ? '0' : `${formatCount(failed)} (${formatShare(failed, calls)})`),
+  },
+  { title: 'Refused', isNumber: true, valueOf: ({ refused }) => refused, show: ({ refused }) => formatCount(refused) },
+  { title: 'Median', isNumber: true, valueOf: ({ p50_ms: ms }) => ms, show: ({ p50_ms: ms }) => formatDuration(ms) },
+  {
+    title: '95 % within',
+    isNumber: true,
+    valueOf: ({ p95_ms: ms }) => ms,
+    show: ({ p95_ms: ms }) => formatDuration(ms),
+  },
+];
+
+/** In one word: what a person should look at first. */
+function stateOf({ pins, state, states }: UiServer): string {
+  const has = (wanted: string): boolean => states.some((one) => one.state === wanted);
+  if (has('failing') || pins.problem !== undefined) {
+    return 'failing';
+  }
+  const running = ['ready', 'starting', 'idle'].find(has);
+  return pins.changed.length > 0 ? 'changed' : (running ?? state);
+}
+
+function needsAttention(server: UiServer): boolean {
+  return ['failing', 'changed', 'failed', 'login-needed'].includes(stateOf(server));
+}
+
+function compareBy({ valueOf }: ServerColumn, isDown: boolean, a: UiServer, b: UiServer): number {
+  const [left, right] = [valueOf(a), valueOf(b)];
+  if (left === undefined || right === undefined) {
+    return Number(left === undefined) - Number(right === undefined);
+  }
+  const isNumber = typeof left === 'number' && typeof right === 'number';
+  return (isNumber ? left - right : String(left).localeCompare(String(right), 'en')) * (isDown ? -1 : 1);
+}
+
+function ServerTable({
+  model,
+  reload,
+  servers,
+}: Omit<CardProps, 'server'> & { readonly servers: readonly UiServer[] }) {
+  const [text, setText] = useState('');
+  const [state, setState] = useState('');
+  const [sorted, setSorted] = useState<{ readonly title: string; readonly isDown: boolean }>();
+  const [chosen, setChosen] = useState<Readonly<Record<string, boolean>>>({});
+  const column = COLUMNS.find(({ title }) => title === sorted?.title);
+  const found = servers
+    .filter((server) =>
+      `${server.name} ${server.transport} ${server.file ?? ''}`.toLowerCase().includes(text.trim().toLowerCase()),
+    )
+    .filter((server) => state === '' || (state === ATTENTION ? needsAttention(server) : stateOf(server) === state))
+    .toSorted((a, b) => a.name.localeCompare(b.name, 'en'))
+    .toSorted((a, b) =>
+      column === undefined
+        ? Number(needsAttention(b)) - Number(needsAttention(a))
+        : compareBy(column, sorted?.isDown === true, a, b),
+    );
+  // A number is most telling where it is largest.
+  const press = ({ isNumber, title }: ServerColumn): void =>
+    setSorted({ title, isDown: sorted?.title === title ? !sorted.isDown : isNumber });
+  return (
+    <>
+      <form class="filters" role="search" aria-label="Filter the servers" onSubmit={(event) => event.preventDefault()}>
+        <label class="grow">
+          <span>Name, file or transport</span>
+          <input
+            type="search"
+            value={text}
+            autocomplete="off"
+            onInput={(event) => setText(event.currentTarget.value)}
+          />
+        </label>
+        <label>
+          <span>State</span>
+          <select value={state} onChange={(event) => setState(event.currentTarget.value)}>
+            {['', ATTENTION, ...new Set(servers.map(stateOf))].map((each) => (
+              <option key={each} value={each}>
+                {each === '' ? 'Any' : each.replaceAll('-', ' ')}
+              </option>
+            ))}
+          </select>
+        </label>
+      </form>
+      <p class="dim result-line" role="status">
+        {found.length === servers.length
+          ? formatNumberOf(servers.length, 'server')
+          : `${found.length} of ${formatNumberOf(servers.length, 'server')}`}
+      </p>
+      <DataTable
+        caption="Servers"
+        columns={COLUMNS.map((each) => ({
+          title: each.title,
+          isNumber: each.isNumber,
+          sort: {
+            by: sorted?.title !== each.title ? 'none' : sorted.isDown ? 'descending' : 'ascending',
+            press: () => press(each),
+          },
+        }))}
+        rows={found.map((server) => {
+          const key = `${server.name} ${server.file ?? ''}`;
+          const isOpen = chosen[key] ?? needsAttention(server);
+          const [first, ...others] = COLUMNS.map(({ show, title }) => <Fragment key={title}>{show(server)}</Fragment>);
+          return {
+            key,
+            cells: [
+              <button
+                key="open"
+                type="button"
+                class="link-button"
+                aria-expanded={isOpen}
+                onClick={() => setChosen({ ...chosen, [key]: !isOpen })}
+              >
+                <span aria-hidden="true">{isOpen ? '▾ ' : '▸ '}</span>
+                {first}
+              </button>,
+              ...others,
+            ],
+            ...(isOpen && { below: <ServerCard server={server} model={model} reload={reload} /> }),
+          };
+        })}
+      />
+    </>
+  );
+}
+
+const ATTENTION = 'needs attention';
 
 interface CardProps {
   readonly server: UiServer;
@@ -61,7 +211,7 @@ function ServerCard({ model, reload, server }: CardProps) {
   const login = logins.value[name];
   const loginLabel = server.logged_in === true ? 'Log in again' : 'Log in';
   return (
-    <article class="card server" aria-label={makeVisible(`Server ${name}`)}>
+    <article class="server" aria-label={makeVisible(`Server ${name}`)}>
       <header class="card-head">
         <h2>
           <Shown text={name} />
@@ -83,7 +233,6 @@ function ServerCard({ model, reload, server }: CardProps) {
           <Shown text={disabled} />
         </p>
       )}
-      <ServerFacts server={server} />
       {error !== undefined && (
         <p class="note bad">
           <Shown text={error} links /> {hint !== undefined && <Shown text={hint} />}
@@ -111,38 +260,6 @@ async function logIn(name: string, reload: () => void): Promise<void> {
     throw new Error(`${name} wants a login at an address that is not one of the web.`);
   }
   reload();
-}
-
-function ServerFacts({ server }: { readonly server: UiServer }) {
-  const {
-    calls,
-    definition_bytes: bytes,
-    definition_tokens: tokens,
-    failed,
-    p50_ms: p50,
-    p95_ms: p95,
-    refused,
-    tools,
-  } = server;
-  return (
-    <dl class="facts">
-      <Fact label="Tools">{tools ?? 'not known yet'}</Fact>
-      <Fact label="Definitions">
-        {tokens === undefined ? (
-          '–'
-        ) : (
-          <span title={bytes === undefined ? '' : formatBytes(bytes)}>{formatCount(tokens)} tokens</span>
-        )}
-      </Fact>
-      <Fact label="Calls">{formatCount(calls)}</Fact>
-      <Fact label="Failed">
-        {formatCount(failed)} {failed > 0 && <span class="dim">({formatShare(failed, calls)})</span>}
-      </Fact>
-      <Fact label="Refused">{formatCount(refused)}</Fact>
-      <Fact label="Median">{formatDuration(p50)}</Fact>
-      <Fact label="95 % within">{formatDuration(p95)}</Fact>
-    </dl>
-  );
 }
 
 function States({ model, reload, server: { name, states } }: CardProps) {
