@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /**
  * Saved functions as a way to stay: what one hostile session can do to all later ones, also in new bridges. The calls are
  * written past the proxies, and the files past the bridge, because neither the kernel that saves nor the store can be trusted.
@@ -114,7 +115,8 @@ for name, source in ${JSON.stringify(HOSTILE)}.items():
   it('do not keep a session from starting, however many and large they are', async () => {
     const stateDir = makeState();
     mkdirSync(join(stateDir, 'tools'));
-    for (let number = 0; number < amount(60, 200); number += 1) {
+    // They take 8 s in all, and four times less would still be too long.
+    for (let number = 0; number < 200; number += 1) {
       const name = `f${String(number).padStart(3, '0')}`;
       const source = `def ${name}():\n${'    a = [1, 2, 3, 4]\n'.repeat(2_900)}`;
       plant(stateDir, name, source);

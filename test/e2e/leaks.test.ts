@@ -1,3 +1,4 @@
+// Tags: full
 /** Nothing is left behind: no container, process, descriptor or file, after any number of runs and any kind of end. */
 
 import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
@@ -166,8 +167,9 @@ for (const engine of engines) {
       await expectNoSandboxes(engine, bridge.pid);
       // A busy engine can hold up the shutdown. The next bridge then removes the socket.
       const isLate = log.some((text) => text.includes('shutdown took longer'));
-      const left = files().filter((name) => !(isLate && name === '.live'));
-      expect(left).toEqual([...kept, 'audit', 'checkpoints', 'servers.json']);
+      // Which servers a client uses is remembered in the cache, on the embedded engine in a moment when it may already be gone.
+      const left = files().filter((name) => name !== '.cache' && !(isLate && name === '.live'));
+      expect(left).toEqual(['audit', 'checkpoints', 'servers.json']);
       // A state without variables and files is not left to the next bridge.
       expect(isLate ? [] : readdirSync(join(bridge.folder, 'checkpoints'))).toEqual([]);
       expect(readdirSync(temporary)).toEqual([]);

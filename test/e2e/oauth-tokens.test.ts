@@ -1,3 +1,4 @@
+// Tags: anywhere
 /** `serve --http` with tokens of an OAuth issuer: the built command, a real issuer on loopback, and real sandboxes. */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -71,11 +72,17 @@ print(await mcp_remote.act())`;
   });
 }
 
-/** The text of every file below. */
+/** The text of every file below. One that is being replaced may be gone when it is read. */
 function filesIn(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'latin1'));
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return entries.flatMap((entry) => {
+    try {
+      return [readFileSync(join(entry.parentPath, entry.name), 'latin1')];
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'ENOENT' });
+      return [];
+    }
+  });
 }
 
 it.each([

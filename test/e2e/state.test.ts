@@ -1,3 +1,4 @@
+// Tags: full
 /** What a session has outlives its sandbox: with the built command, real sandboxes, and a real client. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -78,12 +79,11 @@ _wrong`;
     });
 
     if (engine.name === 'embedded') {
-      it('is not saved while a cell waits, but after it', async () => {
+      // Whether a checkpoint is complete before the bridge gets the cell depends on the machine; it gives way in keeper.test.ts.
+      it('is saved even if cells come while it is being saved', async () => {
         const session = 'large';
-        const gaveWay = new RegExp(`session ${session}: no checkpoint after cell \\d+: a cell came first`);
         const files = () => readdirSync(join(bridge.folder, 'checkpoints'), { recursive: true }).map(String);
-        // On a busy machine, a checkpoint may be complete before the bridge gets the cell.
-        for (let cell = 1; cell < 20 && !gaveWay.test(log); cell += 2) {
+        for (let cell = 1; cell < 6; cell += 2) {
           await bridge.runPython('data = bytes(range(256)) * 400_000', { session });
           await expect
             .poll(() => files().some((name) => name.endsWith('.tmp')), { timeout: EVENT_MS, interval: 5 })
@@ -91,7 +91,6 @@ _wrong`;
           expect((await bridge.runPython('len(data)', { session })).structured['result']).toBe('102400000');
           await isSaved(session, cell + 1);
         }
-        expect(log).toMatch(gaveWay);
       });
     }
 

@@ -1,6 +1,7 @@
 /** Which line of a cell a question quotes, and that finding it costs little. */
 import { expect, it } from 'vitest';
 import { CellLines } from '../../../src/approvals/call-line.ts';
+import { cpuTimeOf } from '../../support/cpu-time.ts';
 
 const CALL = 'await mcp_notes.read_note(path="/tmp")';
 
@@ -13,13 +14,12 @@ it('the line is found among strings and comments', () => {
 // Each call that needed approval searched all of the code again: a thousand of them stopped the bridge for minutes.
 it('a thousand calls of long code take less time than searching the code a hundred times', () => {
   const code = `${'"x"\n'.repeat(16_000)}${CALL}`;
-  const timeOf = (calls: number) => {
-    const start = performance.now();
-    const lines = new CellLines(code);
-    const found = Array.from({ length: calls }, () => lines.lineOfCall(16_001, ['read_note'])?.text);
-    expect(new Set(found)).toEqual(new Set([CALL]));
-    return performance.now() - start;
-  };
+  const timeOf = (calls: number) =>
+    cpuTimeOf(() => {
+      const lines = new CellLines(code);
+      const found = Array.from({ length: calls }, () => lines.lineOfCall(16_001, ['read_note'])?.text);
+      expect(new Set(found)).toEqual(new Set([CALL]));
+    });
   timeOf(1);
   const once = timeOf(1);
   expect(timeOf(1_000)).toBeLessThan(100 * once);

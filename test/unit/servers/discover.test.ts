@@ -1,5 +1,5 @@
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
-import { homedir, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { renderIssue } from '../../../src/base/config-issue.ts';
@@ -289,9 +289,9 @@ describe('definitions', () => {
         b: server('./run.sh'),
       }),
     );
-    const { a, b } = Object.fromEntries(discover().servers);
-    expect(a?.command).toBe(join(homedir(), 'bin/run'));
-    expect(a?.args).toEqual([`${homedir()}/notes`, homedir(), 'a~/b', '~other/x']);
+    const { a, b } = Object.fromEntries(discover({ env: { HOME: '/home/me' } }).servers);
+    expect(a?.command).toBe('/home/me/bin/run');
+    expect(a?.args).toEqual(['/home/me/notes', '/home/me', 'a~/b', '~other/x']);
     expect(a?.cwd).toBe(join(stateDir, 'work'));
     expect(b?.command).toBe(join(stateDir, 'run.sh'));
   });

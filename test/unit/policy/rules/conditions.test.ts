@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { judgeCondition } from '../../../../src/policy/rules/conditions.ts';
 import type { Condition } from '../../../../src/policy/rules/schema.ts';
+import { cpuTimeOf } from '../../../support/cpu-time.ts';
 
 const TOOL = { name: 't', alias: 't', inputSchema: { properties: { from: {}, 'issue-number': {} } } };
 const verdict = (key: string, condition: Condition, given: Record<string, unknown>) =>
@@ -134,7 +135,5 @@ it('a tool that declares two arguments that differ only in case tells them apart
 
 it('a list with more text than can be judged at once is in doubt, and takes no time', () => {
   const given = { path: Array.from({ length: 1_000 }, () => '/é'.repeat(4_000)) };
-  const start = performance.now();
-  expect(verdict('path', UNDER, given).is).toBe('unsure');
-  expect(performance.now() - start).toBeLessThan(100);
+  expect(cpuTimeOf(() => expect(verdict('path', UNDER, given).is).toBe('unsure'))).toBeLessThan(100);
 });
