@@ -11,6 +11,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { PATIENCE } from './test/support/patience.ts';
+import { filesWithTags } from './test/tools/tags.mjs';
 
 /** Limits hangs only: the machine may be busy with other tests. */
 const UNIT_TIMEOUT_MS = 20_000 * PATIENCE;
@@ -19,20 +20,15 @@ const CONTRACT_TIMEOUT_MS = 30_000 * PATIENCE;
 /** A cold engine needs several seconds per sandbox, and one test may start a few. This limits hangs; it asserts no speed. */
 const ENGINE_TIMEOUT_MS = 120_000 * PATIENCE;
 
-/**
- * Files that are not run, as `layer/name,…`: on one machine, `.ci/run` runs the tests as several users, and what depends neither on
- * the engine nor on the user is run by one of them.
- */
-const RUN_ELSEWHERE = (process.env['MCP_BRIDGE_TEST_ELSEWHERE'] ?? '').split(',').map((file) => file.split('/'));
+const TAGS = process.env['MCP_BRIDGE_TEST_TAGS'] ?? '';
 
 function layer(name: string, timeoutMs: number, { fileParallelism = true, isolate = true, retry = 0 } = {}) {
-  const elsewhere = RUN_ELSEWHERE.filter(([layerName]) => layerName === name).map(([, file]) => file);
   return {
     extends: true as const,
     test: {
       name,
       // Not `exclude`, with which the option `--exclude` has no effect.
-      include: [`test/${name}/**/${elsewhere.length === 0 ? '*' : `!(${elsewhere.join('|')})`}.test.ts`],
+      include: TAGS === '' ? [`test/${name}/**/*.test.ts`] : filesWithTags(name, TAGS),
       testTimeout: timeoutMs,
       hookTimeout: timeoutMs,
       // On a busy machine, a polled condition may take long to hold.
@@ -70,6 +66,7 @@ export default defineConfig({
     environment: 'node',
     pool: 'forks',
     maxWorkers: Number(process.env['MCP_BRIDGE_TEST_WORKERS'] ?? 2),
+    globalSetup: ['test/own-place.ts'],
     setupFiles: ['test/setup.ts'],
     unstubEnvs: true,
     unstubGlobals: true,

@@ -37,7 +37,7 @@ remove() { rm -rf --one-file-system "$1" || { sleep 3 && rm -rf --one-file-syste
 # Variables for `env`, as NAME=VALUE.
 passed_on=()
 for name in NODE_EXTRA_CA_CERTS SSL_CERT_FILE HTTPS_PROXY HTTP_PROXY NO_PROXY https_proxy http_proxy no_proxy npm_config_registry CI \
-  MCP_BRIDGE_TEST_ENGINES MCP_BRIDGE_TEST_REQUIRE_ENGINES MCP_BRIDGE_TEST_FAULTS MCP_BRIDGE_TEST_ELSEWHERE MCP_BRIDGE_TEST_PATIENCE \
+  MCP_BRIDGE_TEST_ENGINES MCP_BRIDGE_TEST_REQUIRE_ENGINES MCP_BRIDGE_TEST_FAULTS MCP_BRIDGE_TEST_TAGS MCP_BRIDGE_TEST_PATIENCE \
   MCP_BRIDGE_TEST_FUZZ_RUNS; do
   if [[ -n ${!name:-} ]]; then passed_on+=("$name=${!name}"); fi
 done

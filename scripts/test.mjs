@@ -1,8 +1,9 @@
 // @ts-check
 /**
- * Runs checks and tests and counts the results: `node scripts/test.mjs` runs all of them, `… check` those that need no engine and no
- * build, `… lint unit` the named stages, `… e2e -- leaks` passes what follows to vitest. A check (format, lint, types …) counts as one test. Every stage runs, even if an
- * earlier one failed. The last line is `N passed, N failed`, with `, N skipped` if any were.
+ * Runs checks and tests and counts the results: `node scripts/test.mjs` runs those that show within ten minutes on two cores whether a
+ * checkout works, and says what it left out; `… all` runs all of them, `… check` those that need no engine and no build, `… lint unit`
+ * the named stages, `… e2e -- leaks` passes what follows to vitest. A check (format, lint, types …) counts as one test. Every stage
+ * runs, even if an earlier one failed. The last line is `N passed, N failed`, with `, N skipped` if any were.
  *
  * Failures are listed again at the end, each with the first line of its reason, because CI logs may keep only the end. What this
  * machine lacks is listed there too: a skipped test has a title that starts with `not covered: `. With
@@ -18,6 +19,7 @@ import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { findPython, UNITTEST_ARGUMENTS, UNITTEST_ENV } from '../test/tools/python.mjs';
+import { filesWithTags } from '../test/tools/tags.mjs';
 
 /** @typedef {{ passed: number, failed: number, skipped: number }} Counts */
 /** @typedef {{ status: string, title: string, fullName: string, failureMessages?: string[] | null }} AssertionResult */
@@ -78,6 +80,15 @@ const STAGES = {
   attacks: () => vitest('attacks'),
 };
 const NOT_IN_CHECK = ['build', 'integration', 'e2e', 'faults', 'attacks'];
+/** The stages whose long files a short run leaves out, and whose tests it repeats on no second engine. */
+const SHORTENED = ['contract', 'fuzz', 'integration', 'e2e', 'faults', 'attacks'];
+/** What a short run sets, unless it is set. */
+const SHORT_RUN = {
+  MCP_BRIDGE_TEST_TAGS: '!full',
+  MCP_BRIDGE_TEST_ENGINES: 'first',
+  MCP_BRIDGE_TEST_FAULTS: 'quick',
+  MCP_BRIDGE_TEST_FUZZ_RUNS: '20000',
+};
 
 /**
  * @param {string} command
@@ -295,12 +306,15 @@ function splitArguments(given) {
  */
 function chooseStages(named) {
   const all = Object.keys(STAGES);
-  const chosen = named.flatMap((name) =>
-    name === 'check' ? all.filter((stage) => !NOT_IN_CHECK.includes(stage)) : name,
-  );
+  const chosen = named.flatMap((name) => {
+    if (name === 'all') {
+      return all;
+    }
+    return name === 'check' ? all.filter((stage) => !NOT_IN_CHECK.includes(stage)) : name;
+  });
   const unknown = chosen.find((stage) => !all.includes(stage));
   if (unknown !== undefined) {
-    console.error(`Unknown stage "${unknown}"; use check, ${all.join(', ')}.`);
+    console.error(`Unknown stage "${unknown}"; use all, check, ${all.join(', ')}.`);
     process.exit(64);
   }
   return chosen.length === 0 ? all : chosen;
@@ -316,6 +330,10 @@ function add(counts) {
 }
 
 const stages = chooseStages(stageNames);
+const isShort = stageNames.length === 0 && vitestArguments.length === 0;
+if (isShort) {
+  Object.assign(process.env, { ...SHORT_RUN, ...process.env });
+}
 const summary = [];
 for (const stage of stages) {
   console.log(`\n== ${stage}`);
@@ -336,6 +354,13 @@ for (const what of failures) {
 }
 for (const what of missing) {
   console.log(`Not covered: ${what}`);
+}
+if (isShort) {
+  const files = SHORTENED.map((layer) => [filesWithTags(layer, 'full').length, layer]).filter(([count]) => count !== 0);
+  const counts = files.map(([count, layer]) => `${count} of ${layer}`).join(', ');
+  console.log(
+    `Left out: the long files of tests (${counts}), other engines, and most faults. They run with: npm test -- all`,
+  );
 }
 console.log(render(total));
 process.exitCode = total.failed === 0 ? 0 : 1;

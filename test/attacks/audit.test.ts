@@ -1,3 +1,4 @@
+// Tags: full
 /** Code that tries to do something without leaving a record, or to push out the record of others. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /**
  * One session floods the bridge with requests of every kind, each at its largest size, past the proxies. The memory of the
  * bridge grows by at most 300 MiB, and another session gets its answers within a second throughout.

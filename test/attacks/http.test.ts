@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /** Attacks on the HTTP front: from pages, from strangers, and from one principal on another. No engine is needed. */
 import { once } from 'node:events';
 import { monitorEventLoopDelay } from 'node:perf_hooks';

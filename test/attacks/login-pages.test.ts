@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /**
  * The pages on which users log in at a server of their own, with a real authorization server on loopback: whose login it becomes, and
  * what a stranger, another browser or another page can do.

@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /** Tokens of an OAuth issuer that must not pass, with a real issuer on loopback. No engine is needed. */
 import { createHmac } from 'node:crypto';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /**
  * Servers with `"per": "user"`: everyone has the same server by the same name, and Bob tries to see something of Alice's: her secret,
  * her tools, their texts, or that of an error.

@@ -1,3 +1,4 @@
+// Tags: anywhere
 /** Policies that read as if they forbid a call, and code that tries the call in every form. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type NotesBridge, runProgram, startNotes } from '../support/attacks.ts';

@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /**
  * One principal against another, with real sandboxes: what Alice has and leaves, Bob tries to reach by its name, by guesses and by
  * paths. Attacks on the front itself are in `http.test.ts`.

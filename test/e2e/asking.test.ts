@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /**
  * Questions to the user, with real clients of both protocol eras, real servers and real sandboxes: approvals of calls, and questions of
  * servers. `UPDATE_ASKING=1` writes the wire traffic to docs/internals/elicitation.md, which is otherwise compared with it.

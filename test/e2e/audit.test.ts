@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /** The audit log of a real bridge: what it contains, what it does not, and what happens if it cannot be written. */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';

@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /**
  * run_python over stdio in both protocol eras, with a real sandbox and a real server behind the bridge, against the text of the specification:
  * https://modelcontextprotocol.io/specification/REVISION/PAGE. Each test names its pages and sections. Behavior of the front alone is tested in

@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /**
  * The view of a cell in the chat (MCP Apps): what real clients get from the built bridge, and the page in a real Chromium, in a host
  * that is built on the official host part and follows the sandbox rules of SEP-1865.

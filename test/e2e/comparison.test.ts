@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /** The tasks of the comparison give the same result both ways, and docs/comparison.md and the picture in README.md show it. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /** Command lines in the documentation, typed into a shell: each works, in a home with the servers they name. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

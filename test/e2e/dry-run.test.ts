@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /** A dry run with a real server: it gets only calls that read. */
 import { execFile } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /** `servers add`, `disable`, `enable` and `remove` of the built command, while a bridge runs: its next cell sees every change. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

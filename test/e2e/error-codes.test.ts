@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /**
  * Only the host and the check before a cell may set the code of a failed cell. Code in the sandbox may print a code, raise one or
  * forge a frame with one; none of these becomes the exit code of `exec`, the code in the audit log or `errorCode`.

@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /** The evaluation: tasks, checkers, reference solutions in both modes, and the ways in which an agent can take part. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /**
  * Provokes each error of the table, as closely as possible to how users meet it: through the built command with a real client
  * and real servers, with engines that fail on purpose, and, if only time or size could cause it, in the module that raises it.

@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /** `exec` as a user sees it: the progress line while its sandbox starts, and approval questions, with and without a terminal. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /** Kept functions run from the shell, and runs that go on after an interruption. */
 import { execFile, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// Tags: full
 /**
  * `execute_code` for programs and snippets, with the built command and real sandboxes. JavaScript runs on every engine; the examples
  * are in the manner of a multi-language isolator's readme.

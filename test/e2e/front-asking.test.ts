@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /** Questions to the user through the front, in both protocol eras: with real clients, and with a client that writes raw lines. */
 import { Client, type ClientCapabilities } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';

@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /**
  * The front over stdio, against the text of the specification: https://modelcontextprotocol.io/specification/REVISION/PAGE. Each test names its pages and
  * sections. Tests in front-wire.test.ts, front-clients.test.ts and front-asking.test.ts are not repeated; the official suite covers HTTP.

@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /** The command line of the front: `exec`, `--help`, `--version`, settings, and invalid input. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

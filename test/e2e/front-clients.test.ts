@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /** The front as seen by real MCP clients: the current SDK in both protocol eras, and the SDK most hosts still use. */
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';

@@ -1,3 +1,4 @@
+// Tags: full
 /**
  * What a client gets for each kind of value: real tables, plots and images, on the image with data science packages.
  * `UPDATE_GALLERY=1` writes the results to docs/internals/gallery.md and docs/internals/gallery/.

@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /** Features that users of code mode rely on, with real servers from npm, the built command and a real client. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

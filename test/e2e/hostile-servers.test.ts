@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /** Servers with dangerous texts, as an agent meets them: the built command, a real client, a real sandbox. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

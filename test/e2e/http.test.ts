@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /** The bridge over Streamable HTTP: the built command, real clients of both protocol eras, real sandboxes. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /** `install` and `uninstall` of the built command, in an empty home: what it registers starts, and only a user at a terminal is asked. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /** The load benchmark runs, loses nothing, and writes what the plan reads. Its figures on a busy machine say nothing. */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// Tags: anywhere
 /** Results that cannot be written, or are not read to the end. */
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /** What users get from npm: only the files that run, and a command that works with just those. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';

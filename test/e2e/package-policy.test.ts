@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /** Who decides about packages, and what leaves the machine: the built command, a real client, and an index that counts requests. */
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';

@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /** `packages` of the built command, with a real index on this machine, and bridges whose sessions use the same store. */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';

@@ -1,3 +1,4 @@
+// Tags: full
 /** An installation beyond the limit of the store, and a name with a typing error. Nothing is half-installed. */
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';

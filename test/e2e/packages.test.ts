@@ -1,3 +1,4 @@
+// Tags: full
 /** Packages that arrive in a running session, from a real index on this machine, with the built command and a real client. */
 
 import { execFile } from 'node:child_process';

@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /** docs/policy.md is correct: its policy is accepted, and its commands and code print what it shows. */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

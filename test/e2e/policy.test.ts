@@ -1,3 +1,4 @@
+// Tags: anywhere
 /** Policies with the built command, a real client and a real server that records its calls. */
 
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

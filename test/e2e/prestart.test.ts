@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /** Servers that are started before the first cell: the built command, a real client, and processes that are observed. */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,4 @@
+// Tags: anywhere
 /** The documentation is correct: its samples run, and its configuration is accepted. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createWorkspace, type Workspace } from '../../scripts/demo/workspace.ts';

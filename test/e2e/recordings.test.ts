@@ -1,3 +1,4 @@
+// Tags: anywhere
 /** What a bridge does can be recorded, shown, and replayed without any server. */
 import { execFile } from 'node:child_process';
 import { readdirSync, renameSync } from 'node:fs';

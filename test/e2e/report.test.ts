@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /** Real cells and calls, then what `report` and `audit search` say about them, and whether its tokens are those of the answers. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

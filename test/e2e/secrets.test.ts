@@ -1,3 +1,4 @@
+// Tags: anywhere
 /** Secrets in a running bridge do not leak anywhere, even with a server that repeats its secret everywhere. */
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

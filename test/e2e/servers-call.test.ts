@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /** `servers call` of the built command, on real servers: what is sent, printed, refused and recorded. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,3 +1,4 @@
+// Tags: anywhere
 /** `servers` of the built command, on real servers and hostile ones. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

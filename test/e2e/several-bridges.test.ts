@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /** Bridges over HTTP that share a state directory: whichever is asked continues a session that the last one left or was killed with. */
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// Tags: full
 /** `image` and `sessions` of the built command, on a real engine. */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';

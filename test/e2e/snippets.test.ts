@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /** Snippets on the command line, their completion, the import of another system's, and what an MCP client sees of them. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /** A week of work in one named session, over ten starts of the bridge, with idle times in between: nothing is lost. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

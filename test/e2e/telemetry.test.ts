@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /** Traces and metrics, as a collector gets them: the built command, real clients, a real sandbox, and a server that is itself traced. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /** What people see at a terminal and programs do not: colors, and the line that says what is being waited for. */
 import { spawn } from 'node:child_process';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';

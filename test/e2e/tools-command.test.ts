@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /** Kept functions as users meet them: found by a later bridge, changed by hand, moved between machines, shared in a folder. */
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /**
  * The page of `ui` with nothing played: the command, bridges over stdio with clients, servers and sandboxes, and Chromium.
  * test/e2e/ui-page.test.ts has what needs a stand-in for the server, test/e2e/ui.test.ts the API.

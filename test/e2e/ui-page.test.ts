@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 /**
  * The page of `ui` in a real Chromium: every view, keyboard, screen reader rules, hostile content, floods. A stand-in plays the server,
  * because it can be as hostile, broken and fast as a test needs; test/e2e/ui.test.ts has the real one.

@@ -1,3 +1,4 @@
+// Tags: anywhere
 import { describeFaults } from '../support/faults/describe-faults.ts';
 import { CALL_CASES, slowServers } from './cases/calls.ts';
 

@@ -1,3 +1,4 @@
+// Tags: full
 import { afterAll } from 'vitest';
 import { describeFaults } from '../support/faults/describe-faults.ts';
 import { ENGINE_CASES, faultyEngine, forgetFaults } from './cases/engines.ts';

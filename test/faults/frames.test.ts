@@ -1,3 +1,4 @@
+// Tags: full
 import { fixtureServer } from '../support/bridge-client.ts';
 import { describeFaults } from '../support/faults/describe-faults.ts';
 import { FLOOD_CASES } from './cases/floods.ts';

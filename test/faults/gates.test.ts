@@ -1,3 +1,4 @@
+// Tags: anywhere
 /** The gates themselves: a case that breaks one gate makes that gate fail, and no other. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+// Tags: full
 import { describeFaults } from '../support/faults/describe-faults.ts';
 import { LIFE_CASES } from './cases/lives.ts';
 

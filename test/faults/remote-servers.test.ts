@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 import { describeFaults } from '../support/faults/describe-faults.ts';
 import { REMOTE_CASES } from './cases/remote-servers.ts';
 

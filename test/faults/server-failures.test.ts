@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 import { describeFaults } from '../support/faults/describe-faults.ts';
 import { failingServers, SERVER_FAILURE_CASES } from './cases/server-failures.ts';
 

@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 import { describeFaults } from '../support/faults/describe-faults.ts';
 import { SERVER_WORD_CASES, talkingServers } from './cases/server-words.ts';
 

@@ -1,3 +1,4 @@
+// Tags: anywhere, full
 import { describeFaults } from '../support/faults/describe-faults.ts';
 import { oddEntries, SETTING_CASES } from './cases/settings.ts';
 

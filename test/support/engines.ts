@@ -1,6 +1,6 @@
 /**
  * The engines of this machine, for tests that start real sandboxes. `MCP_BRIDGE_TEST_ENGINES` names some of them (separated by
- * commas); by default, every usable one is tested. `MCP_BRIDGE_TEST_REQUIRE_ENGINES=1` makes a missing one fail.
+ * commas), or is `first` for the one that a bridge would use; by default, every usable one is tested. `MCP_BRIDGE_TEST_REQUIRE_ENGINES=1` makes a missing one fail.
  */
 import { randomUUID } from 'node:crypto';
 import { basename, delimiter, join } from 'node:path';
@@ -121,6 +121,9 @@ export async function findTestEngines(
   image: string = TEST_IMAGES.slim,
 ): Promise<{ engines: TestEngine[]; missing: string[] }> {
   const asked = process.env['MCP_BRIDGE_TEST_ENGINES']?.split(',').map((label) => label.trim());
+  if (asked?.join() === 'first') {
+    return findFirst(image);
+  }
   const candidates = CANDIDATES.filter(({ label, isExtra }) =>
     asked === undefined ? isExtra !== true : asked.includes(label),
   );
@@ -135,6 +138,19 @@ export async function findTestEngines(
     throw new Error(`engines are missing: ${missing.join('; ')}`);
   }
   return { engines, missing };
+}
+
+/** The first usable one, in the order in which a bridge tries them; if there is none, why. */
+async function findFirst(image: string): Promise<{ engines: TestEngine[]; missing: string[] }> {
+  const missing: string[] = [];
+  for (const candidate of CANDIDATES.filter(({ isExtra }) => isExtra !== true)) {
+    const result = await tryCandidate(candidate, image);
+    if (typeof result !== 'string') {
+      return { engines: [result], missing: [] };
+    }
+    missing.push(result);
+  }
+  return { engines: [], missing };
 }
 
 /** An engine that `env` selects (a PATH, a CONTAINER_HOST, a DOCKER_CONTEXT …). */

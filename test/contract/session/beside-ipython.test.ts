@@ -1,3 +1,4 @@
+// Tags: full
 /**
  * What a person sees of cells, beside IPython: output in all its ways, sources, tracebacks, asyncio, worker processes. IPython comes
  * from the index; without one nothing is covered, and the run says so. What differs is listed with its reason.

@@ -1,3 +1,4 @@
+// Tags: full
 /** The session suite on the local Python, with the kernel outside any container. */
 import { it } from 'vitest';
 import { createLocalPythonEngine, hasLocalPython } from '../../support/local-python.ts';

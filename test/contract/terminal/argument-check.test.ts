@@ -1,3 +1,4 @@
+// Tags: full
 /**
  * Compares the argument checks, in the kernel and for a call from a shell, with a real validator: they never refuse what ajv
  * accepts. Schemas and values are random, built from few names and small numbers so that many values match. The seed is fixed,

@@ -1,3 +1,4 @@
+// Tags: full
 /**
  * What the sandbox shows of values of pandas, NumPy, polars and pyarrow, compared with what each version of them writes. A Series of
  * pandas 1.5 was once shown with each value beside the label of the next row; pandas 2 and 3 were right.

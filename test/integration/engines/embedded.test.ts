@@ -1,3 +1,4 @@
+// Tags: full
 /** What only the embedded engine must guarantee. It also runs the tests of all engines that send frames. */
 import { once } from 'node:events';
 import { appendFileSync, readFileSync, rmSync } from 'node:fs';

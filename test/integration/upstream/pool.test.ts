@@ -1,3 +1,4 @@
+// Tags: full
 /** The pool with real processes: starts, calls, failures, changes, ends. */
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,4 @@
+// Tags: full
 /** Servers from npm that people use over HTTP, on loopback. server-everything is in remote.test.ts. */
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
