@@ -23,7 +23,8 @@ const MARK = 'MCP_BRIDGE_TEST_PLACE';
 /** Short, because the path of a Unix socket has at most 107 bytes. */
 const PREFIX = join(tmpdir(), 'bt-');
 
-export default function setup(): () => void {
+/** Vitest calls the function that it returns after the last test. */
+export function setup(): () => void {
   // Each project calls this.
   if (process.env[MARK] !== undefined) {
     return () => undefined;
@@ -42,7 +43,6 @@ export default function setup(): () => void {
   }
   mkdirSync(home, { recursive: true });
   for (const name of Object.keys(process.env).filter((each) => !KEPT.some((kept) => kept.test(each.toLowerCase())))) {
-    // oxlint-disable-next-line typescript/no-dynamic-delete -- these are names of variables.
     delete process.env[name];
   }
   const store = `bridge-test-${folder.slice(PREFIX.length)}`;

@@ -294,7 +294,7 @@ class Twice: z = 1`);
     describeAsking(subject);
     describeProcesses(subject);
     if (lacks.length > 0) {
-      describeMissing(subject);
+      describeMissing(subject, lacks);
     }
     describeAnswers(subject);
     describeJobs(subject);
