@@ -234,6 +234,22 @@ describe.runIf(chromium !== undefined)('Now', () => {
     await expectShown(page.getByText('No bridge is running.'));
   });
 
+  it('says what to type if nothing has ever run', async () => {
+    const { page, faults } = await open('now', {
+      width: 390,
+      change: ({ samples }) => {
+        samples.overview = { ...samples.overview, bridges: [], sessions: [], approvals: [], servers: [] };
+        samples.history = { items: [], total: 0, bad_lines: 0, unreadable: [], took_ms: 1 };
+      },
+    });
+    await expectShown(page.getByText('mcp-server-code-execution-mode install cursor'));
+    await expectShown(page.getByText('Use run_python to compute 2 ** 64.'));
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390);
+    await page.getByRole('link', { name: 'History' }).last().click();
+    await expectShown(page.getByText('The audit log is empty.'));
+    expect(await faults()).toEqual([]);
+  });
+
   it('stays responsive with 10,000 lines and 1,000 calls', async () => {
     const { page, server, faults } = await open();
     const of = { bridge: BRIDGE, session: 'default', cell: `${BRIDGE}/default/2/24` };

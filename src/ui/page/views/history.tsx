@@ -136,7 +136,8 @@ function NothingFound({ query, total }: { readonly query: Route['query']; readon
   }
   return total > 0 ? null : (
     <Empty title="The audit log is empty.">
-      Run a cell, and it appears here. If it does not, look at <code>MCP_BRIDGE_AUDIT</code>, which may be off.
+      Run a cell, and it appears here: <a href={formatRoute('now')}>Now</a> says how. If it does not, look at{' '}
+      <code>MCP_BRIDGE_AUDIT</code>, which may be off.
     </Empty>
   );
 }

@@ -1,6 +1,6 @@
 /** Now: bridges, their sessions, and the cells that run in them. */
 import { useState } from 'preact/hooks';
-import type { UiBridge } from '../../schema.ts';
+import type { UiBridge, UiHistory } from '../../schema.ts';
 import { pathTo, post, whoseQuery } from '../api.ts';
 import { formatAge, formatBytes, formatDuration, formatNumberOf, formatWhen } from '../format.ts';
 import type { LiveCell, PageSession } from '../live-model.ts';
@@ -9,6 +9,7 @@ import { Waterfall } from '../parts/call-waterfall.tsx';
 import { Code } from '../parts/code.tsx';
 import { ActionButton, Badge, confirmFirst, Empty, Fact, Status } from '../parts/controls.tsx';
 import { Shown } from '../parts/text.tsx';
+import { useLoad } from '../parts/use-load.ts';
 import { VirtualList } from '../parts/virtual-list.tsx';
 import { formatRoute } from '../route.ts';
 import { clock, connection, live } from '../store.ts';
@@ -19,14 +20,7 @@ const OUTPUT_ROW_PX = 19;
 export function NowView() {
   const { bridges, sessions } = live();
   if (bridges.length === 0) {
-    return connection.value === 'connecting' ? (
-      <p class="loading">Connecting…</p>
-    ) : (
-      <Empty title="No bridge is running.">
-        Start a client that uses the bridge, such as Claude Code or Cursor, and its sessions appear here at once.{' '}
-        <code>doctor</code> checks the set-up.
-      </Empty>
-    );
+    return connection.value === 'connecting' ? <p class="loading">Connecting…</p> : <NoBridge />;
   }
   return (
     <>
@@ -41,6 +35,42 @@ export function NowView() {
   );
 }
 
+/** If nothing has ever run, what to type first. */
+function NoBridge() {
+  const { data, isLoading } = useLoad<UiHistory>(pathTo(['history'], { limit: '1' }));
+  if (data === undefined && isLoading) {
+    return <p class="loading">Reading the audit log…</p>;
+  }
+  if (data?.total !== 0) {
+    return (
+      <Empty title="No bridge is running.">
+        Start a client that uses the bridge, such as Claude Code or Cursor, and its sessions appear here at once.{' '}
+        <code>doctor</code> checks the set-up.
+      </Empty>
+    );
+  }
+  return (
+    <div class="empty">
+      <p class="empty-title">Nothing has run yet.</p>
+      <ol class="steps">
+        <li>
+          Register the bridge with your client: <code>mcp-server-code-execution-mode install cursor</code>.{' '}
+          <code>install --help</code> lists the clients.
+        </li>
+        <li>Restart the client, and tell it: {FIRST_TASK} Its session appears here at once.</li>
+        <li>
+          Without a client: <code>mcp-server-code-execution-mode exec "2 ** 64"</code> runs a cell, which is then in{' '}
+          <a href={formatRoute('history')}>History</a>.
+        </li>
+      </ol>
+      <p>
+        <code>mcp-server-code-execution-mode doctor</code> checks the set-up.
+      </p>
+    </div>
+  );
+}
+
+const FIRST_TASK = '“Use run_python to compute 2 ** 64.”';
 const WAITS = 'waits for you';
 
 /** What waits for a person comes first, then what runs; then the most recent. */
@@ -68,7 +98,7 @@ function BridgePart({ bridge, sessions }: { readonly bridge: UiBridge; readonly 
         </p>
       </header>
       {sessions.length === 0 ? (
-        <Empty title="No session yet.">The first call of run_python starts one.</Empty>
+        <Empty title="No session yet.">The first call of run_python starts one. Tell the client: {FIRST_TASK}</Empty>
       ) : (
         sessions.map((session) => <SessionCard key={session.key} session={session} bridge={bridge} />)
       )}
