@@ -82,7 +82,7 @@ def hint_for_name(error: NameError, shown: str, names: Iterable[str], is_first: 
     """The hint for a name that the cell does not have: that the session is new, or which names there are.
 
     None if `shown`, the text of the error, ends with a suggestion of Python, or if only an import is missing.
-    `find` looks for a kept function of this name.
+    `find` looks for a saved function of this name.
     """
     name = vars(NameError)["name"].__get__(error)
     if type(error) is not NameError or type(name) is not str or name in sys.stdlib_module_names:

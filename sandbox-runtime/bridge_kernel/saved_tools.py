@@ -199,7 +199,7 @@ def define_saved_tools(
         if time.monotonic() > end:
             late = ", ".join(tool["name"] for tool in tools[number:])
             reason = f"because it would take more than {_LOAD_SECONDS:g} s"
-            print(f"Saved tools that were not defined, {reason}: {late}", file=sys.stderr)
+            print(f"Saved functions that were not defined, {reason}: {late}", file=sys.stderr)
             break
         try:
             if name in namespace:
@@ -208,7 +208,7 @@ def define_saved_tools(
             if add is not None:
                 add(name, namespace[name])
         except Exception as error:  # noqa: BLE001 The source may be anything, and the parser gives up in several ways.
-            print(f"The saved tool {name!r} could not be defined: {error!r}", file=sys.stderr)
+            print(f"The saved function {name!r} could not be defined: {error!r}", file=sys.stderr)
 
 
 def define(name: str, source: str, namespace: dict[str, object]) -> object:

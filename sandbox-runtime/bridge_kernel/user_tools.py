@@ -1,4 +1,4 @@
-"""`user_tools`: the kept functions as a module, so that code can import them by name.
+"""`user_tools`: the saved functions as a module, so that code can import them by name.
 
 A function that was saved after the session had started, or a shared one that the user has not allowed yet, is asked for
 when it is first named.
@@ -55,7 +55,7 @@ class UserTools(ModuleType):
         return list(self.__all__)
 
     def __repr__(self) -> str:
-        return f"<user_tools: {', '.join(self.__all__) or 'no kept functions'}>"
+        return f"<user_tools: {', '.join(self.__all__) or 'no saved functions'}>"
 
 
 def _is_import(frame: object) -> bool:

@@ -172,9 +172,9 @@ export const STDIN_END_GRACE_MS = 500;
 export const PULL_ANSWER_MS = 45_000;
 /** How much of the end of an engine's stderr is kept for error messages. */
 export const KEPT_STDERR_BYTES = 4 * KIB;
-/** The longest source of a saved tool. */
+/** The longest source of a saved function. */
 export const MAX_SAVED_TOOL_BYTES = 64 * KIB;
-/** Saved tools that are sent to a new session. */
+/** Saved functions that are sent to a new session. */
 export const MAX_SAVED_TOOLS = 200;
 /** Of them, those that the code of one session has saved last, so that it leaves room for others. Chosen. */
 export const MAX_SAVED_TOOLS_OF_SESSION = 150;

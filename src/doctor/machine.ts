@@ -58,7 +58,7 @@ export async function examineStateDirectory(stateDir: string, isFix: boolean): P
     const text = `the state directory ${stateDir} cannot be used: ${messageOf(error)}`;
     // Only the state directory itself is yours to fix: its parent may be a system folder, such as `/` if the home folder is missing.
     const fix = folder === stateDir ? `Fix the permissions of ${folder}, or set` : 'Set';
-    const hint = `${fix} MCP_BRIDGE_STATE_DIR to a folder that you own. Until then, the bridge keeps no audit log, saved tools or logins.`;
+    const hint = `${fix} MCP_BRIDGE_STATE_DIR to a folder that you own. Until then, the bridge keeps no audit log, saved functions or logins.`;
     return [{ section: 'machine', level: 'problem', text, hint, code: 'STATE_WRITE_FAILED' }];
   }
 }

@@ -7,7 +7,7 @@ export interface ExecCommand {
   readonly command: 'exec';
   /** Undefined if the cells of the recording `replay` run again. */
   readonly source: CodeSource | undefined;
-  /** A kept function that runs instead of code, with its arguments as typed. */
+  /** A saved function that runs instead of code, with its arguments as typed. */
   readonly tool: ToolLine | undefined;
   /** Whether calls of tools that are not marked read-only get a stand-in. */
   readonly isDryRun: boolean;
@@ -63,7 +63,7 @@ export function defineExec(program: Command, settle: Settle<ExecCommand>): void 
     .description('Run one cell of Python in a sandbox and print what it prints.')
     .argument('[file...]', 'file with Python code; - reads standard input; with --tool: arguments, as name=value')
     .option('-c, --code <code>', 'Python code to run instead of a file')
-    .option('--tool <name>', 'kept function to run instead')
+    .option('--tool <name>', 'saved function to run instead')
     .option('--json-args <json>', 'arguments of the function as a JSON object')
     .option('--server <name>', 'MCP server to load; may be repeated', collect)
     .option('--session <name>', 'name of the session')

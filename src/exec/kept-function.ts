@@ -1,4 +1,4 @@
-/** `exec --tool`: the arguments of a kept function, and the cell that calls it. */
+/** `exec --tool`: the arguments of a saved function, and the cell that calls it. */
 
 import { COMMAND } from '../base/package.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';

@@ -123,7 +123,7 @@ const CHANGES: Readonly<Record<string, Readonly<Record<string, Change>>>> = {
     },
     hibernate: async (name, request, parts) => {
       const done = await chooseBySession(name, request, parts).hibernate(name);
-      const why = 'A cell runs, its variables cannot be saved, checkpoints are off, or it has no sandbox.';
+      const why = 'A cell runs, its variables cannot be saved, MCP_BRIDGE_CHECKPOINT is off, or it has no sandbox.';
       return done ? { hibernated: name } : conflict(`The session '${shown(name)}' was not let go.`, why);
     },
   },

@@ -141,8 +141,12 @@ function renderCell({ bridge, session }: ShownSession, now: number): string[] {
     return [];
   }
   const left = Date.parse(cell.deadline) - now;
-  const paused = cell.paused === true ? ', paused' : '';
-  const time = left > 0 ? `${duration(left)} left${paused}` : 'deadline has passed';
+  const time =
+    left <= 0
+      ? 'deadline has passed'
+      : cell.paused === true
+        ? `deadline paused with ${duration(left)} left`
+        : `deadline in ${duration(left)}`;
   const calls = cell.calls.slice(-SHOWN_LINES).map(({ duration_ms: took, error_code: code, ...call }) => {
     const since = took ?? now - Date.parse(call.started);
     return `    ${call.server}.${call.tool}  ${code ?? call.status}  ${duration(since)}`;

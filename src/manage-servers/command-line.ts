@@ -179,7 +179,7 @@ function defineCall(group: Command, take: Take): void {
     .option('--output <file>', 'file for the images, sounds and files of the answer; for its text if there are none')
     .option(
       '--timeout <seconds>',
-      `time limit for the call (default: ${DEFAULT_CALL_SECONDS})`,
+      `deadline of the call (default: ${DEFAULT_CALL_SECONDS})`,
       wholeNumber(`a whole number of seconds from 1 to ${MAX_CALL_SECONDS}`, 1, MAX_CALL_SECONDS),
     )
     .addOption(jsonOption())

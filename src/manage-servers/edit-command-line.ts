@@ -99,7 +99,7 @@ function defineAdd(group: Command, settle: Settle<EditServersCommand>): void {
     .option('-H, --header <header>', "header for a remote server, as 'Name: value'; may be repeated", collect)
     .option('--cwd <folder>', 'working directory of the server')
     .option('--description <text>', 'what the server is for, for the model to read')
-    .option('--timeout <duration>', 'time limit for one call, such as 2m')
+    .option('--timeout <duration>', 'deadline of one call, such as 2m')
     .option('--example [name]', 'add an example server, or without a name, list the examples')
     .option('--json-entry <json>', 'the entry as JSON, as in a server file; - reads it from stdin')
     .option('--force', 'replace a server with that name, but keep its policy and pin')

@@ -1,9 +1,9 @@
-/** Kept functions as documents that search finds. */
+/** Saved functions as documents that search finds. */
 import type { ExtraTools } from '../calls/extra-tools.ts';
 import type { SavedTool } from './function-source.ts';
 import { readFunctionHead } from './python-signature.ts';
 
-/** The module from which code imports kept functions. */
+/** The module from which code imports saved functions. */
 const MODULE = 'user_tools';
 
 export function toExtraTools(tools: readonly SavedTool[]): ExtraTools {

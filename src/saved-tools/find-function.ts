@@ -1,4 +1,4 @@
-/** Finds a kept function for a person who runs it from the shell. */
+/** Finds a saved function for a person who runs it from the shell. */
 import { BridgeError } from '../base/errors.ts';
 import { COMMAND } from '../base/package.ts';
 import { didYouMean } from '../base/suggest.ts';
@@ -17,7 +17,7 @@ export async function findFunction(
   { savedTools: mode, stateDir, toolbox: folders = [] }: Pick<Settings, 'savedTools' | 'stateDir' | 'toolbox'>,
 ): Promise<KeptFunction> {
   if (mode === 'off') {
-    throw new BridgeError('CALL_REFUSED', 'kept functions are not loaded, because MCP_BRIDGE_SAVED_TOOLS is off', {
+    throw new BridgeError('CALL_REFUSED', 'saved functions are not loaded, because MCP_BRIDGE_SAVED_TOOLS is off', {
       hint: 'Set MCP_BRIDGE_SAVED_TOOLS=on.',
     });
   }

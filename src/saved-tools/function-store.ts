@@ -1,5 +1,5 @@
 /**
- * The files of kept functions in the state directory: `tools/NAME.py`, its record `NAME.json`, `NAME.sha256` in the format of
+ * The files of saved functions in the state directory: `tools/NAME.py`, its record `NAME.json`, `NAME.sha256` in the format of
  * `sha256sum`, which earlier versions of the bridge read, and its versions in `.history/NAME/N.py`. Links are not followed.
  *
  * The record says which source a person or the bridge has accepted. A file that differs from it was changed by something else, so
@@ -221,7 +221,7 @@ function checkRoom(name: string, stored: readonly string[]): void {
   // On a file system that ignores case, one would silently replace the other.
   const twin = stored.find((other) => other !== name && other.toLowerCase() === name.toLowerCase());
   if (twin !== undefined) {
-    throw new BridgeError('CALL_REFUSED', `'${name}' differs only in case from the saved tool '${twin}'`, {
+    throw new BridgeError('CALL_REFUSED', `'${name}' differs only in case from the saved function '${twin}'`, {
       hint: 'Give the function another name.',
     });
   }

@@ -139,7 +139,7 @@ async function listTools({
 }: Sources & { report: (text: string) => void }): Promise<SavedTool[]> {
   // Sessions work without them, and the folder may not even be meant as a store.
   const names = await store.names().catch((error: unknown): string[] => {
-    report(`The saved tools were skipped: ${messageOf(error)}`);
+    report(`The saved functions were skipped: ${messageOf(error)}`);
     return [];
   });
   const own = await Promise.all(names.map((name) => readTool(name, store, report)));
@@ -164,7 +164,7 @@ async function listTools({
   const all = [...ofUser.toSorted(byName), ...ofCode.toSorted(byName)];
   if (all.length > MAX_SAVED_TOOLS) {
     const which = 'those of the user first, then by name';
-    report(`There are ${all.length} saved tools; sessions get ${MAX_SAVED_TOOLS} of them: ${which}.`);
+    report(`There are ${all.length} saved functions; sessions get ${MAX_SAVED_TOOLS} of them: ${which}.`);
   }
   const loaded = all.slice(0, MAX_SAVED_TOOLS).toSorted(byName);
   return loaded.map(({ name, source }) => ({ name, source }));
@@ -187,10 +187,10 @@ async function readTool(
     }
     const why = tool.state === 'changed' ? 'was changed after it was saved' : 'was not saved by the bridge';
     report(
-      `The saved tool ${name} in ${store.directory} ${why} and is not loaded. To review and allow it: ${COMMAND} tools approve ${name}`,
+      `The saved function ${name} in ${store.directory} ${why} and is not loaded. To review and allow it: ${COMMAND} tools approve ${name}`,
     );
   } catch (error) {
-    report(`The saved tool ${name} in ${store.directory} was skipped: ${messageOf(error)}`);
+    report(`The saved function ${name} in ${store.directory} was skipped: ${messageOf(error)}`);
   }
   return undefined;
 }
@@ -313,7 +313,7 @@ function whyAsk({ fallback, mode }: SavedToolsOptions): string | undefined {
 
 function refuseToLoadIfOff(mode: SavedToolsOptions['mode']): void {
   if (mode === 'off') {
-    throw new BridgeError('CALL_REFUSED', 'there are no kept functions, because MCP_BRIDGE_SAVED_TOOLS is off', {
+    throw new BridgeError('CALL_REFUSED', 'there are no saved functions, because MCP_BRIDGE_SAVED_TOOLS is off', {
       hint: 'Define the function in this session.',
     });
   }

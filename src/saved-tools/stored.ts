@@ -1,4 +1,4 @@
-/** Kept functions as things that are listed and removed, and functions in the code of cells, which a person can keep. */
+/** Saved functions as things that are listed and removed, and functions in the code of cells, which a person can keep. */
 import { BridgeError } from '../base/errors.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { StoredThings } from '../terminal/stored-things.ts';

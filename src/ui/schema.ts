@@ -293,9 +293,7 @@ export const CellSchema = z.strictObject({
     .describe(
       'Where it can be run again: sessions of running bridges, also hibernated ones, that of the same name first.',
     ),
-  functions: z
-    .array(text)
-    .describe('Names of the functions that it defines at top level, and that can be saved as a tool.'),
+  functions: z.array(text).describe('Names of the functions that it defines at top level, and that can be saved.'),
 });
 export type UiCell = z.infer<typeof CellSchema>;
 

@@ -17,7 +17,7 @@ export function eventSummary(record: EventRecord): string {
     case 'question_answered':
       return `The operator answered a question of session ${record.session}: ${record.choice ?? record.action}`;
     case 'tool_saved':
-      return `The function ${record.name} was kept`;
+      return `The function ${record.name} was saved`;
     case 'artifact_saved':
       return `The file ${record.name} was saved: ${counted(record.bytes, 'byte')}`;
     case 'program':

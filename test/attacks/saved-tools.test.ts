@@ -103,7 +103,7 @@ for name, source in ${JSON.stringify(HOSTILE)}.items():
     expect(answer.structured).toMatchObject({ summary: 'Success', result: "'true'" });
     expect(answer.text).toMatch(/Functions saved by earlier sessions: .*price.*\./);
     for (const name of Object.keys(HOSTILE).filter((one) => one !== 'annotated')) {
-      expect(answer.text).toContain(`The saved tool '${name}' could not be defined`);
+      expect(answer.text).toContain(`The saved function '${name}' could not be defined`);
     }
     expect((await later.runPython('1')).text).not.toContain('Functions saved');
     await later.close();
@@ -124,7 +124,7 @@ for name, source in ${JSON.stringify(HOSTILE)}.items():
     const bridge = await startWith(stateDir);
     const { structured, text } = await bridge.runPython('f000.__name__', { timeout: 30 });
     expect(structured).toMatchObject({ summary: 'Success', result: "'f000'" });
-    expect(text).toContain('Saved tools that were not defined, because it would take more than 2 s: ');
+    expect(text).toContain('Saved functions that were not defined, because it would take more than 2 s: ');
   });
 
   it('are not saved if the setting or the policy says so', async () => {

@@ -1,5 +1,5 @@
 // Tags: anywhere, full
-/** Kept functions run from the shell, and runs that go on after an interruption. */
+/** Saved functions run from the shell, and runs that go on after an interruption. */
 import { execFile, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -68,7 +68,7 @@ describe.runIf(engine !== undefined)('exec', () => {
     await ended;
   }
 
-  it('--tool runs a kept function with typed arguments, and prints what it returns', async () => {
+  it('--tool runs a saved function with typed arguments, and prints what it returns', async () => {
     await run('-c', KEEP);
     const args = ['factor=2', 'values=[1, 2.5]'];
     expect(await run('--tool', 'scale', ...args)).toMatchObject({

@@ -186,7 +186,7 @@ image.mime_type, image.data[:4]`;
       });
     });
 
-    it('a saved tool is available in another session', async () => {
+    it('a saved function is available in another session', async () => {
       await run('def double(n):\n    """Twice n."""\n    return 2 * n\nruntime.save_tool(double)');
       const answer = await bridge.runPython('double(21)', { session: 'later' });
       expect(answer.structured['result']).toBe('42');

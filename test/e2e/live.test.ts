@@ -221,7 +221,7 @@ describe.each(engines.map((engine) => ({ engine, name: engine.label })))('on $na
       const top = await runTop(bridge.folder, '--once');
       expect(top).toContain('1 question waits for a person');
       expect(top).toMatch(/default +waits for you/);
-      expect(top).toMatch(/ left, paused$/m);
+      expect(top).toMatch(/ deadline paused with .* left$/m);
       const path = `/v1/approvals/${question?.id}`;
       await expect(api.post(path, { answer: 'yes' })).rejects.toThrow('must be one of: Allow once');
       expect(await api.post(path, { answer: 'once' })).toEqual({ answered: question?.id, action: 'accept' });

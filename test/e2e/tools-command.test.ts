@@ -1,5 +1,5 @@
 // Tags: anywhere, full
-/** Kept functions as users meet them: found by a later bridge, changed by hand, moved between machines, shared in a folder. */
+/** Saved functions as users meet them: found by a later bridge, changed by hand, moved between machines, shared in a folder. */
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,7 @@ def invoice_total(prices: list[float], tax: float = 0.2) -> float:
     return sum(prices) * (1 + tax)
 print(save_tool(invoice_total))`;
 
-describe.runIf(engine !== undefined)('kept functions', () => {
+describe.runIf(engine !== undefined)('saved functions', () => {
   let stateDir: string;
 
   beforeEach(() => {

@@ -300,7 +300,7 @@ except BaseException:
     await expectShown(page.getByRole('group', { name: 'Arguments' }).getByText('a call'));
     await expectShown(page.getByRole('group', { name: 'Text', exact: true }).getByText('a call'));
 
-    await press(page, 'Save double as a tool');
+    await press(page, 'Save the function double');
     await expectShown(page.getByText('Saved as double.'));
     await press(page, 'Run again in session default');
     await expectShown(page.getByRole('heading', { level: 1, name: 'Now' }));
@@ -316,7 +316,7 @@ except BaseException:
     await goTo(page, 'stored');
     await press(page, 'Remove double');
     await confirm(page, 'Remove');
-    await expectShown(page.getByText('No function is stored.'));
+    await expectShown(page.getByText('There is no function.'));
     expect(StoredSchema.parse(await ui.get('/api/stored/functions')).items).toEqual([]);
     expect(await faults()).toEqual([]);
   });

@@ -482,7 +482,7 @@ describe.runIf(chromium !== undefined)('History', () => {
   it('runs a cell again, and saves its function as a tool', async () => {
     const { page, server } = await open(VIEWS[3]);
     server.answers.set('save-as-tool', { ok: true, name: 'overdue' });
-    await page.getByRole('button', { name: 'Save overdue as a tool' }).click();
+    await page.getByRole('button', { name: 'Save the function overdue' }).click();
     await expectShown(page.getByText('Saved as overdue.'));
     await page.getByLabel('Session to run it in').selectOption('1');
     await page.getByRole('button', { name: 'Run again in session default' }).click();

@@ -386,7 +386,7 @@ class SavedTools(RuntimeTestCase):
         self.assertEqual(ran, [])
         for name, value in before.items():
             self.assertIs(self.namespace.get(name), value, name)
-            self.assertIn(f"The saved tool {name!r} could not be defined", reported)
+            self.assertIn(f"The saved function {name!r} could not be defined", reported)
         self.run_code("assert fine() == 1")
 
     def test_annotations_are_not_evaluated(self) -> None:

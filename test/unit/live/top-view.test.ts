@@ -83,7 +83,7 @@ it('sessions, then what runs', () => {
     '42      claude-code  default  running     podman  3 min  12    7 for 5.0 s  1 of 2',
     '42      claude-code  old      hibernated                       3',
     '',
-    'Session default of bridge 42: cell b/default/1/7, 25.0 s left',
+    'Session default of bridge 42: cell b/default/1/7, deadline in 25.0 s',
     '  | import time',
     '  | for i in range(3):',
     '  |     work(i)',
@@ -149,7 +149,7 @@ it('a session that waits for a person, whose time stands still', () => {
     VIEW,
   );
   expect(lines[2]).toContain('default  waits for you  podman');
-  expect(lines[5]).toBe('Session default of bridge 42: cell b/default/1/7, 25.0 s left, paused');
+  expect(lines[5]).toBe('Session default of bridge 42: cell b/default/1/7, deadline paused with 25.0 s left');
 });
 
 it.each([20, 40, 60, 80, 200])('no line is longer than a terminal of %i columns', (columns) => {

@@ -229,7 +229,7 @@ describe('refuses', () => {
   test('a name that differs only in case from a stored one', async () => {
     await tools().save({ name: 'add', source: SOURCE });
     await expect(tools().save({ name: 'Add', source: 'def Add(): pass' })).rejects.toThrow(
-      "only in case from the saved tool 'add'",
+      "only in case from the saved function 'add'",
     );
   });
 
@@ -295,7 +295,7 @@ describe('links in the store', () => {
     await tools().save({ name: 'add', source: SOURCE });
     expect((await tools().list()).map((tool) => tool.name)).toEqual(['add']);
     for (const name of ['soft', 'hard', 'folder', 'large']) {
-      expect(logged.join('')).toContain(`The saved tool ${name} in ${store} was skipped`);
+      expect(logged.join('')).toContain(`The saved function ${name} in ${store} was skipped`);
     }
   });
 });
@@ -464,7 +464,7 @@ describe('shared functions', () => {
     expect((await one.list()).length).toBe(1);
   });
 
-  test('give way to a kept function of the same name, and that is said once', async () => {
+  test('give way to a saved function of the same name, and that is said once', async () => {
     const one = bridge();
     const own = { name: 'double', source: 'def double(n): return n + n\n' };
     await one.save(own, personWho(YES));
@@ -516,6 +516,6 @@ test('a store that cannot be read is logged and counts as empty', async () => {
   await mkdir(stateDir);
   await writeFile(store, 'a file where the store should be');
   expect(await tools().list()).toEqual([]);
-  expect(logged[0]).toContain('The saved tools were skipped: ');
+  expect(logged[0]).toContain('The saved functions were skipped: ');
   await expect(tools().save({ name: 'add', source: SOURCE })).rejects.toMatchObject({ code: 'STATE_WRITE_FAILED' });
 });

@@ -169,11 +169,7 @@ function placeName({ bridge, principal, profile, session }: UiCell['can_run_in']
 
 function SaveAsTool({ cell: { functions, id } }: { readonly cell: UiCell }) {
   if (functions.length === 0) {
-    return (
-      <p class="dim">
-        To save a tool from a cell, define a function in it: there is none at the top level of this one.
-      </p>
-    );
+    return <p class="dim">To save a function of a cell, define it at the top level: there is none in this one.</p>;
   }
   const save = async (name: string): Promise<void> => {
     const saved = await post<{ name: string }>(pathTo(['cells', 'save-as-tool']), { id, name });
@@ -181,7 +177,7 @@ function SaveAsTool({ cell: { functions, id } }: { readonly cell: UiCell }) {
   };
   return (
     <div class="buttons">
-      <span class="dim">Save as tool:</span>
+      <span class="dim">Save function:</span>
       {functions.map((name) => (
         <ActionButton
           key={name}
@@ -190,7 +186,7 @@ function SaveAsTool({ cell: { functions, id } }: { readonly cell: UiCell }) {
               <Shown text={name} />
             </code>
           }
-          name={`Save ${name} as a tool`}
+          name={`Save the function ${name}`}
           act={() => save(name)}
         />
       ))}

@@ -153,7 +153,7 @@ function SessionActions({ session }: { readonly session: PageSession }) {
   const { bridge, name, state } = session;
   const request = (action: string) => post(pathTo(['bridges', bridge, 'sessions', name, action]) + whoseQuery(session));
   const end = async (): Promise<unknown> => {
-    const text = 'Its sandbox is stopped, and variables that are not in a checkpoint are lost.';
+    const text = 'Its sandbox is stopped, and what was not saved is lost.';
     return (await confirmFirst(`End session “${name}”?`, text, 'End session')) && request('end');
   };
   return (
@@ -201,7 +201,7 @@ function SessionFacts({ bridge, session }: { readonly session: PageSession; read
       </Fact>
       {generation > 1 && <Fact label="Sandbox no.">{generation}</Fact>}
       {session.state === 'idle' && idle !== undefined && <Fact label="Idle for">{formatAge(idle)}</Fact>}
-      {saved !== undefined && <Fact label="Checkpoint">{formatWhen(saved, clock.value)}</Fact>}
+      {saved !== undefined && <Fact label="Saved">{formatWhen(saved, clock.value)}</Fact>}
       {servers.length > 0 && (
         <Fact label="Servers">
           <Shown text={servers.join(', ')} />
@@ -253,11 +253,12 @@ function CellPart({ cell }: { readonly cell: LiveCell }) {
 function CellClock({ cell }: { readonly cell: LiveCell }) {
   const { pausedMs } = cell;
   const left = pausedMs ?? cell.deadlineAt - clock.value;
-  const more = pausedMs === undefined ? `at most ${formatAge(left)} more` : `paused with ${formatAge(left)} left`;
+  const deadline =
+    pausedMs === undefined ? `deadline in ${formatAge(left)}` : `deadline paused with ${formatAge(left)} left`;
   return (
     <span class="dim cell-clock">
       running for {formatAge(clock.value - cell.startedAt)}
-      {left > 0 ? `, ${more}` : ''}
+      {left > 0 ? `, ${deadline}` : ''}
     </span>
   );
 }

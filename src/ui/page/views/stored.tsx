@@ -1,4 +1,4 @@
-/** Stored: packages, functions, checkpoints and artifacts, with their sizes; each can be removed. */
+/** Stored: packages, saved functions, saved sessions and artifacts, with their sizes; each can be removed. */
 import type { UiStoredItem, UiStoredKind } from '../../schema.ts';
 import { pathTo, send } from '../api.ts';
 import { formatBytes, formatNumberOf, formatWhen } from '../format.ts';
@@ -32,15 +32,15 @@ const KINDS: readonly Kind[] = [
   },
   {
     kind: 'functions',
-    title: 'Functions',
+    title: 'Saved functions',
     noun: 'function',
     empty: 'Save a function from a cell in History, or let code call runtime.save_tool.',
     loss: 'Code can no longer call it. It cannot be brought back.',
   },
   {
     kind: 'checkpoints',
-    title: 'Checkpoints',
-    noun: 'checkpoint',
+    title: 'Saved sessions',
+    noun: 'saved session',
     empty: 'Sessions with a name are saved here soon after each cell, so that later bridges can continue them.',
     loss: 'A later bridge starts this session without its variables and files. Checkpoints that it has named are removed, too.',
   },
@@ -82,7 +82,7 @@ function StoredPart(props: Kind) {
         </p>
       )}
       {data !== undefined && items.length === 0 && data.problem === undefined && (
-        <Empty title={`No ${noun} is stored.`}>{empty}</Empty>
+        <Empty title={`There is no ${noun}.`}>{empty}</Empty>
       )}
       {items.length > 0 && <ItemTable {...props} items={items} reload={reload} />}
     </section>
