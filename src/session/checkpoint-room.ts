@@ -44,7 +44,7 @@ const RemovedSchema = z
   .max(MAX_REMOVED_NAMES);
 
 /** What was removed of a session. */
-export interface Removed {
+export interface RemovedState {
   /** `''` is the checkpoint that the session goes on from. */
   readonly name: string;
   /** ISO 8601, if it was too old; otherwise it was removed to make room. */
@@ -109,7 +109,7 @@ export async function makeRoom(
 }
 
 /** What was removed of the session since the last call. */
-export async function takeRemoved(main: string): Promise<readonly Removed[]> {
+export async function takeRemoved(main: string): Promise<readonly RemovedState[]> {
   const removed = await readRemoved(main);
   if (removed.length > 0) {
     await rm(`${main}${REMOVED_SUFFIX}`, { force: true }).catch(() => undefined);
@@ -231,7 +231,7 @@ function isOfBridge(folder: string): Promise<boolean> {
 }
 
 /** Notes it where the next bridge of the session looks. Of a bridge that was killed, only `default` is left to anyone. */
-async function noteForHeir(main: string, removed: Removed): Promise<void> {
+async function noteForHeir(main: string, removed: RemovedState): Promise<void> {
   const folder = dirname(main);
   if (!(await isOfBridge(folder))) {
     await noteRemoved(main, removed);
@@ -243,7 +243,7 @@ async function noteForHeir(main: string, removed: Removed): Promise<void> {
   }
 }
 
-async function noteRemoved(main: string, removed: Removed): Promise<void> {
+async function noteRemoved(main: string, removed: RemovedState): Promise<void> {
   const others = (await readRemoved(main)).filter(({ name }) => name !== removed.name);
   const all = [...others, removed].slice(-MAX_REMOVED_NAMES);
   await ensureDirectory(dirname(main));
@@ -256,7 +256,7 @@ async function noteRemoved(main: string, removed: Removed): Promise<void> {
   );
 }
 
-async function readRemoved(main: string): Promise<readonly Removed[]> {
+async function readRemoved(main: string): Promise<readonly RemovedState[]> {
   try {
     return RemovedSchema.parse(JSON.parse(await readText(`${main}${REMOVED_SUFFIX}`, MAX_REMOVED_BYTES)));
   } catch {

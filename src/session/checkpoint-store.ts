@@ -36,7 +36,7 @@ import {
   makeRoom,
   OWNER_FILE,
   REMOVED_SUFFIX,
-  type Removed,
+  type RemovedState,
   readHeir,
   removeExpired,
   removeFiles,
@@ -147,7 +147,7 @@ export class CheckpointStore {
   }
 
   /** What was removed of a session. Returns it once. */
-  async takeRemoved(session: string): Promise<readonly Removed[]> {
+  async takeRemoved(session: string): Promise<readonly RemovedState[]> {
     return takeRemoved(this.#pathOf(session));
   }
 

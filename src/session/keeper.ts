@@ -12,7 +12,7 @@ import {
   UNSAVED_MS,
 } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
-import type { Removed } from './checkpoint-room.ts';
+import type { RemovedState } from './checkpoint-room.ts';
 import type { CheckpointFacts, CheckpointStore, CheckpointWriter, StoredCheckpoint } from './checkpoint-store.ts';
 import {
   type CheckpointSink,
@@ -95,7 +95,7 @@ export interface StateTroubles {
   /** Why the session is not saved. */
   readonly unsaved: string | undefined;
   /** Checkpoints of it that were removed. */
-  readonly removed: readonly Removed[];
+  readonly removed: readonly RemovedState[];
 }
 
 export class Keeper {
@@ -136,7 +136,7 @@ export class Keeper {
   /** The reason that an answer has given, and the one that none has. */
   #said: string | undefined;
   #unsaid: string | undefined;
-  #removed: readonly Removed[] = [];
+  #removed: readonly RemovedState[] = [];
   /** Set if the session could not be claimed: when the checkpoint from which it goes on was saved, if there was one. */
   #unclaimed: { readonly savedAt: string | undefined } | undefined;
   #timer: NodeJS.Timeout | undefined;

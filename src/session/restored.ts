@@ -2,7 +2,7 @@
 import { MAX_CHECKPOINT_AGE_MS, MAX_CHECKPOINT_BYTES, MAX_REPORTED_NAMES } from '../base/limits.ts';
 import { escapeControls } from '../base/log.ts';
 import { counted } from '../base/units.ts';
-import type { Removed } from './checkpoint-room.ts';
+import type { RemovedState } from './checkpoint-room.ts';
 import type { CheckpointFacts } from './checkpoint-store.ts';
 import { type Lost, NO_ROOM_FOR_COPY, TOO_LARGE } from './checkpoint-traffic.ts';
 import { PREVIOUS, type Restored, type StateTroubles } from './keeper.ts';
@@ -113,7 +113,7 @@ export function describeTroubles({ removed, unsaved }: StateTroubles, saved: Che
 }
 
 /** The newest state first. */
-function describeAll(removed: readonly Removed[]): string {
+function describeAll(removed: readonly RemovedState[]): string {
   return removed
     .toSorted((one, other) => Number(one.name !== '') - Number(other.name !== ''))
     .map(({ name, savedAt }) => {
