@@ -1,7 +1,7 @@
 /** Builds what every command starts with: settings, a logger, and functions that load servers, cells and calls. */
 import { createLogger, silentLogger } from '../base/log.ts';
 import { refuseNestedBridge } from '../servers/self.ts';
-import { describeUnknownVariables, loadSettings, stateDirOf } from '../settings/settings.ts';
+import { hasUnknownVariables, loadSettings, stateDirOf } from '../settings/settings.ts';
 import { readStoredSettings, type StoredSettings } from '../settings/stored-settings.ts';
 import type { CommandContext } from '../terminal/command.ts';
 
@@ -14,8 +14,9 @@ export async function loadContext(env: NodeJS.ProcessEnv, { isQuiet = false } = 
   const stored = await readStoredSettings(stateDirOf(env));
   const quiet = { MCP_BRIDGE_LOG_LEVEL: 'WARNING' };
   const context = createContext(env, { ...stored, values: { ...(isQuiet && quiet), ...stored.values } });
-  for (const sentence of await describeUnknownVariables(env, stored)) {
-    context.logger.warning(sentence);
+  if (hasUnknownVariables(env, stored)) {
+    const { describeUnknownVariables } = await import('../settings/inspect.ts');
+    (await describeUnknownVariables(env, stored)).forEach((sentence) => context.logger.warning(sentence));
   }
   return context;
 }

@@ -2,8 +2,8 @@
 
 import { toBridgeError } from '../base/errors.ts';
 import { COMMAND } from '../base/package.ts';
-import { listSettings } from '../settings/inspect.ts';
-import { describeUnknownVariables, refusedVariables, stateDirOf } from '../settings/settings.ts';
+import { describeUnknownVariables, listSettings } from '../settings/inspect.ts';
+import { refusedVariables, stateDirOf } from '../settings/settings.ts';
 import { NOTHING_STORED, readStoredSettings, type StoredSettings } from '../settings/stored-settings.ts';
 import type { CommandContext, CommandHost } from '../terminal/command.ts';
 import { type Finding, problemOf, problemsOfSettings } from '../terminal/finding.ts';

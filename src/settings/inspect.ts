@@ -3,18 +3,47 @@ import { BridgeError } from '../base/errors.ts';
 import { escapeControls } from '../base/log.ts';
 import { didYouMean } from '../base/suggest.ts';
 import {
-  describeUnknownVariables,
   isGiven,
+  isKnown,
+  isOfEnvironment,
   loadSettings,
   REMOVED_VARIABLES,
   SETTINGS_TABLE,
   storedTexts,
 } from './settings.ts';
-import type { StoredSettings } from './stored-settings.ts';
+import { NOTHING_STORED, type StoredSettings } from './stored-settings.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 const PREFIX = 'MCP_BRIDGE_';
+
+/**
+ * One sentence for each unknown `MCP_BRIDGE_*` variable: a setting that was removed, or probably a misspelling. And for whatever the file
+ * has that does not apply.
+ */
+export async function describeUnknownVariables(env: Environment, stored = NOTHING_STORED): Promise<string[]> {
+  const known = SETTINGS_TABLE.map((setting) => setting.variable);
+  const describe = async (variable: string, place: string): Promise<string> => {
+    const instead = REMOVED_VARIABLES[variable];
+    return instead === undefined
+      ? `${escapeControls(variable)} is set${place}, but there is no such setting.${await didYouMean(variable, known)}`
+      : `${variable} is set${place}, but this setting was removed: ${instead}.`;
+  };
+  const inEnv = Object.keys(env).filter((variable) => variable.startsWith(PREFIX) && !isKnown(variable));
+  const keys = Object.keys(stored.values);
+  const place = ` in ${stored.path}`;
+  return [
+    ...(await Promise.all(inEnv.map((variable) => describe(variable, '')))),
+    ...(await Promise.all(keys.filter((key) => !isKnown(key)).map((key) => describe(key, place)))),
+    ...keys
+      .filter(isOfEnvironment)
+      .map((key) => `${key} is set${place}, where it has no effect: only the environment sets it.`),
+    ...Object.keys(stored.others).map(
+      (key) =>
+        `'${escapeControls(key)}'${place} is not a setting with a value. If it holds MCP servers, rename the file: this name is for settings.`,
+    ),
+  ];
+}
 
 /** Where a setting has its value from. */
 export interface SettingValue {

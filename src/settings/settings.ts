@@ -10,7 +10,6 @@ import { BridgeError } from '../base/errors.ts';
 import { homeFolder } from '../base/home.ts';
 import { KEPT_OUTPUT_BYTES, MAX_SESSIONS, MAX_SHOWN_CHARS, SESSIONS_CEILING } from '../base/limits.ts';
 import { escapeControls, LOG_LEVELS } from '../base/log.ts';
-import { didYouMean } from '../base/suggest.ts';
 import { parseDurationMs, parseSizeBytes } from '../base/units.ts';
 import { CLIENT_IDS } from '../clients/table.ts';
 import { type ConfigSource, parseSources } from '../servers/sources.ts';
@@ -717,32 +716,16 @@ export function refusedVariables({ data }: BridgeError): readonly string[] {
   return (data['variables'] as readonly string[] | undefined) ?? [];
 }
 
-/**
- * One sentence for each unknown `MCP_BRIDGE_*` variable: a setting that was removed, or probably a misspelling. And for whatever the file
- * has that does not apply.
- */
-export async function describeUnknownVariables(env: Environment, stored = NOTHING_STORED): Promise<string[]> {
-  const known = [...SETTINGS_TABLE.map((setting) => setting.variable), ...INTERNAL_VARIABLES];
-  const describe = async (variable: string, place: string): Promise<string> => {
-    const instead = REMOVED_VARIABLES[variable];
-    return instead === undefined
-      ? `${escapeControls(variable)} is set${place}, but there is no such setting.${await didYouMean(variable, known)}`
-      : `${variable} is set${place}, but this setting was removed: ${instead}.`;
-  };
-  const inEnv = Object.keys(env).filter((variable) => variable.startsWith(PREFIX) && !known.includes(variable));
-  const keys = Object.keys(stored.values);
-  const place = ` in ${stored.path}`;
-  return [
-    ...(await Promise.all(inEnv.map((variable) => describe(variable, '')))),
-    ...(await Promise.all(keys.filter((key) => !known.includes(key)).map((key) => describe(key, place)))),
-    ...keys
-      .filter(isOfEnvironment)
-      .map((key) => `${key} is set${place}, where it has no effect: only the environment sets it.`),
-    ...Object.keys(stored.others).map(
-      (key) =>
-        `'${escapeControls(key)}'${place} is not a setting with a value. If it holds MCP servers, rename the file: this name is for settings.`,
-    ),
-  ];
+/** Whether variables or the file have something that is no setting; `describeUnknownVariables` says what. */
+export function hasUnknownVariables(env: Environment, { others, values }: StoredSettings): boolean {
+  const keys = [...Object.keys(env).filter((variable) => variable.startsWith(PREFIX)), ...Object.keys(values)];
+  const isWrong = (key: string) => isOfEnvironment(key) && Object.hasOwn(values, key);
+  return keys.some((key) => !isKnown(key) || isWrong(key)) || Object.keys(others).length > 0;
+}
+
+/** Whether it is a setting, or a variable that the bridge sets itself. */
+export function isKnown(variable: string): boolean {
+  return INTERNAL_VARIABLES.includes(variable) || SETTINGS_TABLE.some((setting) => setting.variable === variable);
 }
 
 /** Checks that involve two variables, adapts defaults, and makes paths absolute. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { BridgeError, ERROR_CODES, renderError } from '../../../src/base/errors.ts';
-import { describeUnknownVariables, loadSettings, SETTINGS_TABLE } from '../../../src/settings/settings.ts';
+import { describeUnknownVariables } from '../../../src/settings/inspect.ts';
+import { loadSettings, SETTINGS_TABLE } from '../../../src/settings/settings.ts';
 
 const HOME = { HOME: '/home/ada' };
 const GIB = 1024 ** 3;
