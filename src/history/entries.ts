@@ -26,7 +26,7 @@ export type AuditEntry = CellEntry | LoneEntry;
 interface OpenCell {
   readonly started: RecordOf<'cell_started'>;
   readonly calls: RecordOf<'call'>[];
-  /** Places of calls that have no end yet, by `callKey`. */
+  /** Places of calls that have no end yet, by `keyOfCall`. */
   readonly begun: Map<string, number[]>;
   callsLeftOut: number;
 }
@@ -68,7 +68,7 @@ function addCall(cell: OpenCell | undefined, call: RecordOf<'call'>): AuditEntry
   if (cell === undefined) {
     return { kind: 'record', record: call };
   }
-  const key = callKey(call);
+  const key = keyOfCall(call);
   const begun = call.outcome === 'started' ? undefined : cell.begun.get(key);
   const place = begun?.shift();
   if (begun?.length === 0) {
@@ -88,7 +88,7 @@ function addCall(cell: OpenCell | undefined, call: RecordOf<'call'>): AuditEntry
 }
 
 /** What the records of a call have in common. In earlier versions, the calls of one program shared an id. */
-export function callKey({ id, server, tool }: Pick<RecordOf<'call'>, 'id' | 'server' | 'tool'>): string {
+export function keyOfCall({ id, server, tool }: Pick<RecordOf<'call'>, 'id' | 'server' | 'tool'>): string {
   return `${id}\n${server}\n${tool}`;
 }
 

@@ -7,7 +7,7 @@
 import { lstat } from 'node:fs/promises';
 import { messageOf } from '../base/errors.ts';
 import { createPause } from '../base/slices.ts';
-import { type CellEntry, callKey, MAX_CALLS } from './entries.ts';
+import { type CellEntry, keyOfCall, MAX_CALLS } from './entries.ts';
 import { factsOf, type RecordFacts, sessionOf, statusOf } from './facts.ts';
 import { listAuditFiles } from './files.ts';
 import type { HistoryKind } from './kinds.ts';
@@ -77,7 +77,7 @@ export class History {
   #entries: Entry[] = [];
   #cells = new Map<string, Entry>();
   #groups = new Map<string, Group>();
-  /** Calls without an end, by `callKey`. */
+  /** Calls without an end, by `keyOfCall`. */
   #begun = new Map<string, Entry[]>();
   /** Records of saved files, by cell. */
   #saved = new Map<string, Entry[]>();
@@ -250,7 +250,7 @@ export class History {
     if (facts.record.type === 'call') {
       entry.group.calls.push(entry);
       if (entry.status === 'started') {
-        const key = callKey(facts.record);
+        const key = keyOfCall(facts.record);
         this.#begun.set(key, [...(this.#begun.get(key) ?? []), entry]);
       }
     }
@@ -258,7 +258,7 @@ export class History {
 
   /** The record of its end takes the place of the one of its begin. Returns whether there is one. */
   #endCall(facts: RecordFacts, call: RecordOf<'call'>, place: Line): boolean {
-    const key = callKey(call);
+    const key = keyOfCall(call);
     const begun = call.outcome === 'started' ? undefined : this.#begun.get(key);
     const entry = begun?.shift();
     if (begun === undefined || entry === undefined) {

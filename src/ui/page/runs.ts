@@ -1,7 +1,7 @@
 /** Puts neighbours together that are of one kind, such as the calls of a loop. Pure. */
 
 /** `keyOf` is undefined for an item that stays alone. */
-export function runsOf<Item>(
+export function neighboursOf<Item>(
   items: readonly Item[],
   keyOf: (item: Item) => string | undefined,
 ): readonly (readonly [Item, ...Item[]])[] {

@@ -36,13 +36,7 @@ export function DataTable({ caption, columns, rows, showsCaption = false }: Data
           <tr>
             {columns.map(({ isNumber, isQuiet, sort, title }) => (
               <th key={title} scope="col" class={isNumber === true ? 'number' : ''} aria-sort={sort?.by}>
-                {sort !== undefined && (
-                  <button type="button" class="link-button" onClick={sort.press}>
-                    {title}
-                    <span aria-hidden="true">{MARKS[sort.by]}</span>
-                  </button>
-                )}
-                {sort === undefined && (isQuiet === true ? <span class="quiet">{title}</span> : title)}
+                <ColumnTitle isQuiet={isQuiet} sort={sort} title={title} />
               </th>
             ))}
           </tr>
@@ -77,5 +71,24 @@ export function DataTable({ caption, columns, rows, showsCaption = false }: Data
         </tbody>
       </table>
     </div>
+  );
+}
+
+function ColumnTitle({
+  isQuiet = false,
+  sort,
+  title,
+}: Pick<TableColumn, 'title'> & {
+  readonly isQuiet: boolean | undefined;
+  readonly sort: TableColumn['sort'] | undefined;
+}) {
+  if (sort === undefined) {
+    return isQuiet ? <span class="quiet">{title}</span> : <>{title}</>;
+  }
+  return (
+    <button type="button" class="link-button" onClick={sort.press}>
+      {title}
+      <span aria-hidden="true">{MARKS[sort.by]}</span>
+    </button>
   );
 }

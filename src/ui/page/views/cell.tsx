@@ -11,7 +11,7 @@ import { Shown } from '../parts/text.tsx';
 import { useLoad } from '../parts/use-load.ts';
 import { pictureType } from '../picture-type.ts';
 import { formatRoute } from '../route.ts';
-import { runsOf, spanOfRun, statusesOf } from '../runs.ts';
+import { neighboursOf, spanOfRun, statusesOf } from '../runs.ts';
 import { clock, goTo, live, notify, route } from '../store.ts';
 import { placeBar, spanOf, type TimeSpan } from '../waterfall.ts';
 
@@ -251,7 +251,7 @@ function Calls({ cell }: { readonly cell: UiCell }) {
           <Shown text={cell.kept.why} />
         </p>
       )}
-      <CallRows runs={runsOf(inOrder, ({ server, tool }) => JSON.stringify([server, tool]))} span={span} />
+      <CallRows runs={neighboursOf(inOrder, ({ server, tool }) => JSON.stringify([server, tool]))} span={span} />
     </>
   );
 }

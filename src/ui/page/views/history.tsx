@@ -7,7 +7,7 @@ import { Empty, Problem, Status } from '../parts/controls.tsx';
 import { Shown } from '../parts/text.tsx';
 import { useLoad } from '../parts/use-load.ts';
 import { formatRoute, type Route } from '../route.ts';
-import { runsOf, spanOfRun, statusesOf } from '../runs.ts';
+import { neighboursOf, spanOfRun, statusesOf } from '../runs.ts';
 import { clock, notify, replaceRoute, route } from '../store.ts';
 
 const PAGE = '100';
@@ -246,7 +246,7 @@ function Items({ items }: { readonly items: readonly UiHistoryItem[] }) {
           </tr>
         </thead>
         <tbody>
-          {runsOf(items, (item) =>
+          {neighboursOf(items, (item) =>
             item.kind === 'call' ? JSON.stringify([item.cell, item.server, item.tool]) : undefined,
           ).map((run) => (
             <ItemRow key={keyOf(run[0])} run={run} />

@@ -109,30 +109,17 @@ function compareBy({ valueOf }: ServerColumn, isDown: boolean, a: UiServer, b: U
   return (isNumber ? left - right : String(left).localeCompare(String(right), 'en')) * (isDown ? -1 : 1);
 }
 
-function ServerTable({
-  model,
-  reload,
-  servers,
-}: Omit<CardProps, 'server'> & { readonly servers: readonly UiServer[] }) {
+type ServersProps = Omit<CardProps, 'server'> & { readonly servers: readonly UiServer[] };
+
+function ServerTable({ servers, ...parts }: ServersProps) {
   const [text, setText] = useState('');
   const [state, setState] = useState('');
-  const [sorted, setSorted] = useState<{ readonly title: string; readonly isDown: boolean }>();
-  const [chosen, setChosen] = useState<Readonly<Record<string, boolean>>>({});
-  const column = COLUMNS.find(({ title }) => title === sorted?.title);
-  const found = servers
-    .filter((server) =>
-      `${server.name} ${server.transport} ${server.file ?? ''}`.toLowerCase().includes(text.trim().toLowerCase()),
-    )
-    .filter((server) => state === '' || (state === ATTENTION ? needsAttention(server) : stateOf(server) === state))
-    .toSorted((a, b) => a.name.localeCompare(b.name, 'en'))
-    .toSorted((a, b) =>
-      column === undefined
-        ? Number(needsAttention(b)) - Number(needsAttention(a))
-        : compareBy(column, sorted?.isDown === true, a, b),
-    );
-  // A number is most telling where it is largest.
-  const press = ({ isNumber, title }: ServerColumn): void =>
-    setSorted({ title, isDown: sorted?.title === title ? !sorted.isDown : isNumber });
+  const isWanted = ({ file = '', name, transport }: UiServer): boolean =>
+    `${name} ${transport} ${file}`.toLowerCase().includes(text.trim().toLowerCase());
+  const found = servers.filter(isWanted).filter((server) => {
+    return state === '' || (state === ATTENTION ? needsAttention(server) : stateOf(server) === state);
+  });
+  const all = formatNumberOf(servers.length, 'server');
   return (
     <>
       <form class="filters" role="search" aria-label="Filter the servers" onSubmit={(event) => event.preventDefault()}>
@@ -157,45 +144,54 @@ function ServerTable({
         </label>
       </form>
       <p class="dim result-line" role="status">
-        {found.length === servers.length
-          ? formatNumberOf(servers.length, 'server')
-          : `${found.length} of ${formatNumberOf(servers.length, 'server')}`}
+        {found.length === servers.length ? all : `${found.length} of ${all}`}
       </p>
-      <DataTable
-        caption="Servers"
-        columns={COLUMNS.map((each) => ({
-          title: each.title,
-          isNumber: each.isNumber,
-          sort: {
-            by: sorted?.title !== each.title ? 'none' : sorted.isDown ? 'descending' : 'ascending',
-            press: () => press(each),
-          },
-        }))}
-        rows={found.map((server) => {
-          const key = `${server.name} ${server.file ?? ''}`;
-          const isOpen = chosen[key] ?? needsAttention(server);
-          const [first, ...others] = COLUMNS.map(({ show, title }) => <Fragment key={title}>{show(server)}</Fragment>);
-          return {
-            key,
-            cells: [
-              <button
-                key="open"
-                type="button"
-                class="link-button"
-                aria-expanded={isOpen}
-                onClick={() => setChosen({ ...chosen, [key]: !isOpen })}
-              >
-                <span aria-hidden="true">{isOpen ? '▾ ' : '▸ '}</span>
-                {first}
-              </button>,
-              ...others,
-            ],
-            ...(isOpen && { below: <ServerCard server={server} model={model} reload={reload} /> }),
-          };
-        })}
-      />
+      <FoundServers servers={found} {...parts} />
     </>
   );
+}
+
+function FoundServers({ model, reload, servers }: ServersProps) {
+  const [sorted, setSorted] = useState<{ readonly title: string; readonly isDown: boolean }>();
+  /** What was opened or closed; otherwise, what needs attention is open. */
+  const [chosen, setChosen] = useState<Readonly<Record<string, boolean>>>({});
+  // A number is most telling where it is largest.
+  const press = ({ isNumber, title }: ServerColumn): void =>
+    setSorted({ title, isDown: sorted?.title === title ? !sorted.isDown : isNumber });
+  return (
+    <DataTable
+      caption="Servers"
+      columns={COLUMNS.map((each) => {
+        const by = sorted?.title !== each.title ? 'none' : sorted.isDown ? 'descending' : 'ascending';
+        return { title: each.title, isNumber: each.isNumber, sort: { by, press: () => press(each) } };
+      })}
+      rows={inOrder(servers, sorted).map((server) => {
+        const key = `${server.name} ${server.file ?? ''}`;
+        const isOpen = chosen[key] ?? needsAttention(server);
+        const [first, ...others] = COLUMNS.map(({ show, title }) => <Fragment key={title}>{show(server)}</Fragment>);
+        const toggle = (): void => setChosen({ ...chosen, [key]: !isOpen });
+        const name = (
+          <button key="name" type="button" class="link-button" aria-expanded={isOpen} onClick={toggle}>
+            <span aria-hidden="true">{isOpen ? '▾ ' : '▸ '}</span>
+            {first}
+          </button>
+        );
+        const card = isOpen && { below: <ServerCard server={server} model={model} reload={reload} /> };
+        return { key, cells: [name, ...others], ...card };
+      })}
+    />
+  );
+}
+
+function inOrder(
+  servers: readonly UiServer[],
+  sorted: { readonly title: string; readonly isDown: boolean } | undefined,
+): readonly UiServer[] {
+  const column = COLUMNS.find(({ title }) => title === sorted?.title);
+  const byName = servers.toSorted((a, b) => a.name.localeCompare(b.name, 'en'));
+  return column === undefined
+    ? byName.toSorted((a, b) => Number(needsAttention(b)) - Number(needsAttention(a)))
+    : byName.toSorted((a, b) => compareBy(column, sorted?.isDown === true, a, b));
 }
 
 const ATTENTION = 'needs attention';

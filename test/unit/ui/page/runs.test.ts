@@ -1,10 +1,10 @@
 /** Calls of a loop that are shown as one. */
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { runsOf, spanOfRun, statusesOf } from '../../../../src/ui/page/runs.ts';
+import { neighboursOf, spanOfRun, statusesOf } from '../../../../src/ui/page/runs.ts';
 
 it('only neighbours of the same kind are together', () => {
-  expect(runsOf(['a', 'a', 'b', 'a', '', ''], (text) => text || undefined)).toEqual([
+  expect(neighboursOf(['a', 'a', 'b', 'a', '', ''], (text) => text || undefined)).toEqual([
     ['a', 'a'],
     ['b'],
     ['a'],
@@ -16,7 +16,7 @@ it('only neighbours of the same kind are together', () => {
 it('nothing is lost, doubled or moved', () => {
   fc.assert(
     fc.property(fc.array(fc.constantFrom('a', 'b', undefined)), (keys) => {
-      expect(runsOf(keys, (key) => key).flat()).toEqual(keys);
+      expect(neighboursOf(keys, (key) => key).flat()).toEqual(keys);
     }),
   );
 });
