@@ -1,11 +1,12 @@
 /** Carries out `config …`. It works with invalid settings, too, because that is how to correct them. */
+import { join } from 'node:path';
 import { BridgeError } from '../base/errors.ts';
 import { escapeControls, escapeInJson } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
 import { listSettings, type SettingValue, variableNamed, wrongSettings } from '../settings/inspect.ts';
 import { isOfEnvironment, stateDirOf } from '../settings/settings.ts';
-import { changeStoredSettings } from '../settings/settings-file.ts';
-import { readStoredSettings, type StoredSettings } from '../settings/stored-settings.ts';
+import { readStoredSettings, SETTINGS_FILE, type StoredSettings } from '../settings/stored-settings.ts';
+import { changeJsonFile } from '../state/change-file.ts';
 import type { CommandHost } from '../terminal/command.ts';
 import { renderTable } from '../terminal/text-table.ts';
 
@@ -34,7 +35,10 @@ export async function manageSettings(line: ConfigCommand, io: Io): Promise<numbe
   const isChange = line.action === 'set' || line.action === 'unset';
   if (isChange) {
     const value = line.action === 'set' ? requireValue(line.value) : undefined;
-    await changeStoredSettings(stateDir, (stored) => changed(stored, names, value, io.env));
+    await changeJsonFile(join(stateDir, SETTINGS_FILE), async () => {
+      const before = await readStoredSettings(stateDir);
+      return { ...before.others, ...changed(before, names, value, io.env) };
+    });
   }
   const stored = await readStoredSettings(stateDir);
   const all = listSettings(io.env, stored);

@@ -29,6 +29,6 @@ export async function readStoredSettings(stateDir: string): Promise<StoredSettin
   if (!existsSync(path)) {
     return { ...NOTHING_STORED, path };
   }
-  const { parseStoredSettings } = await import('./settings-file.ts');
-  return parseStoredSettings(path);
+  const { readSettingsFile } = await import('./settings-file.ts');
+  return { path, ...(await readSettingsFile(path)) };
 }
