@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Runs checks and tests and counts the results: `node scripts/test.mjs` runs those that show within ten minutes on two cores whether a
- * checkout works, and says what it left out; `… all` runs all of them, `… check` those that need no engine and no build, `… lint unit`
+ * Runs checks and tests and counts the results: `node scripts/test.mjs` runs those that show in short whether a checkout works, and says
+ * what it left out; `… all` runs all of them, `… check` those that need no engine and no build, `… lint unit`
  * the named stages, `… e2e -- leaks` passes what follows to vitest. A check (format, lint, types …) counts as one test. Every stage
  * runs, even if an earlier one failed. The last line is `N passed, N failed`, with `, N skipped` if any were.
  *

@@ -1,4 +1,4 @@
-// Tags: anywhere
+// Tags: anywhere, full
 /** The front on the wire: misbehaving clients, and how the process ends. */
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';

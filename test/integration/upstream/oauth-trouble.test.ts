@@ -1,3 +1,4 @@
+// Tags: full
 /** Logins with hostile servers, failing providers, jumping clocks and full disks. */
 
 import { readdirSync, utimesSync, writeFileSync } from 'node:fs';
