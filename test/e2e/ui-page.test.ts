@@ -244,6 +244,7 @@ describe.runIf(chromium !== undefined)('Now', () => {
     });
     await expectShown(page.getByText('mcp-server-code-execution-mode install cursor'));
     await expectShown(page.getByText('Use run_python to compute 2 ** 64.'));
+    await expectShown(page.getByText('mcp-server-code-execution-mode exec -c "2 ** 64"'));
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390);
     await page.getByRole('link', { name: 'History' }).last().click();
     await expectShown(page.getByText('The audit log is empty.'));

@@ -59,7 +59,7 @@ function NoBridge() {
         </li>
         <li>Restart the client, and tell it: {FIRST_TASK} Its session appears here at once.</li>
         <li>
-          Without a client: <code>mcp-server-code-execution-mode exec "2 ** 64"</code> runs a cell, which is then in{' '}
+          Without a client: <code>mcp-server-code-execution-mode exec -c "2 ** 64"</code> runs a cell, which is then in{' '}
           <a href={formatRoute('history')}>History</a>.
         </li>
       </ol>
