@@ -135,7 +135,7 @@ const hasTerminals = hasLocalPython();
 const notCovered = hasTerminals ? '' : 'not covered: a pseudo terminal needs python3: ';
 
 describe.skipIf(!hasTerminals)('at a terminal', () => {
-  const QUESTION = '(y or n; empty: n) ';
+  const QUESTION = '(y or n; empty: y) ';
   const before = '{ "mcpServers": { "files": { "command": "true" } } }\n';
   const answering = (typed: string) => {
     mkdirSync(join(home, '.cursor'));
@@ -154,8 +154,14 @@ describe.skipIf(!hasTerminals)('at a terminal', () => {
     expect(existsSync(join(home, 'MCPs/cursor.json'))).toBe(true);
   });
 
-  it('an empty answer moves none', async () => {
+  it('an empty answer moves them, because uninstall restores the file', async () => {
     expect((await answering('\r')).exitCode).toBe(0);
+    expect(existsSync(join(home, 'MCPs/cursor.json'))).toBe(true);
+    expect(readFileSync(join(home, '.cursor/mcp.json'), 'utf8')).not.toContain('"files"');
+  });
+
+  it('no moves none', async () => {
+    expect((await answering('n\r')).exitCode).toBe(0);
     expect(existsSync(join(home, 'MCPs'))).toBe(false);
     expect(readFileSync(join(home, '.cursor/mcp.json'), 'utf8')).toContain('"code"');
   });
