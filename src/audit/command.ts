@@ -1,4 +1,4 @@
-/** `audit …`: the record of cells and calls. */
+/** `history …`, also called `audit`: the record of cells and calls. */
 import { Option, type Command as Program } from 'commander';
 import { type HistoryKind, KINDS, STATUSES } from '../history/kinds.ts';
 import type { Command } from '../terminal/command.ts';
@@ -15,7 +15,7 @@ import type { AuditCommand } from './run.ts';
 
 export const auditCommand: Command<AuditCommand> = {
   names: ['audit'],
-  defaultActions: { audit: 'show' },
+  defaultActions: { history: 'show', audit: 'show' },
   define,
   async run(line, host) {
     host.endWhenUnread();
@@ -51,9 +51,12 @@ const SINCE = `only newer records: ${POINT_IN_TIME}`;
 
 function define(program: Program, settle: Settle<AuditCommand>): void {
   const group = program
-    .command('audit')
-    .summary('show the record of cells and calls')
-    .description('Show the record of cells and calls. Without a subcommand: `audit show`.')
+    .command('history')
+    .alias('audit')
+    .summary('show what agents have done: cells, calls, sums, recordings')
+    .description(
+      'Show what agents have done, from the record of cells and calls. Without a subcommand: `history show`.',
+    )
     .helpCommand(false);
   const take = (action: AuditCommand['action']) => (options: Options) => settle(toCommand(action, options));
 

@@ -120,7 +120,7 @@ export function candidatesFor(program: Command, words: readonly string[], known:
   let command = program;
   let index = 0;
   for (const word of words.slice(0, -1)) {
-    const further = command.commands.find((candidate) => candidate.name() === word);
+    const further = command.commands.find((candidate) => [candidate.name(), ...candidate.aliases()].includes(word));
     if (further === undefined) {
       break;
     }

@@ -1,7 +1,7 @@
-/** `top`: what all bridges of the state directory do now. */
+/** `sessions top`: what all bridges of the state directory do now. */
 import type { Command as Program } from 'commander';
 import type { Command } from '../terminal/command.ts';
-import { addNotes, jsonOption, type Settle } from '../terminal/define.ts';
+import { addNotes, findGroup, jsonOption, type Settle } from '../terminal/define.ts';
 import type { TopCommand } from './top.ts';
 
 export const topCommand: Command<TopCommand> = {
@@ -14,9 +14,14 @@ export const topCommand: Command<TopCommand> = {
   },
 };
 
+/** Also as a command of its own, as it was called before. */
 function define(program: Program, settle: Settle<TopCommand>): void {
-  const command = program
-    .command('top')
+  defineTop(findGroup(program, 'sessions').command('top'), settle);
+  defineTop(program.command('top', { hidden: true }), settle);
+}
+
+function defineTop(command: Program, settle: Settle<TopCommand>): void {
+  command
     .summary('show what running bridges do')
     .description(
       'Show the sessions of all running bridges of this state directory, with the cells and calls that run now. In a terminal, the view is renewed every second.',

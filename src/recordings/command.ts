@@ -1,7 +1,7 @@
-/** `record …`: what `MCP_BRIDGE_RECORD` has recorded. */
+/** `history recording`: what `MCP_BRIDGE_RECORD` has recorded. */
 import type { Command as Program } from 'commander';
 import type { Command } from '../terminal/command.ts';
-import { addNotes, jsonOption, type Settle } from '../terminal/define.ts';
+import { addNotes, findGroup, jsonOption, type Settle } from '../terminal/define.ts';
 import type { RecordCommand } from './run.ts';
 
 export const recordCommand: Command<RecordCommand> = {
@@ -15,15 +15,16 @@ export const recordCommand: Command<RecordCommand> = {
   },
 };
 
+/** Also as `record show`, as it was called before. */
 function define(program: Program, settle: Settle<RecordCommand>): void {
-  const group = program
-    .command('record')
-    .summary('show recorded cells and calls')
-    .description('Show what MCP_BRIDGE_RECORD has recorded. Without a subcommand: `record show`.')
-    .helpCommand(false);
-  const show = group
-    .command('show')
-    .description('Show the cells of a recording with their calls, results and times.')
+  defineShow(findGroup(program, 'history').command('recording'), settle);
+  const former = program.command('record', { hidden: true }).helpCommand(false);
+  defineShow(former.command('show'), settle);
+}
+
+function defineShow(show: Program, settle: Settle<RecordCommand>): void {
+  show
+    .description('Show the cells of a recording of MCP_BRIDGE_RECORD with their calls, results and times.')
     .argument('[file]', 'the recording; by default the newest in the folder that MCP_BRIDGE_RECORD names')
     .addOption(jsonOption())
     .action((path: string | undefined, { json }: { json?: true }) =>

@@ -1,7 +1,7 @@
-/** `report`: sums of the audit log, for people who answer for what agents do. */
+/** `history report`: sums of the audit log, for people who answer for what agents do. */
 import type { Command as Program } from 'commander';
 import type { Command } from '../terminal/command.ts';
-import { addNotes, jsonOption, POINT_IN_TIME, pointInTime, type Settle } from '../terminal/define.ts';
+import { addNotes, findGroup, jsonOption, POINT_IN_TIME, pointInTime, type Settle } from '../terminal/define.ts';
 import type { ReportCommand } from './run.ts';
 
 export const reportCommand: Command<ReportCommand> = {
@@ -22,9 +22,14 @@ interface Options {
 
 const DEFAULT_SINCE = '7d';
 
+/** Also as a command of its own, as it was called before. */
 function define(program: Program, settle: Settle<ReportCommand>): void {
-  const command = program
-    .command('report')
+  defineReport(findGroup(program, 'history').command('report'), settle);
+  defineReport(program.command('report', { hidden: true }), settle);
+}
+
+function defineReport(command: Program, settle: Settle<ReportCommand>): void {
+  command
     .summary('sum up what agents did, and what it saved')
     .description(
       'Sum up the audit log: cells and calls per day, server and tool, failures, durations, approvals, and the tokens saved.',

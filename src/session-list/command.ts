@@ -22,7 +22,7 @@ export const sessionsCommand: Command<Line> = {
 function define(program: Program, settle: Settle<Line>): void {
   const group = program
     .command('sessions')
-    .summary('list, end and keep sessions')
+    .summary('show what runs, end and keep sessions')
     .description(
       'List and end the sandboxes of all bridges on podman and docker, and manage the sessions that are saved for later bridges. Without a subcommand: `sessions list`.',
     )

@@ -407,7 +407,8 @@ const DEFINITIONS = {
   live: {
     variable: 'MCP_BRIDGE_LIVE',
     default: 'on',
-    meaning: 'Whether `top` and other programs of yours can watch the bridge, over a socket in the state directory.',
+    meaning:
+      'Whether `sessions top` and other programs of yours can watch the bridge, over a socket in the state directory.',
     allowed: 'on or off',
     check: onOrOff,
   },
@@ -436,7 +437,7 @@ const DEFINITIONS = {
   record: {
     variable: 'MCP_BRIDGE_RECORD',
     meaning:
-      'A folder in which cells and calls are recorded with arguments and results, one file per bridge, to show with `record show` and to replay without servers.',
+      'A folder in which cells and calls are recorded with arguments and results, one file per bridge, to show with `history recording` and to replay without servers.',
     allowed: 'a path; ~ is your home folder',
     check: anyText,
   },

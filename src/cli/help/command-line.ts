@@ -73,7 +73,7 @@ function namesOf(command: Command): string[] {
 
 function find(program: Command, topic: readonly string[]): Command | undefined {
   return topic.reduce<Command | undefined>(
-    (command, word) => command?.commands.find((further) => further.name() === word),
+    (command, word) => command?.commands.find((further) => [further.name(), ...further.aliases()].includes(word)),
     program,
   );
 }

@@ -277,3 +277,28 @@ describe('an invalid command line', () => {
     await expect(parseCommandLine(line.split(' '))).rejects.toMatchObject({ code: 'USAGE_INVALID', message });
   });
 });
+
+describe('one family of commands looks back', () => {
+  test.each([
+    ['history', 'audit'],
+    ['history search x --failed', 'audit search x --failed'],
+    ['history tail -f', 'audit tail -f'],
+    ['history report --json', 'report --json'],
+    ['history recording a.jsonl', 'record show a.jsonl'],
+    ['history recording', 'record'],
+    ['sessions top --once', 'top --once'],
+  ])('%s, and its former name %s', async (line, former) => {
+    const parse = async (words: string) =>
+      parseCommandLine(words.replace(' --failed', ' --status failed').split(' ')).then((parsed) => ({
+        ...parsed,
+        sinceMs: undefined,
+      }));
+    expect(await parse(former)).toEqual(await parse(line));
+  });
+
+  test('is all that the help lists', async () => {
+    const { text = '' } = (await parseCommandLine(['--help'])) as { readonly text?: string };
+    expect(text).toMatch(/^ {2}history {2,}show what agents have done/m);
+    expect(text).not.toMatch(/^ {2}(?:audit|report|record|top)\b/m);
+  });
+});
