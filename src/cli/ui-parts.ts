@@ -3,10 +3,15 @@ import { readStoredArtifact, storedArtifacts } from '../artifacts/index.ts';
 import { storedPackages } from '../packages/index.ts';
 import { createCurrentPolicies, createPolicyRules } from '../policy/index.ts';
 import { readKeptCell } from '../recordings/index.ts';
-import { functionNamesIn, keepFunction, storedFunctions } from '../saved-tools/index.ts';
+import { functionNamesIn, keepFunction, readStoredFunction, storedFunctions } from '../saved-tools/index.ts';
 import { storedCheckpoints } from '../session-list/index.ts';
 import { inEveryFolder } from '../terminal/stored-things.ts';
 import type { UiParts } from '../ui/index.ts';
+
+const READERS = new Map<string, (folder: string, id: string) => ReturnType<UiParts['readStored']>>([
+  ['artifacts', readStoredArtifact],
+  ['functions', readStoredFunction],
+]);
 
 export const uiParts: UiParts = {
   openPolicy({ logger, settings: { stateDir } }, servers) {
@@ -28,8 +33,9 @@ export const uiParts: UiParts = {
         return inEveryFolder(settings.stateDir, storedArtifacts);
     }
   },
-  async readArtifact(id, { settings }) {
+  async readStored(kind, id, { settings }) {
+    const read = READERS.get(kind);
     const found = await inEveryFolder(settings.stateDir, storedArtifacts).folderOf(id);
-    return found && readStoredArtifact(found.folder, found.id);
+    return found && read?.(found.folder, found.id);
   },
 };

@@ -2,4 +2,4 @@
 export { toolsCommand } from './command.ts';
 export { findFunction, listFunctionNames } from './find-function.ts';
 export { createSavedTools, type SavedTools, type SavedToolsOptions, savedToolMethods } from './saved-tools.ts';
-export { functionNamesIn, keepFunction, storedFunctions } from './stored.ts';
+export { functionNamesIn, keepFunction, readStoredFunction, storedFunctions } from './stored.ts';

@@ -33,6 +33,24 @@ export function storedFunctions(folder: string): StoredThings {
   };
 }
 
+/** The source of a function, as a file that is sent. Undefined if there is none. */
+export async function readStoredFunction(folder: string, name: string) {
+  const found = isFileName(name) ? await new FunctionStore(folder).read(name).catch(() => undefined) : undefined;
+  if (found === undefined) {
+    return undefined;
+  }
+  const bytes = Buffer.from(found.source);
+  return {
+    name: `${name}.py`,
+    mimeType: 'text/x-python',
+    sizeBytes: bytes.length,
+    async *pieces() {
+      yield bytes;
+    },
+    close: async () => undefined,
+  };
+}
+
 /** Names of the functions in the code of a cell that can be kept. */
 export function functionNamesIn(code: string): string[] {
   return functionsIn(code)

@@ -69,6 +69,6 @@ export interface UiParts {
   /** Rejects with `CALL_REFUSED`. */
   keepFunction(code: string, name: string, context: UiContext): Promise<void>;
   stored(kind: UiStoredKind, context: UiContext): StoredThings;
-  /** Undefined if there is none. */
-  readArtifact(id: string, context: UiContext): Promise<SentFile | undefined>;
+  /** The content of an artifact or a function. Undefined if there is none. */
+  readStored(kind: UiStoredKind, id: string, context: UiContext): Promise<SentFile | undefined>;
 }

@@ -47,7 +47,7 @@ const ROUTES: Readonly<Record<string, Handle>> = {
   'GET history': (_, { query }, { views }) => views.search(query),
   'GET cells': (_, { query }, parts) => cellOf(query.get('id') ?? '', parts),
   'GET savings': (_, { query }, { views }) => views.savings(query),
-  'GET stored/artifacts/content': (_, { query }, parts) => readArtifact(query.get('id') ?? '', parts),
+  'GET stored/*/content': ([kind = ''], { query }, parts) => readStored(kindOf(kind), query.get('id') ?? '', parts),
   'GET stored/*': ([kind = ''], _, parts) => listStored(kindOf(kind), parts),
   'DELETE stored/*': ([kind = ''], { query }, parts) => removeStored(kindOf(kind), query.get('id') ?? '', parts),
   'POST bridges/*/sessions/*/run': runCell,
@@ -217,10 +217,11 @@ async function removeStored(kind: UiStoredKind, id: string, { context, parts }: 
   return OK;
 }
 
-async function readArtifact(id: string, { context, parts }: RouteParts): Promise<Download> {
-  const found = await parts.readArtifact(id, context);
+async function readStored(kind: UiStoredKind, id: string, { context, parts }: RouteParts): Promise<Download> {
+  const found = await parts.readStored(kind, id, context);
   if (found === undefined) {
-    throw new UiRefusal(404, 'There is no such artifact.', 'Read the list again.', 'ARTIFACT_UNKNOWN');
+    const code = kind === 'artifacts' ? 'ARTIFACT_UNKNOWN' : undefined;
+    throw new UiRefusal(404, 'There is nothing of that name to read.', 'Read the list again.', code);
   }
   return new Download(found);
 }

@@ -567,6 +567,25 @@ describe.runIf(chromium !== undefined)('Savings and Stored', () => {
     expect(await faults()).toEqual([]);
   });
 
+  it('shows functions and artifacts where they are listed, and runs nothing of them', async () => {
+    const { page, server, faults } = await open('stored');
+    server.files.set(
+      'overdue',
+      Buffer.from('def overdue(orders):\n    return [each for each in orders if each.due]\n'),
+    );
+    server.files.set('report.html', Buffer.from('<script>document.title = "run"</script><b>12 orders</b>'));
+    const overdue = page.getByRole('button', { name: 'overdue', exact: true });
+    await overdue.click();
+    expect(await overdue.getAttribute('aria-expanded')).toBe('true');
+    await page.getByText('def overdue(orders):').waitFor();
+    await page.getByRole('button', { name: 'report.html', exact: true }).click();
+    await page.getByText('<script>document.title = "run"</script><b>12 orders</b>').waitFor();
+    expect(await page.title()).not.toBe('run');
+    await overdue.click();
+    expect(await page.getByText('def overdue(orders):').count()).toBe(0);
+    expect(await faults()).toEqual([]);
+  });
+
   it('removes what is stored, after a confirmation', async () => {
     const { page, server, faults } = await open('stored');
     expect(await page.getByRole('button', { name: 'Remove httpx 0.29.0' }).getAttribute('aria-disabled')).toBe('true');

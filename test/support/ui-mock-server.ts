@@ -112,7 +112,7 @@ export class UiMockServer {
   #answer(pathname: string, query: URLSearchParams, response: ServerResponse): void {
     const { cell, history, overview, savings, servers, stored } = this.samples;
     const ofKind = /^\/api\/stored\/(packages|functions|checkpoints|artifacts)$/.exec(pathname)?.[1];
-    if (pathname === '/api/stored/artifacts/content') {
+    if (/^\/api\/stored\/\w+\/content$/.test(pathname)) {
       const headers = { 'Content-Disposition': 'attachment', 'Content-Security-Policy': "sandbox; default-src 'none'" };
       response.writeHead(200, headers).end(this.files.get(query.get('id') ?? ''));
     } else if (ofKind !== undefined) {

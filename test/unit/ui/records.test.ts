@@ -348,6 +348,13 @@ describe('what is stored', () => {
       { id: ':one', name: 'one', detail: 'one(a: int) -> int, Counts.' },
       { name: 'two', detail: 'two(), changed, so sessions do not load it' },
     ]);
+    const sourceOf = (id: string) => ui.ask('GET', `/api/stored/functions/content?id=${encodeURIComponent(id)}`);
+    // As it is in the file, because that is what a person decides about.
+    expect((await sourceOf(':two')).text).toBe('def two(): return 1\n');
+    for (const bad of [':three', ':../two', '../..:two', ':.', '']) {
+      expect([bad, (await sourceOf(bad)).status]).toEqual([bad, 404]);
+    }
+    expect((await ui.ask('GET', '/api/stored/packages/content?id=:one')).status).toBe(404);
     expect((await remove(ui, 'functions', ':one')).json).toEqual({ ok: true });
     expect(await store.names()).toEqual(['two']);
     expect((await remove(ui, 'functions', ':../two')).status).toBe(404);

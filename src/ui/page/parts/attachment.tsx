@@ -7,11 +7,12 @@ import { explainFailure, send } from '../api.ts';
 import { formatBytes } from '../format.ts';
 import { pictureType } from '../picture-type.ts';
 import { notify } from '../store.ts';
-import { LongText } from './code.tsx';
+import { Code, LongText } from './code.tsx';
 import { ActionButton } from './controls.tsx';
 import { Shown } from './text.tsx';
 
 const TEXTUAL = /^(?:text\/|application\/(?:json|xml|javascript|x-ndjson|yaml|toml)|image\/svg\+xml)|\+(?:json|xml)$/;
+const PYTHON = 'text/x-python';
 /** Larger ones are only downloaded. */
 const MAX_PICTURE_BYTES = 32 * 1024 * 1024;
 const MAX_TEXT_BYTES = 2 * 1024 * 1024;
@@ -23,12 +24,20 @@ interface AttachmentProps {
     readonly size: number;
     readonly url?: string | undefined;
   };
+  /** Whether its text is shown at once. */
+  readonly isOpen?: boolean;
 }
 
-export function Attachment({ attachment: { mime_type: type, name, size, url } }: AttachmentProps) {
+export function Attachment({ attachment: { mime_type: type, name, size, url }, isOpen = false }: AttachmentProps) {
   const [text, setText] = useState<string>();
   const isPicture = pictureType(type) !== undefined && size <= MAX_PICTURE_BYTES;
   const isText = TEXTUAL.test(type) && size <= MAX_TEXT_BYTES;
+  const showText = async (address: string): Promise<void> => setText(await (await load(address)).text());
+  useEffect(() => {
+    if (isOpen && isText && url !== undefined) {
+      showText(url).catch((error: unknown) => notify(`The text cannot be shown: ${explainFailure(error)}`, true));
+    }
+  }, [isOpen, isText, url]);
   return (
     <figure class="card attachment">
       <figcaption>
@@ -40,27 +49,37 @@ export function Attachment({ attachment: { mime_type: type, name, size, url } }:
         </span>
         {url !== undefined && (
           <span class="buttons">
-            {isText && text === undefined && (
-              <ActionButton
-                label="Show as text"
-                name={`Show as text: ${name}`}
-                act={async () => setText(await (await load(url)).text())}
-              />
+            {isText && !isOpen && text === undefined && (
+              <ActionButton label="Show as text" name={`Show as text: ${name}`} act={() => showText(url)} />
             )}
             <ActionButton label="Download" name={`Download ${name}`} act={() => download(url, name)} />
           </span>
         )}
       </figcaption>
       {url !== undefined && isPicture && <Picture url={url} mimeType={type} name={name} />}
-      {text !== undefined && <LongText text={text} label={`Text of ${name}`} />}
+      {text !== undefined && <TextOf text={text} name={name} isPython={type === PYTHON} />}
+      {isOpen && !isPicture && !isText && <p class="dim">It can only be downloaded.</p>}
       {url === undefined && <p class="dim">It is no longer stored.</p>}
     </figure>
   );
 }
 
+function TextOf({
+  isPython,
+  name,
+  text,
+}: {
+  readonly text: string;
+  readonly name: string;
+  readonly isPython: boolean;
+}) {
+  const label = `Text of ${name}`;
+  return isPython ? <Code code={text} label={label} /> : <LongText text={text} label={label} />;
+}
+
 /** Only paths of this API, so the token goes nowhere else. */
 function load(url: string): Promise<Response> {
-  if (!/^\/api\/[\w/.?&=%~!'()*-]*$/.test(url)) {
+  if (!/^\/api\/[\w/.?&=%~!'()*+-]*$/.test(url)) {
     throw new Error('This file has an address outside of this page.');
   }
   return send(url);

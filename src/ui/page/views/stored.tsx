@@ -1,8 +1,9 @@
 /** Stored: packages, saved functions, saved sessions and artifacts, with their sizes; each can be removed. */
+import { useState } from 'preact/hooks';
 import type { UiStoredItem, UiStoredKind } from '../../schema.ts';
 import { pathTo, send } from '../api.ts';
 import { formatBytes, formatNumberOf, formatWhen } from '../format.ts';
-import { download } from '../parts/attachment.tsx';
+import { Attachment, download } from '../parts/attachment.tsx';
 import { ActionButton, confirmFirst, Empty, Problem } from '../parts/controls.tsx';
 import { DataTable, type TableColumn } from '../parts/data-table.tsx';
 import { Shown } from '../parts/text.tsx';
@@ -102,15 +103,29 @@ interface ItemsProps extends Kind {
   readonly reload: () => void;
 }
 
+/** Kinds whose content can be read. */
+const SHOWN: readonly UiStoredKind[] = ['functions', 'artifacts'];
+
 function ItemTable(props: ItemsProps) {
+  const [shown, setShown] = useState<string>();
   return (
     <DataTable
       caption={props.title}
       columns={COLUMNS}
       rows={props.items.map((item) => ({
         key: item.id,
+        below: shown === item.id ? <Preview kind={props.kind} item={item} /> : undefined,
         cells: [
-          <Shown key="name" text={item.name} />,
+          SHOWN.includes(props.kind) ? (
+            <OpeningName
+              key="name"
+              name={item.name}
+              isOpen={shown === item.id}
+              press={() => setShown(shown === item.id ? undefined : item.id)}
+            />
+          ) : (
+            <Shown key="name" text={item.name} />
+          ),
           <Shown key="about" text={item.detail ?? item.mime_type ?? ''} />,
           item.at === undefined ? '' : formatWhen(item.at, clock.peek()),
           formatBytes(item.bytes),
@@ -119,6 +134,29 @@ function ItemTable(props: ItemsProps) {
       }))}
     />
   );
+}
+
+function OpeningName({
+  isOpen,
+  name,
+  press,
+}: {
+  readonly name: string;
+  readonly isOpen: boolean;
+  readonly press: () => void;
+}) {
+  return (
+    <button type="button" class="link-button" aria-expanded={isOpen} onClick={press}>
+      <span aria-hidden="true">{isOpen ? '▾ ' : '▸ '}</span>
+      <Shown text={name} />
+    </button>
+  );
+}
+
+function Preview({ item, kind }: { readonly item: UiStoredItem; readonly kind: UiStoredKind }) {
+  const type = kind === 'functions' ? 'text/x-python' : (item.mime_type ?? '');
+  const url = pathTo(['stored', kind, 'content'], { id: item.id });
+  return <Attachment attachment={{ name: item.name, mime_type: type, size: item.bytes, url }} isOpen />;
 }
 
 function ItemActions({ item, kind, loss, noun, reload }: ItemsProps & { readonly item: UiStoredItem }) {
