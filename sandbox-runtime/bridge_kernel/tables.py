@@ -57,6 +57,9 @@ def table_text(value: object) -> str | None:
     return None
 
 
+_EMPTY = "Empty DataFrame\n"
+
+
 def _pandas_text(value: Any, pandas: Any) -> str:
     # A subclass that has its own text may show something else.
     is_frame = type(value).__repr__ is pandas.DataFrame.__repr__
@@ -67,7 +70,8 @@ def _pandas_text(value: Any, pandas: Any) -> str:
     from contextlib import nullcontext
 
     with pandas.option_context(*options) if options else nullcontext():
-        return f"{_heading(value, pandas)}\n{value!r}" if is_frame else repr(value)
+        # The heading says that there are no rows.
+        return f"{_heading(value, pandas)}\n{repr(value).removeprefix(_EMPTY)}" if is_frame else repr(value)
 
 
 def _heading(frame: Any, pandas: Any) -> str:
