@@ -17,10 +17,10 @@ function sendJson({ response }: Exchange, body: string): void {
   response.writeHead(200, { 'content-type': 'application/json' }).end(body);
 }
 
-// 300,000 pings in one line of 12 MB blocked the bridge for minutes and took 900 MiB.
+// 300,000 pings in one line of 12 MB blocked the bridge for minutes and took 900 MiB. An answer of 4 MiB holds 100,000.
 it('a batch of many requests is refused whole', async () => {
   const ping = '{"jsonrpc":"2.0","method":"ping","id":1}';
-  const batch = `[${`${ping},`.repeat(amount(20_000, 300_000))}${ping}]`;
+  const batch = `[${`${ping},`.repeat(amount(20_000, 100_000))}${ping}]`;
   let answers = 0;
   const server = await startMini({
     before({ message, response }) {
@@ -39,7 +39,7 @@ it('a batch of many requests is refused whole', async () => {
   delay.enable();
   expect(await failureOf(pool.callTool({ server: 'evil', tool: 'act', arguments: {} }))).toMatchObject({
     code: 'LIMIT_RESULT',
-    message: expect.stringContaining(`a batch of ${amount(20_001, 300_001).toLocaleString('en-US')} messages`),
+    message: expect.stringContaining(`a batch of ${amount(20_001, 100_001).toLocaleString('en-US')} messages`),
   });
   delay.disable();
   expect(delay.max / 1e6).toBeLessThan(1_000 * PATIENCE);
