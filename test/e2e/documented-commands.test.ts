@@ -14,7 +14,7 @@ import { readFences } from '../support/documented-samples.ts';
 const NAME = 'mcp-server-code-execution-mode';
 const [engine] = await coverEngines();
 /** Commands that do not end by themselves, or wait for the user. */
-const ENDLESS = /audit tail -f/;
+const ENDLESS = /history tail -f/;
 const DOCUMENTS = [
   'docs/guide.md',
   'docs/configuration.md',
