@@ -7,7 +7,7 @@ import { MAX_QUERY_CHARS } from './search-query.ts';
 import { STOP_WORDS, searchWordsOf } from './search-words.ts';
 
 /** By default a search returns five tools: one for each need, and the best for the whole query. */
-export const MAX_NEEDS = 4;
+const MAX_NEEDS = 4;
 const SENTENCE_END = /[.!?;](?=\s|$)|[。！？；\n]/u;
 const JOINT = /\s*,\s*(?:and\s|then\s)?|\s(?:and|then)\s(?:then\s)?/i;
 /** Words that may come before the verb, besides stop words. */

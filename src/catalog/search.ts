@@ -3,8 +3,7 @@
  * that no tool has are corrected. Servers are added, replaced and removed one by one. Pure and deterministic. Loaded with the
  * first search, because the correction needs a library.
  */
-import { impliedNeedsOf } from './search-implied.ts';
-import { MAX_NEEDS, needsOf } from './search-needs.ts';
+import { needsOf } from './search-needs.ts';
 import { readQuery } from './search-query.ts';
 import { type Hit, type Library, rank, readTerms, Tally, type Term } from './search-rank.ts';
 import { buildShelf, type SearchServer, type Shelf, type StemNote } from './search-shelf.ts';
@@ -17,7 +16,7 @@ export type { SearchServer, SearchTool } from './search-shelf.ts';
 export interface SearchAnswer {
   /**
    * Best first. If the query names several things: the best hit for the whole of it, the best for each thing in the order of
-   * the query, then the second best for each, and so on. What a task needs without naming it comes last among the things.
+   * the query, then the second best for each, and so on.
    */
   readonly hits: readonly Hit[];
   /** If even the best hit matches little of the query or of one thing in it: the words that match nothing, not even nearly. */
@@ -40,8 +39,6 @@ export interface SearchIndex {
 
 /** If the best hit covers less of the query, it is no answer. Chosen. */
 const GOOD_COVERAGE = 0.5;
-/** The query does not name an implied need, so a tool for it must match well. Chosen. */
-const IMPLIED_COVERAGE = 0.9;
 /** Words that get suggestions, which take long to find. Chosen: more would not help. */
 const MAX_UNMATCHED = 5;
 
@@ -83,12 +80,8 @@ export function createSearchIndex(): SearchIndex {
       const whole = answer(query, everything, limit);
       const needs = needsOf(query);
       const named = needs.length < 2 ? [] : needs.map((need) => answer(need, everything, limit));
-      const implied = impliedNeedsOf(query)
-        .slice(0, MAX_NEEDS - named.length)
-        .map((need) => answer(need, everything, limit).hits.filter(({ coverage }) => coverage >= IMPLIED_COVERAGE));
-      const lists = [whole.hits, ...named.map(({ hits }) => hits), ...implied];
       return {
-        hits: inTurn(lists).slice(0, limit),
+        hits: inTurn([whole, ...named].map(({ hits }) => hits)).slice(0, limit),
         unmatched: eachOnce([whole, ...named].flatMap(({ unmatched }) => unmatched)).slice(0, MAX_UNMATCHED),
       };
     },
