@@ -11,7 +11,7 @@ import { renderCommands } from './generate/commands.ts';
 import { renderCasesElsewhere, renderFaultCases, renderGates } from './generate/faults.ts';
 import { renderFilterPrograms, renderSeccompProfile } from './generate/filter-programs.ts';
 import { renderFrameSchema, renderPolicySchema } from './generate/json-schemas.ts';
-import { renderLayerTable, renderLintRules } from './generate/layers.ts';
+import { renderLayerTable } from './generate/layers.ts';
 import { renderLiveAnswers, renderLiveEvents } from './generate/live-api.ts';
 import { replaceGenerated } from './generate/markers.ts';
 import { renderExceptions, renderProbes } from './generate/probes.ts';
@@ -53,7 +53,6 @@ const OUTPUTS: Readonly<Record<string, (current: string) => string | Promise<str
       'fault cases': renderFaultCases,
       'cases elsewhere': renderCasesElsewhere,
     }),
-  '.oxlintrc.json': renderLintRules,
   'docs/internals/architecture.md': (current) => replaceGenerated(current, { folders: renderLayerTable }),
   'docs/reference/policy.schema.json': renderPolicySchema,
   'docs/reference/commands.md': (current) => replaceGenerated(current, { commands: renderCommands }),

@@ -1,9 +1,7 @@
 /**
- * The folders of `src/` and what each may import: the only definition of the import rules in `.oxlintrc.json` and of the table in
- * docs/internals/architecture.md. `test/contract/imports.test.ts` checks the sources against it too.
+ * The folders of `src/` and what each may import. `test/contract/imports.test.ts` checks the sources against it, and the table in
+ * docs/internals/architecture.md is generated from it.
  */
-import { posix } from 'node:path';
-
 export interface Layer {
   readonly folder: string;
   readonly holds: string;
@@ -198,14 +196,14 @@ export function mayImport(from: string, to: string): boolean {
     return to === 'main.ts' || isAmong(to, ENTRY_IMPORTS);
   }
   const part = EXCEPTIONS.find((one) => from.startsWith(`${one.part}/`));
-  if (part !== undefined && (to.startsWith(`${part.part}/`) || isAmong(to, part.mayImport))) {
-    return true;
+  if (part !== undefined) {
+    return to.startsWith(`${part.part}/`) || isAmong(to, part.mayImport);
   }
   if (source === target) {
-    return part === undefined || part.isPure !== true;
+    return true;
   }
   const layer = LAYERS.find(({ folder }) => folder === source);
-  if (layer === undefined || part !== undefined) {
+  if (layer === undefined) {
     return false;
   }
   const isFeature = FEATURES.some(({ folder }) => folder === target);
@@ -217,100 +215,22 @@ function isAmong(path: string, allowed: readonly string[]): boolean {
   return allowed.some((one) => path === one || path.startsWith(`${one}/`));
 }
 
-const IO_MODULES =
-  '^node:(child_process|cluster|dgram|dns|fs|http|https|http2|net|os|process|readline|stream|tls|worker_threads)(/|$)';
+const IO_MODULE =
+  /^node:(?:child_process|cluster|dgram|dns|fs|http|https|http2|net|os|process|readline|stream|tls|worker_threads)(?:\/|$)/;
 
-interface Override {
-  readonly files: readonly string[];
-  readonly rules: Readonly<Record<string, unknown>>;
-}
-
-/** `.oxlintrc.json` with regenerated import rules for `src/`; everything else is unchanged. */
-export function renderLintRules(current: string): string {
-  const config = JSON.parse(current) as { readonly overrides: readonly Override[] };
-  const others = config.overrides.filter(({ files, rules }) => !(isOfSources(files) && IMPORT_RULE in rules));
-  return `${JSON.stringify({ ...config, overrides: [...importRules(), ...others] }, null, 2)}\n`;
-}
-
-function isOfSources(files: readonly string[]): boolean {
-  return files.every((pattern) => pattern.startsWith('src/'));
-}
-
-const IMPORT_RULE = 'eslint/no-restricted-imports';
-
-function importRules() {
-  const parts = LAYERS.map(({ folder, isPure }) => ({
-    files: [`src/${folder}/**`],
-    path: `${folder}/file.ts`,
-    isPure,
-  }));
-  const exceptions = EXCEPTIONS.map(({ part, isPure }) => ({
-    files: [`src/${part}/**`],
-    path: `${part}/file.ts`,
-    isPure,
-  }));
-  const entry = { files: ['src/cli.ts', 'src/main.ts'], path: 'main.ts', isPure: false };
-  return [...parts, ...exceptions, entry].map(({ files, path, isPure }) => ({
-    files,
-    rules: {
-      [IMPORT_RULE]: [
-        'error',
-        { patterns: [...packagesRefused(path), ...(isPure === true ? [PURE] : []), ...foldersRefused(path)] },
-      ],
-    },
-  }));
-}
-
-const PURE = { regex: IO_MODULES, message: 'This folder only transforms data and does no I/O.' };
-
-/** Only two folders use the SDK, so its next version affects only those. */
-function packagesRefused(path: string): { group: string[]; message: string }[] {
-  const isClient = path.startsWith('upstream/');
-  const isServer = path.startsWith('server/') || path.startsWith('artifacts/');
-  return [
-    ...(isClient
-      ? []
-      : [
-          {
-            group: ['@modelcontextprotocol/client', '@modelcontextprotocol/client/**'],
-            message: 'Only src/upstream talks to servers.',
-          },
-        ]),
-    ...(isServer
-      ? []
-      : [
-          {
-            group: ['@modelcontextprotocol/server', '@modelcontextprotocol/server/**'],
-            message: 'Only src/server talks to the MCP client.',
-          },
-        ]),
-  ];
-}
-
-type Refusal =
-  | { readonly regex: string; readonly message: string }
-  | { readonly group: string[]; readonly message: string };
-
-function foldersRefused(path: string): Refusal[] {
-  const [own = ''] = path.split('/');
-  const layer = LAYERS.find(({ folder }) => folder === own);
-  const part = EXCEPTIONS.find((one) => path.startsWith(`${one.part}/`));
-  const others = LAYERS.map(({ folder }) => folder).filter((folder) => folder !== own);
-  const refused = others.filter((folder) => !mayImport(path, `${folder}/any.ts`));
-  const files = [
-    ...(part?.mayImport ?? layer?.mayImport ?? []).filter((one) => one.endsWith('.ts')),
-    ...refused.map((folder) => `${folder}/index.ts`).filter((index) => mayImport(path, index)),
-  ];
-  const whole = refused.filter((folder) => !files.some((file) => file.startsWith(`${folder}/`)));
-  const up = path === 'main.ts' ? '^\\./' : '^(\\.\\./)+';
-  const why = 'This folder may not import that one: see docs/internals/architecture.md.';
-  return [
-    ...(whole.length === 0 ? [] : [{ regex: `${up}(${whole.join('|')})/`, message: why }]),
-    ...files.map((file) => ({
-      group: [`**/${posix.dirname(file)}/**`, `!**/${file}`],
-      message: `From ${posix.dirname(file)}/, this folder may import only ${posix.basename(file)}.`,
-    })),
-  ];
+/** Whether a file of `src/` may import a package or a module of Node, such as `node:fs/promises`. */
+export function mayImportPackage(from: string, name: string): boolean {
+  const owner =
+    EXCEPTIONS.find(({ part }) => from.startsWith(`${part}/`)) ??
+    LAYERS.find(({ folder }) => from.startsWith(`${folder}/`));
+  if (owner?.isPure === true && IO_MODULE.test(name)) {
+    return false;
+  }
+  // Few folders use the SDK, so its next version affects only those.
+  if (isAmong(name, ['@modelcontextprotocol/client'])) {
+    return from.startsWith('upstream/');
+  }
+  return !isAmong(name, ['@modelcontextprotocol/server']) || /^(?:server|artifacts)\//.test(from);
 }
 
 /** The table of folders in docs/internals/architecture.md. */

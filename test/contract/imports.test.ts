@@ -1,25 +1,27 @@
 /**
- * Checks the sources against the table of folders. Unlike the linter, it includes type imports and sees the whole graph: the
- * core knows no feature, a feature can be removed with its folder and its lines in `bridge/` and `cli/`, and there are no
- * import cycles.
+ * Checks the sources against the table of folders, with type imports and the whole graph: the core knows no feature, a feature
+ * can be removed with its folder and its lines in `bridge/` and `cli/`, and there are no import cycles.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { LAYERS, mayImport } from '../../scripts/generate/layers.ts';
+import { LAYERS, mayImport, mayImportPackage } from '../../scripts/generate/layers.ts';
 
 const SRC = join(import.meta.dirname, '../../src');
 const FILES = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
   .map((file) => file.replaceAll('\\', '/'))
-  .filter((file) => file.endsWith('.ts') && !file.endsWith('.d.ts'));
+  .filter((file) => /\.tsx?$/.test(file) && !file.endsWith('.d.ts'));
 /** Imports and re-exports of values and types, at the top of a file or with `import()`. */
-const RELATIVE = /\b(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+)'/g;
+const IMPORT = /\b(?:from|import)\s*\(?\s*'([^'\s]+)'/g;
 
+const IMPORTS: readonly (readonly [file: string, names: readonly string[]])[] = FILES.map((file) => {
+  const text = readFileSync(join(SRC, file), 'utf8');
+  return [file, [...text.matchAll(IMPORT)].map(([, name = '']) => name)];
+});
 const GRAPH: ReadonlyMap<string, readonly string[]> = new Map(
-  FILES.map((file) => {
-    const text = readFileSync(join(SRC, file), 'utf8');
-    const targets = [...text.matchAll(RELATIVE)].map(([, path = '']) => posix.join(posix.dirname(file), path));
-    return [file, targets.filter((target) => target.endsWith('.ts') && !target.endsWith('.d.ts'))];
+  IMPORTS.map(([file, names]) => {
+    const targets = names.filter(isRelative).map((name) => posix.join(posix.dirname(file), name));
+    return [file, targets.filter((target) => /\.tsx?$/.test(target) && !target.endsWith('.d.ts'))];
   }),
 );
 const EDGES = [...GRAPH].flatMap(([from, targets]) => targets.map((to) => [from, to] as const));
@@ -36,6 +38,43 @@ it('every folder is in the table, and every folder of the table exists', () => {
 
 it('every import is allowed by the table', () => {
   expect(EDGES.filter(([from, to]) => !mayImport(from, to)).map((edge) => edge.join(' → '))).toEqual([]);
+});
+
+it('every import of a package is allowed', () => {
+  const packages = IMPORTS.flatMap(([file, names]) =>
+    names.filter((name) => !isRelative(name)).map((name) => [file, name] as const),
+  );
+  expect(packages.length).toBeGreaterThan(300);
+  expect(packages.filter(([file, name]) => !mayImportPackage(file, name)).map((edge) => edge.join(' → '))).toEqual([]);
+});
+
+it.each([
+  ['cli.ts', 'session/session.ts', false],
+  ['state/x.ts', 'settings/settings.ts', false],
+  ['engines/embedded/child/x.ts', 'session/session.ts', false],
+  ['session/x.ts', 'engines/engine.ts', true],
+  ['session/x.ts', 'engines/container/podman.ts', false],
+  ['policy/rules/x.ts', 'calls/contract.ts', true],
+  ['policy/rules/x.ts', 'calls/tool-calls.ts', false],
+  ['pins/x.ts', 'audit/index.ts', false],
+  ['ui/page/x.tsx', 'ui/routes.ts', false],
+  ['bridge/x.ts', 'policy/index.ts', true],
+  ['bridge/x.ts', 'policy/gate.ts', false],
+])('whether %s may import %s: %s', (from, to, isAllowed) => {
+  expect(mayImport(from, to)).toBe(isAllowed);
+});
+
+it.each([
+  ['catalog/x.ts', 'node:crypto', true],
+  ['catalog/x.ts', 'node:fs/promises', false],
+  ['policy/rules/x.ts', 'node:fs', false],
+  ['policy/x.ts', 'node:fs', true],
+  ['upstream/x.ts', '@modelcontextprotocol/client/stdio', true],
+  ['session/x.ts', '@modelcontextprotocol/client', false],
+  ['server/x.ts', '@modelcontextprotocol/server', true],
+  ['bridge/x.ts', '@modelcontextprotocol/server/stdio', false],
+])('whether %s may import the package %s: %s', (from, name, isAllowed) => {
+  expect(mayImportPackage(from, name)).toBe(isAllowed);
 });
 
 it('there are no import cycles', () => {
@@ -71,6 +110,10 @@ describe.each(LAYERS.filter(({ kind }) => kind === 'feature').map(({ folder }) =
     });
   },
 );
+
+function isRelative(name: string): boolean {
+  return name.startsWith('.');
+}
 
 /** The first cycle, with its first file repeated at the end. */
 function findCircle(graph: ReadonlyMap<string, readonly string[]>): string[] | undefined {

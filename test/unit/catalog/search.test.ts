@@ -154,24 +154,6 @@ describe('a query that names several things', () => {
   });
 });
 
-describe('a query that implies a need', () => {
-  const REPORTS = ['clock', 'sales', 'staff', 'stock', 'travel'].map((name) =>
-    tool(`${name}_report`, `Generate a report about ${name}`),
-  );
-  const QUERY = 'Generate a report about sales in /reports/sales.md';
-
-  test('also finds a tool for that, after the best for its words', async () => {
-    const office = await indexOf(server('office', [...REPORTS, tool('write_file', 'Write a file', ['path'])]));
-    expect(found(QUERY, 2, office)).toEqual(['sales_report', 'write_file']);
-  });
-
-  test('finds nothing instead if no tool does that', async () => {
-    const office = await indexOf(server('office', [...REPORTS, tool('write_label', 'Write a label')]));
-    expect(found(QUERY, 5, office)).not.toContain('write_label');
-    expect(office.search(QUERY, 5).unmatched).toEqual([]);
-  });
-});
-
 describe('the results', () => {
   test('are empty if nothing matches or the query is empty', async () => {
     expect(found('quantum')).toEqual([]);
