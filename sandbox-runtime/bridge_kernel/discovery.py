@@ -474,10 +474,13 @@ class Runtime(ModuleType):
     def _found(self, answer: object) -> Hits:
         """The documents of an answer. Prints to stderr what was not found and, once each, what the answer lacks."""
         found = values.as_dict(answer)
+        missed: dict[str, list[str]] = {}
         for entry in found.get("not_searched", []):
             # By server, because the reason changes with each attempt to start it.
-            text = f"not searched: {entry['server']} ({' '.join(entry['reason'].split())})"
-            self._say_once(text, ("not searched", entry["server"], entry.get("late")))
+            if self._is_new(("not searched", entry["server"], entry.get("late"))):
+                missed.setdefault(" ".join(entry["reason"].split()), []).append(entry["server"])
+        for reason, servers in missed.items():
+            print(f"not searched: {', '.join(servers)} ({reason})", file=sys.stderr)
         for entry in found.get("notices", []):
             self._say_once(f"server {entry['server']}: {entry['notice']}")
         documents = _as_list(found.get("documents"))
@@ -488,7 +491,8 @@ class Runtime(ModuleType):
         unmatched = "; ".join(_unmatched_word(entry) for entry in found.get("unmatched", []))
         if unmatched:
             rest = "; the hits match the rest of the query" if documents else ""
-            print(f"no tool mentions {unmatched}{rest}", file=sys.stderr)
+            searched = "no searched tool" if found.get("not_searched") else "no tool"
+            print(f"{searched} mentions {unmatched}{rest}", file=sys.stderr)
         return Hits(map(ToolHit, documents))
 
     def _searched(self, answer: object) -> Hits:
@@ -508,9 +512,14 @@ class Runtime(ModuleType):
             self._say_once(f"No server is loaded. Configured: {', '.join(names[:_MAX_NAMED])}{more}; {load}.")
 
     def _say_once(self, text: str, key: object = None) -> None:
-        if (key or text) not in self._said:
-            self._said.add(key or text)
+        if self._is_new(key or text):
             print(text, file=sys.stderr)
+
+    def _is_new(self, key: object) -> bool:
+        """Whether it has not been said yet; it has from now on."""
+        is_new = key not in self._said
+        self._said.add(key)
+        return is_new
 
 
 def _unmatched_word(entry: dict[str, Any]) -> str:

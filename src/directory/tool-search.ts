@@ -1,6 +1,7 @@
 /**
  * Searches the tools of every configured server. Servers whose tools are unknown are started, a few at a time; the search
- * waits for them for a limited time and names those it could not cover. The next search covers servers that start late.
+ * waits for them for a limited time, longer while it has found nothing good, and names those it could not cover. The next
+ * search covers servers that start late.
  */
 import { type CancelSignal, CancelSource } from '../base/cancel.ts';
 import { createDeferred } from '../base/deferred.ts';
@@ -34,6 +35,9 @@ export type SearchTools = (
 export const MAX_STARTS_AT_ONCE = 6;
 /** A model waits for the search; a server started through npx answers in 1 to 3 s. Chosen. */
 const WAIT_MS = 5_000;
+/** How many times as long the search waits while no tool matches well: a further turn of the model costs more. Chosen. */
+const PATIENCE = 4;
+
 export function createToolSearch(directory: ServerDirectory, waitMs = WAIT_MS): SearchTools {
   const starting = new Map<string, Promise<void>>();
   const startInTurn = limitConcurrency(MAX_STARTS_AT_ONCE);
@@ -59,12 +63,20 @@ export function createToolSearch(directory: ServerDirectory, waitMs = WAIT_MS): 
     await directory.ready();
     const isUnknown = (server: CatalogServer): boolean => directory.metadata(server) === undefined;
     const unknown = directory.servers().filter(isUnknown);
+    const learned = Promise.all(unknown.map(learn));
     if (unknown.length > 0) {
-      await waitAtMost(Promise.all(unknown.map(learn)), waitMs, signal);
+      await waitAtMost(learned, waitMs, signal);
     }
-    const late = `it did not answer within ${waitMs / 1000} s; search again for its tools`;
+    let answer = await directory.search(query, limit, extra);
+    let waitedMs = waitMs;
+    if ((answer.found.length === 0 || answer.unmatched.length > 0) && unknown.some(({ name }) => starting.has(name))) {
+      await waitAtMost(learned, waitMs * (PATIENCE - 1), signal);
+      waitedMs = waitMs * PATIENCE;
+      answer = await directory.search(query, limit, extra);
+    }
+    const late = `it did not answer within ${waitedMs / 1000} s; search again for its tools`;
     return {
-      ...(await directory.search(query, limit, extra)),
+      ...answer,
       notSearched: unknown.filter(isUnknown).map((server): NotSearched => {
         const reason = starting.has(server.name) ? undefined : directory.lastError(server);
         return { server: server.name, ...(reason === undefined ? { reason: late, late: true } : { reason }) };

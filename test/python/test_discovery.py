@@ -169,6 +169,16 @@ class Documents(RuntimeTestCase):
             "files (1 tool)\ncwd: /srv\nawait mcp_files.read_file()  # Reads.",
         )
 
+    def test_a_search_names_servers_that_are_late_in_one_line(self) -> None:
+        late = [{"server": name, "reason": "it is late", "late": True} for name in ("files", "git")]
+        answer = {"documents": [], "not_searched": late, "unmatched": [{"word": "quux", "nearest": []}]}
+        self.host.answers["search_tool_docs"] = lambda params: answer
+        with contextlib.redirect_stderr(io.StringIO()) as stderr:
+            self.runtime.search_tool_docs_sync("quux")
+        self.assertEqual(
+            stderr.getvalue(), "not searched: files, git (it is late)\nno searched tool mentions 'quux'\n"
+        )
+
     async def test_a_search_reports_words_that_match_no_tool(self) -> None:
         unmatched = [{"word": "quux", "nearest": ["queue", "quote"]}, {"word": "zorg", "nearest": []}]
         self.host.answers["search_tool_docs"] = lambda params: {"documents": [], "unmatched": unmatched}

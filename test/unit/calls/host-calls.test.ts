@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { artifactMethods } from '../../../src/artifacts/calls.ts';
 import { createArtifacts } from '../../../src/artifacts/index.ts';
 import type { CancelSignal } from '../../../src/base/cancel.ts';
@@ -357,6 +357,26 @@ describe('search_tool_docs', () => {
     expect(listed).toEqual(['files', 'git-hub']);
     answer([{ name: 'late_tool' }]);
     await expect.poll(search).toMatchObject({ not_searched: [] });
+  });
+
+  test('waits longer for a server while nothing matches, and not if something does', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    let arrive: (tools: readonly { name: string }[]) => void = () => undefined;
+    const late = new Promise<readonly { name: string }[]>((resolve) => {
+      arrive = resolve;
+    });
+    const { ask } = setUp({ list: async (server) => (server === 'files' ? [{ name: 'read_file' }] : late) });
+    const read = ask('search_tool_docs', { query: 'read file' });
+    await vi.advanceTimersByTimeAsync(1_000);
+    await expect(read).resolves.toMatchObject({
+      documents: [{ tool: 'read_file' }],
+      not_searched: [{ server: 'git-hub', reason: 'it did not answer within 1 s; search again for its tools' }],
+    });
+    const search = ask('search_tool_docs', { query: 'issue' });
+    await vi.advanceTimersByTimeAsync(3_000);
+    arrive([{ name: 'create_issue' }]);
+    await expect(search).resolves.toMatchObject({ documents: [{ tool: 'create_issue' }], not_searched: [] });
   });
 
   test('ends when it is cancelled, while the start continues', async () => {
