@@ -203,7 +203,8 @@ def _report(findings: list[Finding], code: str) -> None:
     if certain:
         # A server that is not loaded or a call that a policy refuses is no mistake; it names the next step itself.
         said = certain[0].message
-        is_refusal = len(ordered) == 1 and "\nHint: " in said and not said.startswith("SERVER_UNKNOWN")
+        is_one = all(found.message == said for found in ordered)
+        is_refusal = is_one and "\nHint: " in said and not said.startswith("SERVER_UNKNOWN")
         counted = "1 problem." if is_refusal else _counted(ordered)
         raise CheckError(
             f"the cell did not run and had no effect. The check found {counted}\n{_shown(ordered, code)}",
@@ -226,13 +227,22 @@ def _counted(findings: list[Finding]) -> str:
 
 
 def _shown(findings: list[Finding], code: str) -> str:
+    """Each different finding once, at its first line."""
     lines = code.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    places: dict[tuple[str, int], list[int]] = {}
+    for found in findings:
+        places.setdefault((found.message, found.level), []).append(_line(found))
     parts: list[str] = []
-    for found in findings[:_MAX_SHOWN]:
-        source = lines[_line(found) - 1].strip()[:200]
-        probable = "" if found.level == CERTAIN else " (probable)"
-        message = found.message.replace("\n", "\n    ")
-        parts.append(f"  line {_line(found)}{probable}: {source}\n    {message}")
-    if len(findings) > _MAX_SHOWN:
-        parts.append(f"  … and {len(findings) - _MAX_SHOWN} more")
+    for (message, level), (line, *others) in list(places.items())[:_MAX_SHOWN]:
+        also = f", also at {_lines_named(others)}" if others else ""
+        probable = "" if level == CERTAIN else " (probable)"
+        indented = message.replace("\n", "\n    ")
+        parts.append(f"  line {line}{also}{probable}: {lines[line - 1].strip()[:200]}\n    {indented}")
+    if len(places) > _MAX_SHOWN:
+        parts.append(f"  … and {len(places) - _MAX_SHOWN} more")
     return "\n".join(parts)
+
+
+def _lines_named(numbers: list[int]) -> str:
+    shown = ", ".join(map(str, numbers[:_MAX_SHOWN]))
+    return f"line{'s' * (len(numbers) > 1)} {shown}{', …' if len(numbers) > _MAX_SHOWN else ''}"

@@ -120,6 +120,11 @@ class Running(CheckTestCase):
             "    Hint: Call run_python again with servers=['git-hub'].",
         )
         with self.assertRaises(CheckError) as caught:
+            await Repl(1000, 10).run(1, "a = mcp_git_hub\nawait a.list()\nawait a.log()\nawait a.tags()", self.api.check)
+        self.assertEqual(str(caught.exception).count("SERVER_NOT_AVAILABLE"), 1)
+        self.assertIn("1 problem.\n  line 2, also at lines 3, 4: await a.list()\n", str(caught.exception))
+        self.assertIsNone(caught.exception.hint)
+        with self.assertRaises(CheckError) as caught:
             await Repl(1000, 10).run(1, "await mcp_git_hub.list()\nawait mcp_files.nonsense()", self.api.check)
         self.assertIn("The check found 2 mistakes.", str(caught.exception))
         self.assertEqual(caught.exception.hint, "Fix the code and run the whole cell again.")
