@@ -102,7 +102,10 @@ async function answerTo(request: DeskRequest, open: OpenTask): Promise<unknown> 
       }
       finish(request.answer);
       return {
-        message: given.left === 0 ? 'Noted. This was the last task.' : `Noted. ${given.left} more: see "task".`,
+        message:
+          given.left === 0
+            ? 'Noted. This was the last task.'
+            : `Noted. ${given.left} more, each like a new conversation, with servers and sessions of its own: see "task".`,
       };
   }
 }
