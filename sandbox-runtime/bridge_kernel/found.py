@@ -66,13 +66,12 @@ class ToolHit(_Found):
         return f"{self!r}\n" if is_full else self.line()
 
     def __repr__(self) -> str:
-        schema = self.get("inputSchema")
+        schema, types = self.get("inputSchema"), [f"  {line}" for line in _texts(self.get("types"))]
+        named = ["Types:", *types] if types else []
         if schema is None:
-            return self.line(len(str(self.get("description", ""))))
+            return "\n".join([self.line(len(str(self.get("description", "")))), *named])
         # The description may have several lines, and those who ask for the schema want all of it.
-        types = [f"  {line}" for line in _texts(self.get("types"))]
-        parts = [self.line(0), *_texts([self.get("description")]), *(["Types:", *types] if types else [])]
-        return "\n".join([*parts, f"inputSchema: {schema}"])
+        return "\n".join([self.line(0), *_texts([self.get("description")]), *named, f"inputSchema: {schema}"])
 
 
 class ServerHit(_Found):

@@ -108,6 +108,7 @@ function documentMethods(
 
   const queryToolDocs = checked(QueryToolDocsParams, async (params, { loaded, signal }) => {
     const server = await directory.find(params.server);
+    const isAlone = params.tool !== undefined;
     const tools =
       params.tool === undefined
         ? await directory.tools(server, signal)
@@ -118,7 +119,7 @@ function documentMethods(
     return {
       documents: tools.map((tool) => {
         const shape = observed.schema(directory.definitionKey(server), tool);
-        return describeTool(server, tool, { detail: params.detail, isLoaded, observed: shape });
+        return describeTool(server, tool, { detail: params.detail, isLoaded, isAlone, observed: shape });
       }),
       notices: notices.map((notice) => ({ server: server.name, notice })),
     };

@@ -21,9 +21,9 @@ export interface ToolDocument {
   readonly tool: string;
   readonly toolAlias: string;
   readonly description?: string;
-  /** How to call it: `name(parameter: type, …) -> type`, in one short line; with detail `full`, in full. */
+  /** How to call it: `name(parameter: type, …) -> type`, in one short line; in full if one tool was asked for, or with detail `full`. */
   readonly signature: string;
-  /** Definitions of the types in the signature. Only with detail `full`. */
+  /** Definitions of the types in the full signature. */
   readonly types?: readonly string[];
   /** The server does not describe its result; the type was inferred from the results seen so far. */
   readonly resultObserved?: true;
@@ -65,7 +65,13 @@ export interface ToolMetadata extends ToolDocument {
 export function describeTool(
   server: CatalogServer,
   tool: CatalogTool,
-  options: { readonly detail: Detail; readonly isLoaded: boolean; readonly observed?: Schema | undefined },
+  options: {
+    readonly detail: Detail;
+    readonly isLoaded: boolean;
+    /** No other tool was asked for, so there is room for all of its signature. */
+    readonly isAlone?: boolean;
+    readonly observed?: Schema | undefined;
+  },
 ): ToolDocument {
   const isFull = options.detail === 'full';
   const description = isFull ? tool.description : visibleText(tool.description, SUMMARY_CHARS);
@@ -75,23 +81,25 @@ export function describeTool(
     tool: tool.name,
     toolAlias: tool.alias,
     ...(description === '' ? {} : { description }),
-    ...(isFull ? fullDocument(tool, options.observed) : { signature: signatureLine(tool) }),
+    ...(isFull || options.isAlone === true
+      ? fullSignature(tool, options.observed)
+      : { signature: signatureLine(tool) }),
+    ...(isFull ? { inputSchema: tool.inputSchema } : {}),
     loaded: options.isLoaded,
     ...(options.isLoaded ? {} : { load: howToLoad(server.name) }),
   };
 }
 
-function fullDocument(
+function fullSignature(
   tool: CatalogTool,
   observed: Schema | undefined,
-): Pick<ToolDocument, 'signature' | 'types' | 'resultObserved' | 'resultText' | 'inputSchema'> {
+): Pick<ToolDocument, 'signature' | 'types' | 'resultObserved' | 'resultText'> {
   const { signature, types, observed: isObserved, observed_text: text } = toolSpec(tool, { observed });
   return {
     signature,
     ...(types.length === 0 ? {} : { types }),
     ...(isObserved === undefined ? {} : { resultObserved: isObserved }),
     ...(text === undefined ? {} : { resultText: text }),
-    inputSchema: tool.inputSchema,
   };
 }
 

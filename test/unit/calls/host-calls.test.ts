@@ -367,14 +367,18 @@ describe('search_tool_docs', () => {
       arrive = resolve;
     });
     const { ask } = setUp({ list: async (server) => (server === 'files' ? [{ name: 'read_file' }] : late) });
+    const waits = () => expect.poll(() => vi.getTimerCount()).toBe(1);
     const read = ask('search_tool_docs', { query: 'read file' });
+    await waits();
     await vi.advanceTimersByTimeAsync(1_000);
     await expect(read).resolves.toMatchObject({
       documents: [{ tool: 'read_file' }],
       not_searched: [{ server: 'git-hub', reason: 'it did not answer within 1 s; search again for its tools' }],
     });
     const search = ask('search_tool_docs', { query: 'issue' });
-    await vi.advanceTimersByTimeAsync(3_000);
+    await waits();
+    await vi.advanceTimersByTimeAsync(1_000);
+    await waits();
     arrive([{ name: 'create_issue' }]);
     await expect(search).resolves.toMatchObject({ documents: [{ tool: 'create_issue' }], not_searched: [] });
   });

@@ -35,6 +35,16 @@ describe('describeTool', () => {
     });
   });
 
+  test('a summary shortens a long signature, unless no other tool was asked for', () => {
+    const names = Array.from({ length: 20 }, (_, index) => `option_${index}`);
+    const properties = Object.fromEntries(names.map((name) => [name, { type: ['string', 'boolean'] }]));
+    const wide = { ...storedTool, inputSchema: { type: 'object', properties } };
+    const signature = (isAlone: boolean) =>
+      describeTool(server, wide, { detail: 'summary', isLoaded: true, isAlone }).signature;
+    expect(signature(false)).toMatch(/option_9=\.\.\./);
+    expect(signature(true)).toBe(`create_issue(${names.map((name) => `${name}: str | bool = ...`).join(', ')})`);
+  });
+
   test('a summary cuts a long description', () => {
     const { description } = describeTool(
       server,
