@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { MAX_ARTIFACT_BYTES, MAX_ARTIFACT_PIECE_BYTES } from '../base/limits.ts';
 import { checked, type Method } from '../calls/method.ts';
+import type { CallMethod } from '../protocol/frames.ts';
 import type { CallContext } from '../session/dispatch.ts';
 import type { Artifact, Artifacts } from './artifacts.ts';
 import { artifactUri, linkTo, mimeTypeOf } from './resources.ts';
@@ -27,7 +28,7 @@ const LoadArtifactParams = z.strictObject({
 export function artifactMethods(
   artifacts: Artifacts,
   onSaved?: (call: CallContext, saved: Artifact) => void,
-): [string, Method][] {
+): [CallMethod, Method][] {
   /** Returns the artifact once it is complete, and links to it in the answer; null before. */
   const save = checked(SaveArtifactParams, async ({ name, offset: at, data, last }, context) => {
     const { session, attach } = context;

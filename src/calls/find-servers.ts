@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { describeServer, howToLoad } from '../catalog/describe.ts';
 import type { CatalogServer } from '../catalog/known.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
+import type { CallMethod } from '../protocol/frames.ts';
 import { checked, type Method } from './method.ts';
 
 const MAX_QUERY_CHARS = 2_000;
@@ -21,7 +22,7 @@ const FindServersParams = z.strictObject({
 });
 
 /** `find_servers`: the matching servers, best first; for an empty query all servers in their order. */
-export function findServersMethod(directory: ServerDirectory, autoload: boolean): [string, Method] {
+export function findServersMethod(directory: ServerDirectory, autoload: boolean): [CallMethod, Method] {
   const findServers = checked(FindServersParams, async ({ query, limit }, { loaded }) => {
     await directory.ready();
     const tools = await toolsByServer(directory, query);

@@ -10,6 +10,7 @@ import { describeHit, describeServer, describeTool, toolMetadata } from '../cata
 import type { ServerDirectory } from '../directory/server-directory.ts';
 import { createToolSearch } from '../directory/tool-search.ts';
 import { carriedAsText } from '../protocol/exact-json.ts';
+import type { CallMethod } from '../protocol/frames.ts';
 import { encodeToon } from '../render/toon.ts';
 import type { HandleCall } from '../session/dispatch.ts';
 import type { ExtraTool, ExtraTools } from './extra-tools.ts';
@@ -39,7 +40,7 @@ export interface HostCallsOptions {
   /** Keeps the shapes of results for later runs. */
   readonly shapes?: ShapeMemory | undefined;
   /** Methods of features, by name. */
-  readonly methods?: readonly (readonly [string, Method])[];
+  readonly methods?: readonly (readonly [CallMethod, Method])[];
 }
 
 /** Far more than a search reads. A long query is not an error. */
@@ -94,7 +95,7 @@ export function createHostCalls(options: HostCallsOptions): HandleCall {
 function documentMethods(
   directory: ServerDirectory,
   { extraTools, searchWaitMs, observed }: CallOptions,
-): [string, Method][] {
+): [CallMethod, Method][] {
   const searchTools = createToolSearch(directory, searchWaitMs);
 
   const listTools = checked(ListToolsParams, async (params, { loaded, signal }) => {

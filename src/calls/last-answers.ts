@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { CappedMap } from '../base/capped-map.ts';
 import type { CellAnswer } from '../base/cell.ts';
+import type { CallMethod } from '../protocol/frames.ts';
 import { type OutputMode, renderAnswer } from '../render/render.ts';
 import { checked, type Method } from './method.ts';
 
@@ -29,7 +30,7 @@ export class LastAnswers {
     this.#bySession.set(answer.session, answer);
   }
 
-  get methods(): [string, Method][] {
+  get methods(): [CallMethod, Method][] {
     const lastAnswer = checked(z.strictObject({}), async (_, { session }) => {
       const answer = this.#bySession.get(session);
       const { maxOutputChars, outputMode } = this.#settings;

@@ -4,6 +4,7 @@ import type { BridgeError } from '../base/errors.ts';
 import { resolveName } from '../catalog/names.ts';
 import { signatureHint, specText, type ToolSpec, toolSpec } from '../catalog/tool-spec.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
+import type { CallMethod } from '../protocol/frames.ts';
 import { checked, type Method, nameParam, namesParam } from './method.ts';
 import type { ObservedResults } from './observed-results.ts';
 
@@ -28,7 +29,7 @@ interface RefusedSpec {
   readonly refused: Readonly<Record<string, unknown>>;
 }
 
-export function specMethod(directory: ServerDirectory, observed: ObservedResults): [string, Method] {
+export function specMethod(directory: ServerDirectory, observed: ObservedResults): [CallMethod, Method] {
   /** One answer for each name, in order: null for a tool that the server does not list, the reason for a hidden one. */
   const toolSpecs = checked(ToolSpecsParams, async ({ server: wantedServer, tools, fresh }, { signal }) => {
     const server = await directory.find(wantedServer);

@@ -7,6 +7,7 @@ import { pythonString } from '../catalog/python-literal.ts';
 import { serverStub } from '../catalog/stubs.ts';
 import { shownName } from '../directory/directory-errors.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
+import type { CallMethod } from '../protocol/frames.ts';
 import { checked, type Method, nameParam, namesParam } from './method.ts';
 import type { ObservedResults } from './observed-results.ts';
 
@@ -31,7 +32,7 @@ const StubsParams = z.strictObject({
 });
 
 /** `stubs`: the wanted tools in that order, or all, the most used first. Rejects with `TOOL_UNKNOWN` for a text that fits no tool. */
-export function stubsMethod(directory: ServerDirectory, observed: ObservedResults): [string, Method] {
+export function stubsMethod(directory: ServerDirectory, observed: ObservedResults): [CallMethod, Method] {
   const stubs = checked(
     StubsParams,
     async ({ server: wantedServer, tools: wanted, max_tokens }, { loaded, signal }) => {

@@ -5,6 +5,7 @@ import { isObject } from '../base/is-object.ts';
 import type { Logger } from '../base/log.ts';
 import type { CatalogServer } from '../catalog/known.ts';
 import { makeVisible } from '../catalog/visible.ts';
+import type { CallMethod } from '../protocol/frames.ts';
 import type { CallContext } from '../session/dispatch.ts';
 import type { SurfaceAnswer, SurfaceCall } from '../upstream/pool.ts';
 import type { CalledTool } from './contract.ts';
@@ -69,7 +70,7 @@ export function methodTool(name: string): CalledTool | undefined {
   return methodTools().find((tool) => tool.name === method);
 }
 
-export function surfaceMethods(options: SurfaceOptions): [string, Method][] {
+export function surfaceMethods(options: SurfaceOptions): [CallMethod, Method][] {
   const { findCallable, pool, logger, calls } = options;
 
   async function ask(
@@ -106,7 +107,7 @@ export function surfaceMethods(options: SurfaceOptions): [string, Method][] {
   });
 
   const lists = (['list_resources', 'list_resource_templates', 'list_prompts'] as const).map(
-    (name): [string, Method] => [name, list(METHODS[name])],
+    (name): [CallMethod, Method] => [name, list(METHODS[name])],
   );
   return [...lists, ['read_resource', readResource], ['get_prompt', getPrompt]];
 }

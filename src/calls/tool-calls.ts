@@ -13,6 +13,7 @@ import { restoreHidden } from '../catalog/intake.ts';
 import type { CatalogServer, CatalogTool, ServerMetadata } from '../catalog/known.ts';
 import { resolveArguments } from '../catalog/parameters.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
+import type { CallMethod } from '../protocol/frames.ts';
 import type { CallContext } from '../session/dispatch.ts';
 import type { Elicit } from '../upstream/requests.ts';
 import {
@@ -203,7 +204,7 @@ export function createCallTool({
 }
 
 /** Methods that need a loaded server. */
-export function toolMethods(options: ToolCallOptions): [string, Method][] {
+export function toolMethods(options: ToolCallOptions): [CallMethod, Method][] {
   const { directory, findCallable, calls } = options;
   const call = createCallTool(options);
 

@@ -6,6 +6,7 @@ import type { ProgramRequest, ProgramResult } from '../base/program.ts';
 import { checked, type Method } from '../calls/method.ts';
 import type { CatalogServer } from '../catalog/known.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
+import type { CallMethod } from '../protocol/frames.ts';
 import type { CallContext, HandleCall } from '../session/dispatch.ts';
 import type { RecordedCell } from '../session/recorder.ts';
 import { MAX_ARGUMENTS, MAX_FILES } from './limits.ts';
@@ -49,7 +50,7 @@ export interface ProgramMethodsOptions {
   readonly directory: Pick<ServerDirectory, 'servers' | 'tools'>;
 }
 
-export function programMethods({ run, handleCall, directory }: ProgramMethodsOptions): [string, Method][] {
+export function programMethods({ run, handleCall, directory }: ProgramMethodsOptions): [CallMethod, Method][] {
   const runProgram = checked(RunProgramParams, async (params, context) => {
     const request: ProgramRequest = {
       source:

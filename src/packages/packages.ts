@@ -9,6 +9,7 @@ import { BridgeError } from '../base/errors.ts';
 import { checked, type Method } from '../calls/method.ts';
 import { type Engine, PACKAGES_FOLDER } from '../engines/engine.ts';
 import { settleEngine } from '../engines/probe.ts';
+import type { CallMethod } from '../protocol/frames.ts';
 import type { PackageSet } from '../session/boot.ts';
 import type { CallContext } from '../session/dispatch.ts';
 import { type AddedPackages, findAdded, hasPackage } from './added.ts';
@@ -165,7 +166,7 @@ interface InstallAnswer {
 
 export interface PackageInstaller {
   /** What code may call. */
-  readonly methods: [string, Method][];
+  readonly methods: [CallMethod, Method][];
   /**
    * Fetches what `MCP_BRIDGE_PREINSTALL` names, unless a lock says that this has been done. Starts nothing then. Rejects with the
    * reason, which the first import that needs it also gets.

@@ -232,7 +232,7 @@ export const OutputFrameSchema = z
   })
   .describe('Text that a cell wrote. All of it comes before the `result` of the cell.');
 
-/** What the sandbox may ask the host to do. The host checks the parameters of each method. */
+/** What the sandbox may ask the host to do; nothing else can be registered. The host checks the parameters of each method. */
 export const CALL_METHODS = [
   'call_tool',
   'list_tools',
@@ -249,6 +249,8 @@ export const CALL_METHODS = [
   'tool_specs',
   'stubs',
   'run_program',
+  'install_packages',
+  'read_wheel',
   'save_tool',
   'load_tool',
   'save_artifact',

@@ -17,6 +17,7 @@ import type { Decision } from '../calls/contract.ts';
 import type { ExtraTools } from '../calls/extra-tools.ts';
 import { checked, type Method } from '../calls/method.ts';
 import { isPythonKeyword } from '../catalog/names.ts';
+import type { CallMethod } from '../protocol/frames.ts';
 import type { Asker } from '../session/asker.ts';
 import { hashText } from '../state/file-consents.ts';
 import { askToLoad, askToSave, type SavingCall } from './ask-to-save.ts';
@@ -350,7 +351,7 @@ const SaveToolParams = z.strictObject({
 const LoadToolParams = z.strictObject({ name: z.string().min(1).max(1_000) });
 
 /** The methods that code can call. */
-export function savedToolMethods(savedTools: Pick<SavedTools, 'save' | 'load'>): [string, Method][] {
+export function savedToolMethods(savedTools: Pick<SavedTools, 'save' | 'load'>): [CallMethod, Method][] {
   return [
     ['save_tool', checked(SaveToolParams, (tool, call) => savedTools.save(tool, call))],
     ['load_tool', checked(LoadToolParams, ({ name }, call) => savedTools.load(name, call))],

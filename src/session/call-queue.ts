@@ -9,7 +9,7 @@ import {
   MAX_RUNNING_CALL_BYTES,
   MAX_WAITING_CALL_BYTES,
 } from '../base/limits.ts';
-import type { CallFrame } from '../protocol/frames.ts';
+import type { CallFrame, CallMethod } from '../protocol/frames.ts';
 
 export interface QueuedCall {
   readonly frame: CallFrame;
@@ -26,7 +26,7 @@ interface Lane {
 }
 
 /** Calls that a server answers, or that cost the host next to nothing. All others are work of the host itself. */
-const FOR_SERVERS: ReadonlySet<string> = new Set([
+const FOR_SERVERS: ReadonlySet<string> = new Set<CallMethod>([
   'call_tool',
   'list_resources',
   'list_resource_templates',

@@ -9,7 +9,7 @@ import { BridgeError, type ErrorCode, toBridgeError } from '../base/errors.ts';
 import { collectSoonAfter } from '../base/garbage.ts';
 import { MAX_CALLS_PER_CELL } from '../base/limits.ts';
 import { stringifyExact, withoutMarker } from '../protocol/exact-json.ts';
-import type { CallFrame, FrameError } from '../protocol/frames.ts';
+import type { CallFrame, CallMethod, FrameError } from '../protocol/frames.ts';
 import { ResultBytes } from '../protocol/result-bytes.ts';
 import type { Asker } from './asker.ts';
 import { type CallProgress, type CallProgressReporter, createCallProgressReporter } from './call-progress.ts';
@@ -83,7 +83,7 @@ export interface DispatcherOptions {
 }
 
 /** Calls about the state of the session. */
-const STATE_METHODS = ['reset', 'checkpoint', 'restore', 'checkpoints'] as const;
+const STATE_METHODS = ['reset', 'checkpoint', 'restore', 'checkpoints'] as const satisfies CallMethod[];
 export type StateMethod = (typeof STATE_METHODS)[number];
 
 function isStateMethod(method: string): method is StateMethod {
@@ -91,10 +91,15 @@ function isStateMethod(method: string): method is StateMethod {
 }
 
 /** Calls that the kernel's check makes before a cell runs (`bridge_kernel/check.py`). Code makes all others. */
-const CALLS_OF_CHECK: ReadonlySet<string> = new Set(['tool_specs', 'list_tools', 'install_packages', 'read_wheel']);
+const CALLS_OF_CHECK: ReadonlySet<string> = new Set<CallMethod>([
+  'tool_specs',
+  'list_tools',
+  'install_packages',
+  'read_wheel',
+]);
 
 /** Calls that the kernel itself makes while it restores a session. Objects that are restored call nothing. */
-const CALLS_OF_RESTORE: ReadonlySet<string> = new Set(['read_wheel']);
+const CALLS_OF_RESTORE: ReadonlySet<string> = new Set<CallMethod>(['read_wheel']);
 
 /** The longest message of an error: it may repeat what the sandbox sent. Chosen: no line of it is longer than others. */
 const MAX_ERROR_CHARS = 100_000;

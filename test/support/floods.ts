@@ -155,6 +155,8 @@ function largeRequests(amount: Amount): Flood {
     search_tool_docs: '{"query": LARGE}',
     tool_specs: `{"server": "${FLOODED_SERVER}", "tools": [LARGE]}`,
     stubs: `{"server": "${FLOODED_SERVER}", "tools": [LARGE]}`,
+    install_packages: '{"requirements": [LARGE]}',
+    read_wheel: '{"sha256": LARGE, "offset": 0}',
     save_tool: '{"name": "f", "source": LARGE}',
     load_tool: '{"name": LARGE}',
     run_program: '{"language": LARGE, "code": "x"}',

@@ -29,9 +29,9 @@ const directory = {
   tools: async () => TOOLS,
 } satisfies Partial<ServerDirectory> as unknown as ServerDirectory;
 
-async function ask(method: string, params: Record<string, unknown>): Promise<unknown> {
-  const wanted = new Map([specMethod(directory, createObservedResults())]).get(method);
-  return wanted?.run(checkParams(wanted, params), {
+async function ask(params: Record<string, unknown>): Promise<unknown> {
+  const [, wanted] = specMethod(directory, createObservedResults());
+  return wanted.run(checkParams(wanted, params), {
     session: 'default',
     generation: 1,
     cell: 1,
@@ -43,7 +43,7 @@ async function ask(method: string, params: Record<string, unknown>): Promise<unk
 
 describe('tool_specs', () => {
   test('gives one spec for each name, in order, loaded or not; null for an unknown tool', async () => {
-    expect(await ask('tool_specs', { server: 'files', tools: ['LIST', 'nope', 'read_file'] })).toMatchObject([
+    expect(await ask({ server: 'files', tools: ['LIST', 'nope', 'read_file'] })).toMatchObject([
       { name: 'List', alias: 'List', open: true, signature: 'List(**kwargs)' },
       null,
       { name: 'read-file', parameters: [{ name: 'from-line', alias: 'from_line' }, { name: 'path' }] },
@@ -52,27 +52,27 @@ describe('tool_specs', () => {
 
   test('has signature, description and parameters as text, and the signature as a hint', async () => {
     const text = "read_file(from_line=..., path=...)\n\nRead a file\n\nParameters:\n  from_line ('from-line')\n  path";
-    expect(await ask('tool_specs', { server: 'files', tools: ['read_file'] })).toMatchObject([
+    expect(await ask({ server: 'files', tools: ['read_file'] })).toMatchObject([
       { text, hint: 'The signature is read_file(from_line=..., path=...).' },
     ]);
   });
 
   test('has the error of a call instead of a spec for a tool that a policy hides', async () => {
-    expect(await ask('tool_specs', { server: 'files', tools: ['wipe'] })).toEqual([
+    expect(await ask({ server: 'files', tools: ['wipe'] })).toEqual([
       { refused: { code: 'POLICY_DENIED', message: 'files.wipe was not called', hint: 'Ask.' } },
     ]);
   });
 
   test('asks the running server on request', async () => {
-    await ask('tool_specs', { server: 'files', tools: ['list'] });
+    await ask({ server: 'files', tools: ['list'] });
     expect(refreshed).toBe(0);
-    await ask('tool_specs', { server: 'files', tools: ['list'], fresh: true });
+    await ask({ server: 'files', tools: ['list'], fresh: true });
     expect(refreshed).toBe(1);
   });
 
   test('refuses long lists', async () => {
     const tools = Array.from({ length: 201 }, () => 'a');
-    await expect(ask('tool_specs', { server: 'files', tools })).rejects.toMatchObject({ code: 'CALL_REFUSED' });
-    await expect(ask('tool_specs', { server: 'files', tools: [] })).rejects.toMatchObject({ code: 'CALL_REFUSED' });
+    await expect(ask({ server: 'files', tools })).rejects.toMatchObject({ code: 'CALL_REFUSED' });
+    await expect(ask({ server: 'files', tools: [] })).rejects.toMatchObject({ code: 'CALL_REFUSED' });
   });
 });

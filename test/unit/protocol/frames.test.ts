@@ -1,7 +1,6 @@
 /** What both sides, and existing images, rely on. Change a value here only together with the version. */
 import { expect, it } from 'vitest';
 import {
-  CALL_METHODS,
   HostFrameSchema,
   PROTOCOL_VERSION,
   SandboxFrameSchema,
@@ -42,38 +41,6 @@ it('has these frames of the sandbox', () => {
     'want_checkpoint',
     'restored',
     'result',
-  ]);
-});
-
-it('has these call methods', () => {
-  expect(CALL_METHODS).toEqual([
-    'call_tool',
-    'list_tools',
-    'describe_server',
-    'discovered_servers',
-    'list_resources',
-    'list_resource_templates',
-    'read_resource',
-    'list_prompts',
-    'get_prompt',
-    'find_servers',
-    'query_tool_docs',
-    'search_tool_docs',
-    'tool_specs',
-    'stubs',
-    'run_program',
-    'save_tool',
-    'load_tool',
-    'save_artifact',
-    'load_artifact',
-    'list_artifacts',
-    'last_answer',
-    'to_toon',
-    'start_job',
-    'reset',
-    'checkpoint',
-    'restore',
-    'checkpoints',
   ]);
 });
 
