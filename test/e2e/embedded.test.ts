@@ -62,7 +62,11 @@ describe.runIf(embedded !== undefined)('hostile and faulty code on the embedded 
   });
 
   it.each([
-    ['10,000 files', 'for i in range(10_000): open(f"/workspace/{i}", "w").close()', /^$|No space left|OSError/],
+    [
+      '10,000 files',
+      'import os\nfor i in range(10_000): open(f"/workspace/{i}", "w").close()\nassert len(os.listdir("/workspace")) == 10_000',
+      /^$/,
+    ],
     [
       'a file of 1 GB',
       'with open("/workspace/huge", "wb") as f:\n    for _ in range(1024): f.write(bytes(1 << 20))',

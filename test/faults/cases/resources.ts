@@ -23,7 +23,7 @@ const ENDINGS: Readonly<Record<string, readonly [code: string, told: RegExp]>> =
   exec: ['os.execv("/bin/true", ["true"])', /exit code 0/],
   modules: [
     'import builtins, json, asyncio\nfor name in list(sys.modules): del sys.modules[name]\njson.dumps = asyncio.sleep = None\nbuiltins.print = builtins.open = None\n1 / 0',
-    /ZeroDivisionError|SESSION_LOST|Error/,
+    /ZeroDivisionError|SESSION_LOST/,
   ],
 };
 
