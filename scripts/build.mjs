@@ -94,3 +94,4 @@ const metafiles = [
   ...(await buildEmbedded(root, `${root}dist/embedded`)),
 ];
 await writeFile(`${root}dist/THIRD_PARTY_LICENSES.txt`, await renderLicenses(await bundledPackages(root, metafiles)));
+console.log('Built dist/cli.js.');

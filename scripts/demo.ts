@@ -86,6 +86,7 @@ function bridgeEnvironment(workspace: Workspace): Record<string, string> {
     MCP_BRIDGE_PACKAGES: 'off',
     ...Object.fromEntries(set),
     MCP_SERVERS_CONFIG: '',
+    MCP_BRIDGE_CONFIG_SOURCES: `${workspace.stateDir}/demo.json`,
     MCP_BRIDGE_OUTPUT_MODE: 'compact',
     MCP_BRIDGE_STATE_DIR: workspace.stateDir,
   };

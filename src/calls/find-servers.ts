@@ -21,24 +21,28 @@ const FindServersParams = z.strictObject({
   limit: z.int().min(1).max(MAX_LIMIT).default(DEFAULT_LIMIT),
 });
 
-/** `find_servers`: the matching servers, best first; for an empty query all servers in their order. */
+/**
+ * `find_servers`: the matching servers, best first; for an empty query all servers in their order. If none matches, those whose
+ * tools are not known yet, because one of them may.
+ */
 export function findServersMethod(directory: ServerDirectory, autoload: boolean): [CallMethod, Method] {
   const findServers = checked(FindServersParams, async ({ query, limit }, { loaded }) => {
     await directory.ready();
     const tools = await toolsByServer(directory, query);
     const words = query.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
-    return directory
+    const ranked = directory
       .servers()
       .map((server) => ({ server, score: scoreOf(server, words, tools) }))
-      .filter(({ score }) => score > 0 || words.length === 0)
-      .toSorted((left, right) => right.score - left.score)
-      .slice(0, limit)
-      .map(({ server }) => ({
-        ...describeServer(server, loaded),
-        tool_count: directory.metadata(server)?.tools.length ?? null,
-        matching_tools: (tools.get(server.name) ?? []).slice(0, SHOWN_TOOLS).map(({ alias }) => alias),
-        ...(loaded.has(server.name) ? {} : { load: autoload ? LOADS_ITSELF : howToLoad(server.name) }),
-      }));
+      .toSorted((left, right) => right.score - left.score);
+    const matching = ranked.filter(({ score }) => score > 0 || words.length === 0);
+    const found =
+      matching.length > 0 ? matching : ranked.filter(({ server }) => directory.metadata(server) === undefined);
+    return found.slice(0, limit).map(({ server }) => ({
+      ...describeServer(server, loaded),
+      tool_count: directory.metadata(server)?.tools.length ?? null,
+      matching_tools: (tools.get(server.name) ?? []).slice(0, SHOWN_TOOLS).map(({ alias }) => alias),
+      ...(loaded.has(server.name) ? {} : { load: autoload ? LOADS_ITSELF : howToLoad(server.name) }),
+    }));
   });
   return ['find_servers', findServers];
 }

@@ -3,7 +3,7 @@
  * Names and aliases of servers are matched without regard to case; a tool must be in the list of its server.
  */
 import { type CancelSignal, CancelSource } from '../base/cancel.ts';
-import { type BridgeError, messageOf } from '../base/errors.ts';
+import { type BridgeError, messageOf, toBridgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import type { MaybePromise } from '../base/maybe-promise.ts';
 import { type Catalog, createCatalog } from '../catalog/catalog.ts';
@@ -246,7 +246,10 @@ class Directory implements ServerDirectory {
       this.#errors.delete(server.name);
       return metadata;
     } catch (error) {
-      this.#errors.set(server.name, visibleText(messageOf(error), MAX_ERROR_CHARS));
+      // Of a caller that gave up, such as a cell at its deadline. The server may be starting still.
+      if (toBridgeError(error).code !== 'CALL_CANCELLED') {
+        this.#errors.set(server.name, visibleText(messageOf(error), MAX_ERROR_CHARS));
+      }
       throw error;
     }
   }

@@ -66,9 +66,7 @@ export async function closeInTime(
   let timer: NodeJS.Timeout | undefined;
   const limit = new Promise<void>((resolve) => {
     timer = setTimeout(() => {
-      logger.warning(
-        `shutdown took longer than ${limitMs} ms; exiting, and leaving the sandboxes to end by themselves`,
-      );
+      logger.info(`shutdown took longer than ${limitMs} ms; exiting, and the sandboxes end by themselves`);
       resolve();
     }, limitMs);
   });

@@ -40,7 +40,7 @@ async function start(
 ): Promise<BridgeClient> {
   const bridge = await startBridge({
     engine,
-    env: { TMPDIR: temporary, MCP_BRIDGE_PREWARM: '1' },
+    env: { TMPDIR: temporary, MCP_BRIDGE_PREWARM: '1', MCP_BRIDGE_LOG_LEVEL: 'INFO' },
     ...(onLog && { onLog }),
     ...(inUse && { nodeArguments: inUse.nodeArguments, onLog: (text) => inUse.takeLog(text) }),
     servers() {

@@ -120,7 +120,9 @@ class Running(CheckTestCase):
             "    Hint: Call run_python again with servers=['git-hub'].",
         )
         with self.assertRaises(CheckError) as caught:
-            await Repl(1000, 10).run(1, "a = mcp_git_hub\nawait a.list()\nawait a.log()\nawait a.tags()", self.api.check)
+            await Repl(1000, 10).run(
+                1, "a = mcp_git_hub\nawait a.list()\nawait a.log()\nawait a.tags()", self.api.check
+            )
         self.assertEqual(str(caught.exception).count("SERVER_NOT_AVAILABLE"), 1)
         self.assertIn("1 problem.\n  line 2, also at lines 3, 4: await a.list()\n", str(caught.exception))
         self.assertIsNone(caught.exception.hint)

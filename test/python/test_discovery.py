@@ -175,9 +175,7 @@ class Documents(RuntimeTestCase):
         self.host.answers["search_tool_docs"] = lambda params: answer
         with contextlib.redirect_stderr(io.StringIO()) as stderr:
             self.runtime.search_tool_docs_sync("quux")
-        self.assertEqual(
-            stderr.getvalue(), "not searched: files, git (it is late)\nno searched tool mentions 'quux'\n"
-        )
+        self.assertEqual(stderr.getvalue(), "not searched: files, git (it is late)\nno searched tool mentions 'quux'\n")
 
     async def test_a_search_reports_words_that_match_no_tool(self) -> None:
         unmatched = [{"word": "quux", "nearest": ["queue", "quote"]}, {"word": "zorg", "nearest": []}]

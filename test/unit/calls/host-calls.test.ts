@@ -367,6 +367,18 @@ describe('search_tool_docs', () => {
     await expect.poll(search).toMatchObject({ not_searched: [] });
   });
 
+  test('find_servers names servers whose tools are unknown if nothing matches', async () => {
+    const { ask } = setUp();
+    const all = [
+      { server: 'files', tool_count: null },
+      { server: 'git-hub', tool_count: null },
+    ];
+    expect(await ask('find_servers', { query: 'quantum' })).toMatchObject(all);
+    await ask('list_tools', { server: 'files' });
+    expect(await ask('find_servers', { query: 'quantum' })).toMatchObject([{ server: 'git-hub' }]);
+    expect(await ask('find_servers', { query: 'directory' })).toMatchObject([{ server: 'files', tool_count: 2 }]);
+  });
+
   test('waits longer for a server while nothing matches, and not if something does', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());

@@ -133,4 +133,13 @@ describe('a running server', () => {
     await directory.refresh(server, never);
     expect(directory.lastError(server)).toBeUndefined();
   });
+
+  test('that was not waited for has not failed', async () => {
+    const { directory, listings } = setUp();
+    const cancelled = new BridgeError('CALL_CANCELLED', 'the call was cancelled');
+    listings.set('git', cancelled);
+    const server = await directory.find('git');
+    await expect(directory.refresh(server, never)).rejects.toBe(cancelled);
+    expect(directory.lastError(server)).toBeUndefined();
+  });
 });
