@@ -3,6 +3,10 @@
 Scripts end in `asyncio.run(main())`, and others use `asyncio.Runner`, a loop of their own, or asynchronous unit tests.
 asyncio refuses all of these while a loop runs in the thread. So the loop around is suspended meanwhile: its tasks stand
 still, as with any blocking call. Calls to the host work from any loop.
+
+Running the loop around again instead, as nest_asyncio does, would patch private parts of asyncio and run other tasks
+of the session inside what looks like a blocking call. A thread for the inner loop would break objects of the main
+thread, such as `sqlite3` connections.
 """
 
 from __future__ import annotations

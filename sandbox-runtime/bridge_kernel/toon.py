@@ -1,4 +1,7 @@
-"""`runtime.to_toon`: converts a value to JSON types, which the host formats as TOON."""
+"""`runtime.to_toon`: converts a value to JSON types, which the host formats as TOON.
+
+The host needs an encoder anyway, for answers; a second one in Python would have to match it.
+"""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ export type CellStatus = (typeof CELL_STATUSES)[number];
 
 /**
  * Why a cell failed. Only the host sets a code: sandboxed code can raise, print and send anything, so no code is ever taken
- * from it (docs/decisions/032).
+ * from it (docs/internals/decisions/032-error-codes-of-cells.md).
  */
 export interface CellError {
   /** Why the bridge ended or refused the cell, or refused the call that ended it; undefined if the code itself failed. */

@@ -1,6 +1,7 @@
 /**
  * Reads and edits the files of clients as text: only the lines of one entry change, and every other byte stays. Each format
- * does its own editing; the result is checked here, by parsing it again.
+ * does its own editing; the result is checked here, by parsing it again. A result other than the intended one is refused, so a
+ * bug in an edit costs a refusal, never a file. The writers of the parsers' packages would reformat what is not ours.
  */
 
 import { isDeepStrictEqual } from 'node:util';

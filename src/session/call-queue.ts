@@ -1,6 +1,10 @@
 /**
  * The calls of one sandbox, from their arrival to their end: how many run, and how many bytes of them run and wait. Calls of a
  * lane start in the order of their arrival, so a large one is not overtaken forever.
+ *
+ * Calls that do not fit are refused; the host goes on reading the pipe, because the result of the cell or a `cancel_call` may be
+ * behind them. The kernel holds calls back before that, so honest code waits instead. Smaller budgets are not possible: the
+ * largest line alone can need 32 MiB.
  */
 import {
   MAX_CALLS_IN_FLIGHT,

@@ -1,8 +1,9 @@
 /**
  * Stops the servers of a bridge that was killed with SIGKILL. A bridge that shuts down stops its servers itself, and most
  * servers exit when their stdin ends; the others would run forever. One small shell process per bridge, in its own session,
- * reads the ids of the process groups and stops those still listed when its stdin ends. Measurements and alternatives:
- * docs/internals/decisions/011-guardian-of-servers.md.
+ * reads the ids of the process groups and stops those still listed when its stdin ends. A group that has ended is removed from
+ * the list at once, because its id can be reused. A server that leaves its group and ignores the end of stdin survives, as it
+ * survives a normal shutdown. `PR_SET_PDEATHSIG` would reach only the direct child, not the server behind `sh` or `npx`.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
