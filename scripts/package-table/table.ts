@@ -1,4 +1,4 @@
-/** The table of the packages that were tried: pure functions. */
+/** The table of the packages that were tried, as users need it; `tried.json` has the results of every engine. Pure functions. */
 
 export type TriedPackage =
   | {
@@ -22,72 +22,36 @@ export interface Column {
   readonly tried: Readonly<Record<string, TriedPackage>>;
 }
 
+const EMBEDDED = 'embedded';
+
 /**
- * The first column of each Python has figures. The others say only whether the package works there, and which version if it is not
- * that of the figures. Reasons follow the table, because many packages share one. A column in which most is not tried yet is left out.
+ * A row for each package, with what the first column in which it works has measured, and below the packages that work on the embedded
+ * engine. Columns are used from the first on; that of the embedded engine gives no figures.
  */
-export function renderTable(names: readonly string[], all: readonly Column[]): string {
-  const columns = all.filter(
-    ({ tried }) => names.filter((name) => tried[name] !== undefined).length * 2 >= names.length,
-  );
-  const measured = new Map(columns.toReversed().map((column) => [minorOf(column), column]));
-  const isMeasured = (column: Column) => measured.get(minorOf(column)) === column;
-  const ordered = [...columns.filter(isMeasured), ...columns.filter((column) => !isMeasured(column))];
-  const reasons = new Reasons();
-  const cellsOf = (column: Column, name: string): string[] => {
-    const tried = column.tried[name];
-    const said = wordsOf(name, tried, reasons);
-    if (isMeasured(column)) {
-      return [said, ...figuresOf(tried)];
-    }
-    const other = measured.get(minorOf(column))?.tried[name];
-    return [other?.isWorking === true && other.version === said ? 'yes' : said];
-  };
-  const heads = ordered.map((column) => {
-    const head = `Python ${column.python}, ${column.engine}`;
-    return isMeasured(column) ? `${head} | MiB | s | MiB in memory` : head;
+export function renderTable(names: readonly string[], columns: readonly Column[]): string {
+  const measured = columns.filter(({ engine }) => engine !== EMBEDDED);
+  const rows = names.map((name) => {
+    const found = measured.map(({ tried }) => tried[name]).find((tried) => tried?.isWorking === true);
+    return `| ${[name, ...figuresOf(found)].join(' | ')} |`;
   });
-  const rows = names.map((name) => `| ${[name, ...ordered.flatMap((column) => cellsOf(column, name))].join(' | ')} |`);
-  const lines = [
-    `| Package | ${heads.join(' | ')} |`,
-    `| --- |${ordered.map((column) => (isMeasured(column) ? ' --- | --: | --: | --: |' : ' --- |')).join('')}`,
-    ...rows,
-  ];
-  return [lines.join('\n'), ...reasons.lines()].join('\n\n');
-}
-
-/** Why packages do not work, numbered in the order in which they are met. */
-class Reasons {
-  readonly #all: string[] = [];
-
-  numberOf(reason: string): number {
-    if (!this.#all.includes(reason)) {
-      this.#all.push(reason);
-    }
-    return this.#all.indexOf(reason) + 1;
-  }
-
-  lines(): string[] {
-    return this.#all.length === 0 ? [] : [this.#all.map((reason, at) => `${at + 1}. \`${reason}\``).join('\n')];
-  }
-}
-
-function minorOf({ python }: Column): string {
-  return python.split('.', 2).join('.');
-}
-
-function wordsOf(name: string, tried: TriedPackage | undefined, reasons: Reasons): string {
-  if (tried === undefined) {
-    return 'not tried';
-  }
-  // So that packages which lack the same share a reason.
-  return tried.isWorking ? tried.version : `no (${reasons.numberOf(tried.reason.replace(` of ${name} `, ' of it '))})`;
+  const lines = ['| Package | Version | MiB on disk | MiB in memory |', '| --- | --- | --: | --: |', ...rows];
+  const embedded = columns.find(({ engine }) => engine === EMBEDDED);
+  const working = names.flatMap((name) => embeddedName(name, embedded?.tried[name], measured[0]?.tried[name]));
+  return [lines.join('\n'), `On the embedded engine: ${working.join(', ') || 'none'}.`].join('\n\n');
 }
 
 function figuresOf(tried: TriedPackage | undefined): string[] {
   return tried?.isWorking === true
-    ? [rounded(tried.mib), tried.seconds.toFixed(1), tried.memoryMib === undefined ? '' : rounded(tried.memoryMib)]
-    : ['', tried?.seconds.toFixed(1) ?? '', ''];
+    ? [tried.version, rounded(tried.mib), tried.memoryMib === undefined ? '' : rounded(tried.memoryMib)]
+    : ['', '', ''];
+}
+
+/** The name, with the version if it is another one than in the table; nothing if the package does not work there. */
+function embeddedName(name: string, tried: TriedPackage | undefined, shown: TriedPackage | undefined): string[] {
+  if (tried?.isWorking !== true) {
+    return [];
+  }
+  return [shown?.isWorking === true && shown.version !== tried.version ? `${name} ${tried.version}` : name];
 }
 
 /** With a digit after the point below 10. */

@@ -12,22 +12,21 @@ it('has a line of work for each package of the list, and for no other', () => {
 const works = { isWorking: true, version: '2.0', mib: 62, memoryMib: 1.5, seconds: 3.14 } as const;
 const fails = { isWorking: false, reason: 'no wheel of a for this | that', seconds: 2 } as const;
 
-it('shows figures for each Python, and only what works for other engines with it', () => {
+it('shows what the first engine that can run a package has measured, and what the embedded engine can run', () => {
   const columns = [
-    { engine: 'podman', python: '3.14.0', tried: { a: works, b: works, c: works } },
-    { engine: 'docker', python: '3.14.1', tried: { a: works, b: { ...works, version: '1.0' }, c: fails } },
-    { engine: 'bubblewrap', python: '3.11.2', tried: { a: fails, c: works } },
-    { engine: 'embedded', python: '3.14.1', tried: { a: works } },
+    { engine: 'embedded', python: '3.14.1', tried: { a: works, b: { ...works, version: '1.0' }, c: fails } },
+    { engine: 'podman', python: '3.14.0', tried: { a: works, b: works, c: fails } },
+    { engine: 'bubblewrap', python: '3.11.2', tried: { a: fails, c: { ...works, version: '1.9', mib: 1.04 } } },
   ];
-  expect(renderTable(['a', 'b', 'c'], columns).split('\n')).toEqual([
-    '| Package | Python 3.14.0, podman | MiB | s | MiB in memory | Python 3.11.2, bubblewrap | MiB | s | MiB in memory | Python 3.14.1, docker |',
-    '| --- | --- | --: | --: | --: | --- | --: | --: | --: | --- |',
-    '| a | 2.0 | 62 | 3.1 | 1.5 | no (1) |  | 2.0 |  | yes |',
-    '| b | 2.0 | 62 | 3.1 | 1.5 | not tried |  |  |  | 1.0 |',
-    '| c | 2.0 | 62 | 3.1 | 1.5 | 2.0 | 62 | 3.1 | 1.5 | no (2) |',
+  expect(renderTable(['a', 'b', 'c', 'd'], columns).split('\n')).toEqual([
+    '| Package | Version | MiB on disk | MiB in memory |',
+    '| --- | --- | --: | --: |',
+    '| a | 2.0 | 62 | 1.5 |',
+    '| b | 2.0 | 62 | 1.5 |',
+    '| c | 1.9 | 1.0 | 1.5 |',
+    '| d |  |  |  |',
     '',
-    '1. `no wheel of it for this | that`',
-    '2. `no wheel of a for this | that`',
+    'On the embedded engine: a, b 1.0.',
   ]);
 });
 
