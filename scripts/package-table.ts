@@ -1,6 +1,6 @@
 /**
  * Installs each package of the `common` list from the index of this machine, imports it and does one line of work with it, on each
- * engine that is asked for, adds the results to `package-table/tried.json`, and writes the table of `docs/packages-common.md`:
+ * engine that is asked for, adds the results to `package-table/tried.json`, and writes the lists of `docs/packages-common.md`:
  * `npm run packages:table -- ENGINE… [--image IMAGE] [--only NAME,… | --again] [--at-once N]`.
  *
  * Engines are named as in tests, for example `podman bubblewrap`. What that file has of the engine and image is not tried again,

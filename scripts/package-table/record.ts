@@ -1,8 +1,8 @@
-/** What was tried, in a file beside the table: a run goes on where the last one was cut off, and adds to what others have tried. */
+/** What was tried, in a file beside this one: a run goes on where the last one was cut off, and adds to what others have tried. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { replaceGenerated } from '../generate/markers.ts';
-import { type Column, renderTable, type TriedPackage } from './table.ts';
+import { type Column, renderLists, type TriedPackage } from './table.ts';
 
 const FILE = fileURLToPath(new URL('tried.json', import.meta.url));
 const DOCUMENT = fileURLToPath(new URL('../../docs/packages-common.md', import.meta.url));
@@ -35,7 +35,7 @@ export function findColumn(
   return columns.find((one) => one.engine === engine && one.image === image);
 }
 
-/** Writes the file and the table: of these packages, in their order. */
+/** Writes the file and the lists: of these packages, in their order. */
 export function writeColumns(columns: readonly Column[], names: readonly string[]): void {
   const listed = columns.map((column) => ({
     ...column,
@@ -46,6 +46,6 @@ export function writeColumns(columns: readonly Column[], names: readonly string[
     one.replaceAll(/\s*\n\s*/g, ' '),
   );
   writeFileSync(FILE, `${text}\n`);
-  const table = renderTable(names, listed);
-  writeFileSync(DOCUMENT, replaceGenerated(readFileSync(DOCUMENT, 'utf8'), { packages: () => table }));
+  const lists = renderLists(names, listed);
+  writeFileSync(DOCUMENT, replaceGenerated(readFileSync(DOCUMENT, 'utf8'), { packages: () => lists }));
 }

@@ -1,4 +1,4 @@
-/** The table of the packages that were tried, as users need it; `tried.json` has the results of every engine. Pure functions. */
+/** The list of the packages that were tried, as users need it; `tried.json` has the results of every engine. Pure functions. */
 
 export type TriedPackage =
   | {
@@ -25,33 +25,22 @@ export interface Column {
 const EMBEDDED = 'embedded';
 
 /**
- * A row for each package, with what the first column in which it works has measured, and below the packages that work on the embedded
- * engine. Columns are used from the first on; that of the embedded engine gives no figures.
+ * Two lists: the packages that the embedded engine can run, and the others. Each has its size, as measured in the first other column in
+ * which it works.
  */
-export function renderTable(names: readonly string[], columns: readonly Column[]): string {
+export function renderLists(names: readonly string[], columns: readonly Column[]): string {
   const measured = columns.filter(({ engine }) => engine !== EMBEDDED);
-  const rows = names.map((name) => {
-    const found = measured.map(({ tried }) => tried[name]).find((tried) => tried?.isWorking === true);
-    return `| ${[name, ...figuresOf(found)].join(' | ')} |`;
-  });
-  const lines = ['| Package | Version | MiB on disk | MiB in memory |', '| --- | --- | --: | --: |', ...rows];
   const embedded = columns.find(({ engine }) => engine === EMBEDDED);
-  const working = names.flatMap((name) => embeddedName(name, embedded?.tried[name], measured[0]?.tried[name]));
-  return [lines.join('\n'), `On the embedded engine: ${working.join(', ') || 'none'}.`].join('\n\n');
-}
-
-function figuresOf(tried: TriedPackage | undefined): string[] {
-  return tried?.isWorking === true
-    ? [tried.version, rounded(tried.mib), tried.memoryMib === undefined ? '' : rounded(tried.memoryMib)]
-    : ['', '', ''];
-}
-
-/** The name, with the version if it is another one than in the table; nothing if the package does not work there. */
-function embeddedName(name: string, tried: TriedPackage | undefined, shown: TriedPackage | undefined): string[] {
-  if (tried?.isWorking !== true) {
-    return [];
-  }
-  return [shown?.isWorking === true && shown.version !== tried.version ? `${name} ${tried.version}` : name];
+  const shown = (name: string): string => {
+    const found = measured.map(({ tried }) => tried[name]).find((tried) => tried?.isWorking === true);
+    return found?.isWorking === true ? `${name} ${rounded(found.mib)}` : name;
+  };
+  const isEmbedded = (name: string) => embedded?.tried[name]?.isWorking === true;
+  const listed = (some: readonly string[]) => `${some.map(shown).join(', ') || 'none'}.`;
+  return [
+    `**Not on the embedded engine:** ${listed(names.filter((name) => !isEmbedded(name)))}`,
+    `**On every engine:** ${listed(names.filter(isEmbedded))}`,
+  ].join('\n\n');
 }
 
 /** With a digit after the point below 10. */

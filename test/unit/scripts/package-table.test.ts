@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { LINES } from '../../../scripts/package-table/lines.ts';
 import { readColumns, withTried } from '../../../scripts/package-table/record.ts';
-import { renderTable } from '../../../scripts/package-table/table.ts';
+import { renderLists } from '../../../scripts/package-table/table.ts';
 import { COMMON_PACKAGES } from '../../../src/packages/common.ts';
 
 it('has a line of work for each package of the list, and for no other', () => {
@@ -12,21 +12,16 @@ it('has a line of work for each package of the list, and for no other', () => {
 const works = { isWorking: true, version: '2.0', mib: 62, memoryMib: 1.5, seconds: 3.14 } as const;
 const fails = { isWorking: false, reason: 'no wheel of a for this | that', seconds: 2 } as const;
 
-it('shows what the first engine that can run a package has measured, and what the embedded engine can run', () => {
+it('lists what the embedded engine can run, and the others, with the size that the first other engine has measured', () => {
   const columns = [
     { engine: 'embedded', python: '3.14.1', tried: { a: works, b: { ...works, version: '1.0' }, c: fails } },
     { engine: 'podman', python: '3.14.0', tried: { a: works, b: works, c: fails } },
     { engine: 'bubblewrap', python: '3.11.2', tried: { a: fails, c: { ...works, version: '1.9', mib: 1.04 } } },
   ];
-  expect(renderTable(['a', 'b', 'c', 'd'], columns).split('\n')).toEqual([
-    '| Package | Version | MiB on disk | MiB in memory |',
-    '| --- | --- | --: | --: |',
-    '| a | 2.0 | 62 | 1.5 |',
-    '| b | 2.0 | 62 | 1.5 |',
-    '| c | 1.9 | 1.0 | 1.5 |',
-    '| d |  |  |  |',
+  expect(renderLists(['a', 'b', 'c', 'd'], columns).split('\n')).toEqual([
+    '**Not on the embedded engine:** c 1.0, d.',
     '',
-    'On the embedded engine: a, b 1.0.',
+    '**On every engine:** a 62, b 62.',
   ]);
 });
 
@@ -43,5 +38,5 @@ it('adds a result to those of the same engine and image', () => {
 
 it('is in the docs as it was recorded', () => {
   const document = readFileSync(new URL('../../../docs/packages-common.md', import.meta.url), 'utf8');
-  expect(document).toContain(`\n${renderTable([...COMMON_PACKAGES], readColumns())}\n`);
+  expect(document).toContain(`\n${renderLists([...COMMON_PACKAGES], readColumns())}\n`);
 });
