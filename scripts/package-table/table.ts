@@ -23,17 +23,19 @@ export interface Column {
 }
 
 const EMBEDDED = 'embedded';
+/** Smaller packages are fetched in a moment, so their size is left out. */
+const LARGE_MIB = 20;
 
 /**
- * Two lists: the packages that the embedded engine can run, and the others. Each has its size, as measured in the first other column in
- * which it works.
+ * Two lists: the packages that the embedded engine can run, and the others. Large ones have their size, as measured in the first other
+ * column in which they work.
  */
 export function renderLists(names: readonly string[], columns: readonly Column[]): string {
   const measured = columns.filter(({ engine }) => engine !== EMBEDDED);
   const embedded = columns.find(({ engine }) => engine === EMBEDDED);
   const shown = (name: string): string => {
     const found = measured.map(({ tried }) => tried[name]).find((tried) => tried?.isWorking === true);
-    return found?.isWorking === true ? `${name} ${rounded(found.mib)}` : name;
+    return found?.isWorking === true && found.mib >= LARGE_MIB ? `${name} ${found.mib.toFixed(0)}` : name;
   };
   const isEmbedded = (name: string) => embedded?.tried[name]?.isWorking === true;
   const listed = (some: readonly string[]) => `${some.map(shown).join(', ') || 'none'}.`;
@@ -41,9 +43,4 @@ export function renderLists(names: readonly string[], columns: readonly Column[]
     `**Not on the embedded engine:** ${listed(names.filter((name) => !isEmbedded(name)))}`,
     `**On every engine:** ${listed(names.filter(isEmbedded))}`,
   ].join('\n\n');
-}
-
-/** With a digit after the point below 10. */
-function rounded(mebibytes: number): string {
-  return mebibytes.toFixed(mebibytes < 10 ? 1 : 0);
 }

@@ -12,14 +12,14 @@ it('has a line of work for each package of the list, and for no other', () => {
 const works = { isWorking: true, version: '2.0', mib: 62, memoryMib: 1.5, seconds: 3.14 } as const;
 const fails = { isWorking: false, reason: 'no wheel of a for this | that', seconds: 2 } as const;
 
-it('lists what the embedded engine can run, and the others, with the size that the first other engine has measured', () => {
+it('lists what the embedded engine can run, and the others, with the size of large ones that the first other engine has measured', () => {
   const columns = [
     { engine: 'embedded', python: '3.14.1', tried: { a: works, b: { ...works, version: '1.0' }, c: fails } },
     { engine: 'podman', python: '3.14.0', tried: { a: works, b: works, c: fails } },
     { engine: 'bubblewrap', python: '3.11.2', tried: { a: fails, c: { ...works, version: '1.9', mib: 1.04 } } },
   ];
   expect(renderLists(['a', 'b', 'c', 'd'], columns).split('\n')).toEqual([
-    '**Not on the embedded engine:** c 1.0, d.',
+    '**Not on the embedded engine:** c, d.',
     '',
     '**On every engine:** a 62, b 62.',
   ]);
