@@ -8,7 +8,7 @@ import { BEHAVIOURS, planFor, renderAgreement, renderPlan, workOf } from './plan
 import { renderLoad } from './report.ts';
 import { loadResults } from './results.ts';
 
-const PAGE = fileURLToPath(new URL('../../docs/internals/load.md', import.meta.url));
+const PAGE = fileURLToPath(new URL('README.md', import.meta.url));
 const PLAN_USAGE = `npm run bench:plan -- --costs FILE [options]
 
   --costs FILE      what \`npm run bench:load -- --save FILE\` has written
@@ -16,7 +16,7 @@ const PLAN_USAGE = `npm run bench:plan -- --costs FILE [options]
   --idle S          seconds after which an idle session loses its sandbox; 300 by default
   --max-live N      live sandboxes of all bridges together; no limit by default
   --seed N          1 by default
-  --write           also write the figures to docs/internals/load.md
+  --write           also write the figures to bench/load/README.md
 `;
 
 async function main(argv: readonly string[]): Promise<void> {

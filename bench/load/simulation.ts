@@ -1,6 +1,6 @@
 /**
  * A discrete-event simulation of clients, their sessions, and the cores on which bridge and sandboxes run. It knows nothing of Python or
- * HTTP: everything costs what it was measured to cost. What it assumes is in docs/internals/load.md.
+ * HTTP: everything costs what it was measured to cost. What it assumes is in bench/load/README.md.
  */
 import { createRandom, type Random } from '../../test/soak/random.ts';
 import { Cores, EventLoop, Timeline } from './queues.ts';
