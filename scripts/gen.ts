@@ -47,7 +47,7 @@ const OUTPUTS: Readonly<Record<string, (current: string) => string | Promise<str
     replaceGenerated(current, { probes: renderProbes, 'probes that come out otherwise': renderExceptions }),
   'docs/reference/errors.md': (current) =>
     replaceGenerated(current, { errors: renderErrors, 'pages of errors': renderErrorPages }),
-  'docs/internals/faults.md': (current) =>
+  'test/faults/README.md': (current) =>
     replaceGenerated(current, {
       gates: renderGates,
       'fault cases': renderFaultCases,

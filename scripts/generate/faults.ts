@@ -1,4 +1,4 @@
-/** The tables of `docs/internals/faults.md`, from the suite's cases and gates. */
+/** The tables of `test/faults/README.md`, from the suite's cases and gates. */
 import { ALL_CASES, CASES_ELSEWHERE } from '../../test/faults/cases/all.ts';
 import type { FaultCase } from '../../test/support/faults/fault-case.ts';
 import { GATES } from '../../test/support/faults/gates.ts';

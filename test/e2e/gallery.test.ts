@@ -1,7 +1,7 @@
 // Tags: full
 /**
  * What a client gets for each kind of value: real tables, plots and images, on the image with data science packages.
- * `UPDATE_GALLERY=1` writes the results to docs/internals/gallery.md and docs/internals/gallery/.
+ * `UPDATE_GALLERY=1` writes the results to test/e2e/gallery/.
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -39,7 +39,7 @@ for (const [index, engine] of engines.entries()) {
     afterAll(async () => {
       await bridge.close();
       if (isUpdate && index === 0) {
-        writeFileSync(join(ROOT, 'docs/internals/gallery.md'), `${HEADING}\n${pages.join('\n')}`);
+        writeFileSync(join(folder, 'README.md'), `${HEADING}\n${pages.join('\n')}`);
       }
     });
 
@@ -81,7 +81,7 @@ const HEADING = `# Gallery
 What a client gets for each kind of value, as it came. Written by \`test/e2e/gallery.test.ts\`, with the image of \`sandbox-runtime\` that has pandas, matplotlib and Pillow.
 `;
 
-const folder = join(ROOT, 'docs/internals/gallery');
+const folder = join(ROOT, 'test/e2e/gallery');
 if (isUpdate) {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder);
@@ -97,7 +97,7 @@ function renderPage(title: string, code: string, result: CallToolResult): string
     images += 1;
     const file = `${images}.${block.mimeType.slice('image/'.length)}`;
     writeFileSync(join(folder, file), Buffer.from(block.data, 'base64'));
-    return `![${title}](gallery/${file})`;
+    return `![${title}](${file})`;
   });
   return [`## ${title}`, `\`\`\`python\n${code}\n\`\`\``, text, ...blocks].join('\n\n') + '\n';
 }

@@ -1,8 +1,8 @@
-/** The tables of docs/internals/real-servers.md. */
+/** The tables of test/real-servers/README.md. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const PAGE = join(import.meta.dirname, '../../docs/internals/real-servers.md');
+const PAGE = join(import.meta.dirname, 'README.md');
 
 export interface TableRow {
   readonly spec: string;

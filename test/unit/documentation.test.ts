@@ -185,7 +185,6 @@ it('docs/reference/answers.md has a row for each field of an answer, in order', 
 describe('samples', () => {
   /** Tests that read all samples of a document, by language. */
   const READ_BY: Readonly<Record<string, readonly [languages: RegExp, test: string]>> = {
-    'docs/internals/gallery.md': [/python|text/, 'test/e2e/gallery.test.ts'],
     'docs/policy.md': [/json|python|text|console/, 'test/e2e/policy-docs.test.ts'],
     'docs/profiles.md': [/json/, 'test/unit/policy/profiles.test.ts'],
     'docs/live.md': [/text/, 'test/unit/live/top-view.test.ts'],

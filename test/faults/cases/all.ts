@@ -45,6 +45,6 @@ export const CASES_ELSEWHERE: readonly CaseElsewhere[] = [
   {
     id: 'K07',
     title: 'a web page or another user reaches the bridge over HTTP',
-    where: 'impossible: the bridge only speaks over stdio',
+    where: '`test/attacks/http.test.ts`: other origins, DNS rebinding, invalid tokens',
   },
 ];

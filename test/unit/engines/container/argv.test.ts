@@ -262,11 +262,8 @@ describe('invalid values', () => {
   });
 });
 
-it('explains every flag in docs/internals/engine-arguments.md', () => {
-  const docs = readFileSync(
-    join(import.meta.dirname, '..', '..', '..', '..', 'docs', 'internals', 'engine-arguments.md'),
-    'utf8',
-  );
+it('explains every flag in test/unit/engines/arguments.md', () => {
+  const docs = readFileSync(join(import.meta.dirname, '..', 'arguments.md'), 'utf8');
   const limits = { ...request.limits, cpus: 2 };
   const flags = (['podman', 'docker'] as const)
     .flatMap((engine) => buildRunArguments({ ...request, engine, limits }))
