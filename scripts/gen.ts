@@ -43,7 +43,7 @@ const OUTPUTS: Readonly<Record<string, (current: string) => string | Promise<str
     replaceGenerated(current, { answers: renderLiveAnswers, events: renderLiveEvents }),
   'docs/reference/ui-api.md': (current) =>
     replaceGenerated(current, { answers: renderUiAnswers, events: renderUiEvents }),
-  'docs/internals/isolation.md': (current) =>
+  'test/support/probes/README.md': (current) =>
     replaceGenerated(current, { probes: renderProbes, 'probes that come out otherwise': renderExceptions }),
   'docs/reference/errors.md': (current) =>
     replaceGenerated(current, { errors: renderErrors, 'pages of errors': renderErrorPages }),

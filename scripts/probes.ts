@@ -1,6 +1,6 @@
 /**
  * `npm run probes`: tries on every engine of this machine what hostile code would try, and records the results for the table in
- * `docs/internals/isolation.md`. Records of missing engines are kept. `MCP_BRIDGE_TEST_ENGINES` selects engines. Takes a few
+ * `test/support/probes/README.md`. Records of missing engines are kept. `MCP_BRIDGE_TEST_ENGINES` selects engines. Takes a few
  * minutes; a test compares every later run with the record.
  */
 import { readFileSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** The tables of `docs/internals/isolation.md` on attempts from inside a sandbox, from the record of the last run. */
+/** The tables of `test/support/probes/README.md` on attempts from inside a sandbox, from the record of the last run. */
 import { readFileSync } from 'node:fs';
 import { EXCEPTIONS } from '../../test/support/probes/exceptions.ts';
 import { groupOf, isHeld, type ProbeRecord, RECORD_FILE } from '../../test/support/probes/record.ts';

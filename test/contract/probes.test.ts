@@ -1,5 +1,5 @@
 /**
- * The table of probes in `docs/internals/isolation.md` comes from a record, which must contain every existing probe and no
+ * The table of probes in `test/support/probes/README.md` comes from a record, which must contain every existing probe and no
  * other.
  */
 import { execFileSync } from 'node:child_process';

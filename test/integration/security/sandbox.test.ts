@@ -2,7 +2,7 @@
 /**
  * What hostile code in a cell can reach, tried on every engine: probes that check effects from inside
  * (`test/fixtures/security/probes.py`) with bait on the host, traces of other sessions, and bombs. The results are compared
- * with the record that `docs/internals/isolation.md` shows (`npm run probes`).
+ * with the record that `test/support/probes/README.md` shows (`npm run probes`).
  */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

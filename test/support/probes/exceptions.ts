@@ -1,6 +1,6 @@
 /**
  * Probes whose result differs from that in a container, by label of the engine, each with its reason. The tests allow only
- * these, and `docs/internals/isolation.md` lists them.
+ * these, and `test/support/probes/README.md` lists them.
  */
 
 const MEMFD = 'refused, because without a cgroup no one could count that memory';
