@@ -10,10 +10,7 @@ const DOCUMENT = fileURLToPath(new URL('../docs/comparison.md', import.meta.url)
 const table = renderComparison(await runComparison({}));
 if (process.argv.includes('--write')) {
   const current = await readFile(DOCUMENT, 'utf8');
-  await writeFile(
-    DOCUMENT,
-    replaceGenerated(current, { comparison: () => table }, ['neighbours', 'python-neighbours']),
-  );
+  await writeFile(DOCUMENT, replaceGenerated(current, { comparison: () => table }));
 } else {
   console.log(table);
 }
