@@ -1,6 +1,6 @@
 /**
  * `npm run bench:neighbours`: installs similar programs from npm and PyPI into a folder, measures them and the bridge in turn on the same
- * servers, and prints two tables or writes them to docs/internals/similar-programs.md.
+ * servers, and prints two tables or writes them to bench/neighbours/README.md.
  */
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
@@ -29,7 +29,7 @@ import type { Hit, Neighbour, Place, Running } from './neighbour.ts';
 import { readSearchSet, recallOf, type SearchSet } from './search.ts';
 import { type Line, renderNeighbours, renderPython } from './table.ts';
 
-const DOCUMENT = fileURLToPath(new URL('../../docs/internals/similar-programs.md', import.meta.url));
+const DOCUMENT = fileURLToPath(new URL('README.md', import.meta.url));
 const FROM_NPM = [executor, utcpCodeMode, slopMcp, myCoolProxy, contextMode];
 const FROM_PYPI = [ipython, jupyterMcpServer, fastmcpCodeMode, smolagents, monty];
 const ECHO = fileURLToPath(new URL('echo-server.mjs', import.meta.url));
@@ -49,7 +49,7 @@ const USAGE = `npm run bench:neighbours -- --folder FOLDER [options]
   --only NAME       only programs with this in their name; may be repeated
   --from npm|pypi   only programs from this registry, and the bridge
   --show            prints what was seen for each behaviour of Python that does not hold
-  --write           writes the tables to docs/internals/similar-programs.md`;
+  --write           writes the tables to bench/neighbours/README.md`;
 
 function readArguments() {
   const { values } = parseArgs({
