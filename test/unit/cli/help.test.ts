@@ -67,9 +67,9 @@ describe('a topic', () => {
 
   it('shows links as commands, or as plain text if no command prints the target', async () => {
     const page = await helpOn('policy');
-    expect(page).toContain(' in the entry of a server (`help servers server-files`) takes the same keys');
-    expect(page).toContain('MCP methods (`help policy resources-and-prompts`) too');
-    expect(page).toContain('Decision 021 says why.');
+    expect(page).toContain('in the entry of a server (`help servers server-files`) takes `rules`');
+    expect(page).toContain('also MCP methods (`help policy resources-and-prompts`)');
+    expect(await helpOn('security')).toContain('\nTests check each of these.');
     expect(await helpOn('errors')).toContain('| `LIMIT_CALLS` | the cell made too many calls |');
   });
 
