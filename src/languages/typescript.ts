@@ -7,10 +7,7 @@ export function isTypeScript(name: string): boolean {
 
 /** The same file with JavaScript in it, line by line. Rejects with the error and its line if it is not TypeScript. */
 export async function toJavaScript({ name, content }: ProgramFile): Promise<ProgramFile> {
-  // The whole module: in the bundle, a CommonJS module has no named exports.
-  const {
-    default: { transform },
-  } = await import('sucrase');
+  const { transform } = await import('sucrase');
   try {
     const { code } = transform(Buffer.from(content).toString('utf8'), {
       transforms: ['typescript'],

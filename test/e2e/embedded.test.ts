@@ -54,6 +54,12 @@ describe.runIf(embedded !== undefined)('hostile and faulty code on the embedded 
     expect(answer.text).toMatch(error);
   });
 
+  // The package that removes types is an ES module in the bundle and CommonJS outside, where all other tests run it.
+  it('the built program runs TypeScript', async () => {
+    const code = 'print((await runtime.run("typescript", "const x: number = 3; console.log(x)")).stdout)';
+    expect((await bridge.runPython(code)).text).toBe('3');
+  });
+
   it('sees no variables of the bridge', async () => {
     const { structured } = await bridge.runPython('import os\n[sorted(os.environ), os.getcwd(), os.listdir("/")]');
     expect(structured['result']).not.toContain(SECRET);
