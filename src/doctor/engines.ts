@@ -6,7 +6,7 @@ import { COMMAND } from '../base/package.ts';
 import { NO_LIMITS } from '../engines/container/examine.ts';
 import { findEngines } from '../engines/detect.ts';
 import { CONTAINER_ENGINE_NAMES, ENGINE_NAMES, type Engine, type EngineName, type Refusal } from '../engines/engine.ts';
-import { isEngineFault, isPullFailure, noEngine, withAlternative } from '../engines/failover.ts';
+import { firstStep, isEngineFault, isPullFailure, noEngine, withAlternative } from '../engines/failover.ts';
 import { settleEngine, whyUnusable } from '../engines/probe.ts';
 import { engineOptions } from '../settings/engine-options.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -75,7 +75,7 @@ export async function examineEngines({
     used === undefined || !isReady ? [] : await progress.watch('an empty session', examineSession(used, settings));
   await Promise.all(engines.map((engine) => engine.sweep({ own: true, keepsOthers: true })));
   const verdict = runs === null ? [noCellRuns(whyNoCell(tried, absent))] : [];
-  const each = verdicts.map((one) => findingOf(one, runs));
+  const each = joinAbsent(verdicts, absent).map((one) => findingOf(one, runs));
   const isKnown = facts.flat().some(({ text }) => text === `${runs}: ${NO_LIMITS}`);
   const found = measured.filter(({ text }) => !isKnown || !text.startsWith(NO_LIMITS_MEASURED));
   return { verdicts, runs, findings: [...each, ...facts.flat(), ...found, ...verdict] };
@@ -198,6 +198,22 @@ export function whyNoCell(tried: readonly TriedEngine[], absent: readonly Refusa
   return tried.length === 1 && absent.length === 0 && first?.error !== undefined
     ? first.error
     : noEngine([...refused, ...absent]);
+}
+
+/** One verdict for podman and docker if neither is installed: they isolate equally well, so either is enough. */
+export function joinAbsent(verdicts: readonly EngineVerdict[], absent: readonly Refusal[]): readonly EngineVerdict[] {
+  const isContainer = ({ engine }: Pick<Refusal, 'engine'>): boolean =>
+    CONTAINER_ENGINE_NAMES.some((name) => name === engine);
+  const containers = absent.filter(isContainer);
+  const [first] = containers;
+  if (first === undefined || containers.length < CONTAINER_ENGINE_NAMES.length) {
+    return verdicts;
+  }
+  const description = CONTAINER_ENGINE_NAMES.join(' and ');
+  const reason = containers.map((one) => one.reason).join('; ');
+  const hint = firstStep(containers.map((one) => one.hint)) ?? first.hint;
+  const joined = { engine: first.engine, isUsable: false, description, reason, hint };
+  return [joined, ...verdicts.filter((one) => !isContainer(one))];
 }
 
 /** A broken engine is not a problem if a stronger one runs. */

@@ -59,7 +59,7 @@ export function noEngine(refusals: readonly Refusal[], cause?: BridgeError): Bri
 const INSTALL = /^Install (.*)\.$/;
 
 /** The first step, because any one engine is enough; if all are to install an engine, the choice between them. */
-function firstStep(hints: readonly string[]): string | undefined {
+export function firstStep(hints: readonly string[]): string | undefined {
   const choices = hints.map((hint) => INSTALL.exec(hint)?.[1]);
   return choices.includes(undefined) ? hints[0] : `Install ${[...new Set(choices)].join(' or ')}.`;
 }

@@ -49,14 +49,12 @@ describe('doctor', () => {
     const { exitCode, stdout } = await runDoctor({ HOME: home, PATH: '', MCP_BRIDGE_RUNTIME: 'container' });
     expect(stdout).toContain(`
 Engines
-  problem  podman cannot be used: podman is not on PATH
-           → Install Podman (https://podman.io/docs/installation).
-  problem  docker cannot be used: docker is not on PATH
-           → Install Docker (https://docs.docker.com/engine/install/).
+  problem  podman and docker cannot be used: podman is not on PATH; docker is not on PATH
+           → Install Podman (https://podman.io/docs/installation) or Docker (https://docs.docker.com/engine/install/).
   problem  no cell can run: no engine can be used (podman is not on PATH; docker is not on PATH)
            → Install Podman (https://podman.io/docs/installation) or Docker (https://docs.docker.com/engine/install/).
 `);
-    expect(stdout).toMatch(/\nNo cell can run\. 3 problems, \d warnings?\.\n$/);
+    expect(stdout).toMatch(/\nNo cell can run\. 2 problems, \d warnings?\.\n$/);
     expect(exitCode).toBe(69);
   });
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { BridgeError } from '../../../src/base/errors.ts';
 import { createContext } from '../../../src/bridge/context.ts';
-import { findingOf, firstOf, tryOne, whyNoCell } from '../../../src/doctor/engines.ts';
+import { findingOf, firstOf, joinAbsent, notInstalled, tryOne, whyNoCell } from '../../../src/doctor/engines.ts';
 import { examineStateDirectory, judgeDisk, judgeMemory } from '../../../src/doctor/machine.ts';
 import { renderFindings } from '../../../src/doctor/run.ts';
 import { judgeBounds } from '../../../src/doctor/session.ts';
@@ -254,6 +254,24 @@ describe('engines that cannot be used', () => {
       text: 'docker is not used: it does not answer',
     });
     expect(findingOf(verdict, null)).toMatchObject({ level: 'problem', hint: 'Start it.' });
+  });
+
+  // Each once had a warning, and a step, of its own.
+  it('have one finding, with the choice, if neither podman nor docker is installed', () => {
+    const absent = (['podman', 'docker', 'bubblewrap'] as const).map((engine) => {
+      return { engine, reason: `${engine} is not on PATH`, hint: `Install ${engine}.` };
+    });
+    const verdicts = [...absent.map(notInstalled), { engine: 'embedded', isUsable: true } as const];
+    expect(joinAbsent(verdicts, absent).map((one) => findingOf(one, 'embedded'))).toMatchObject([
+      {
+        level: 'warning',
+        text: 'podman and docker cannot be used: podman is not on PATH; docker is not on PATH',
+        hint: 'Install podman or docker.',
+      },
+      { level: 'warning', text: 'bubblewrap cannot be used: bubblewrap is not on PATH' },
+      { level: 'ok' },
+    ]);
+    expect(joinAbsent(verdicts, absent.slice(1))).toBe(verdicts);
   });
 
   it.each([
