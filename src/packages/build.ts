@@ -234,6 +234,9 @@ function hasType<Type extends Ending>(report: Report | undefined, type: Type): r
   return report?.type === type;
 }
 
+/** The engines whose sessions can import packages with compiled parts. */
+export const COMPILED_ENGINES = 'Podman, Docker or (on Linux) bubblewrap';
+
 const HINTS: Readonly<Record<ReportOf<'failed'>['kind'], string>> = {
   network: 'Check the network of this machine, and HTTPS_PROXY if it needs a proxy.',
   isolated:
@@ -252,25 +255,31 @@ const HINTS: Readonly<Record<ReportOf<'failed'>['kind'], string>> = {
   disk: 'Free some disk space where the engine keeps its volumes.',
   store: 'Check the package store of the engine.',
   busy: 'Try again when that is done.',
-  platform:
-    'It needs a container engine or bubblewrap. Install one, then start the bridge with MCP_BRIDGE_RUNTIME=auto.',
+  platform: `With ${COMPILED_ENGINES} it works. Install one and restart the bridge, which then uses it by itself.`,
   internal: 'Report this as a bug.',
 };
+
+const CHOSEN_HINT = `With ${COMPILED_ENGINES} it works. Install one, and start the bridge with MCP_BRIDGE_RUNTIME=auto.`;
 
 /** Some indexes do not tell what they lack from what they refuse. */
 const FORBIDDEN_HINT =
   ' If it answers 403 for every name that it does not have, add ignore-error-codes = [403] to its [[index]] in uv.toml.';
 
-/** `data.kind` shows that the builder did its work and that the next one would meet the same. */
+/**
+ * `data.kind` shows that the builder did its work and that the next one would meet the same.
+ * @param isChosen says that `MCP_BRIDGE_RUNTIME` names the engine.
+ */
 export async function failedBuild(
   { kind, reason }: Pick<ReportOf<'failed'>, 'kind' | 'reason'>,
   mask: PackageIndex['mask'],
+  isChosen = false,
 ): Promise<BridgeError> {
   const [, name] = kind === 'missing' ? (/ of ([A-Za-z0-9._-]+)/.exec(reason) ?? []) : [];
   const near = name === undefined ? '' : await didYouMean(name, [...COMMON_PACKAGES]);
+  const hint = kind === 'platform' && isChosen ? CHOSEN_HINT : HINTS[kind];
   const absent = kind === 'login' && / answered 403\b/.test(reason) ? FORBIDDEN_HINT : '';
   return new BridgeError('PACKAGE_UNAVAILABLE', escapeInLines(mask(reason)), {
-    hint: `${HINTS[kind]}${near}${absent}`,
+    hint: `${hint}${near}${absent}`,
     data: { kind },
   });
 }

@@ -587,8 +587,8 @@ class Packages {
     const maxBytes = await this.#budget.maxBytes(this.#options.maxBytes);
     if (engine.wheelsFor !== undefined) {
       const { fetchWheels } = await import('./pure/fetch-wheels.ts');
-      const folder = this.#wheels;
-      return fetchWheels(job, { index, folder, python: engine.wheelsFor, maxAgeMs, maxBytes, onProgress, onResolved });
+      const wheels = { folder: this.#wheels, isChosen: isChosen(engine), python: engine.wheelsFor };
+      return fetchWheels(job, { ...wheels, index, maxAgeMs, maxBytes, onProgress, onResolved });
     }
     const [program, usedAt] = await Promise.all([readProgram(), this.#locks.usedAt()]);
     return buildPackages(job, { engine, program, index, maxAgeMs, maxBytes, usedAt, onProgress, onResolved });
@@ -646,6 +646,11 @@ function notPreinstalled(error: BridgeError): BridgeError {
     data,
     cause: error,
   });
+}
+
+/** Whether `MCP_BRIDGE_RUNTIME` names the engine: otherwise, it would be the last choice. */
+function isChosen({ refused = [] }: Engine): boolean {
+  return refused.length === 0;
 }
 
 function canInstall(engine: Engine): boolean {

@@ -13,6 +13,8 @@ import { wheelMetadata } from './wheel-metadata.ts';
 export interface FetchOptions
   extends Pick<BuildOptions, 'index' | 'maxAgeMs' | 'maxBytes' | 'onProgress' | 'onResolved'> {
   readonly folder: WheelFolder;
+  /** Whether `MCP_BRIDGE_RUNTIME` names the engine. */
+  readonly isChosen?: boolean | undefined;
   /** The interpreter and the platform, as the kernel says it: `cpython-314 wasi wasm32`. */
   readonly python: string;
 }
@@ -29,7 +31,7 @@ export async function fetchWheels(job: BuildJob, options: FetchOptions): Promise
   try {
     return await new WheelFetch(job, options, source).run();
   } catch (error) {
-    throw error instanceof BridgeError ? error : await explained(error, options.index);
+    throw error instanceof BridgeError ? error : await explained(error, options.index, options.isChosen);
   } finally {
     source.close();
   }
@@ -48,9 +50,9 @@ export async function checkIndex(index: PackageIndex, timeoutMs: number): Promis
   }
 }
 
-async function explained(error: unknown, { mask }: PackageIndex): Promise<BridgeError> {
+async function explained(error: unknown, { mask }: PackageIndex, isChosen = false): Promise<BridgeError> {
   const failure = error instanceof FetchFailure ? error : new FetchFailure(kindOf(error), messageOf(error));
-  return failedBuild({ kind: failure.kind, reason: failure.message }, mask);
+  return failedBuild({ kind: failure.kind, reason: failure.message }, mask, isChosen);
 }
 
 class WheelFetch {

@@ -172,7 +172,7 @@ class Resolution {
     const { constraints, uploadedBefore } = this.#request;
     const { name } = demand;
     this.#projects.set(name, this.#projects.get(name) ?? this.#source.project(name));
-    const project = (await this.#projects.get(name)) ?? { files: [], hasOthers: false };
+    const project = (await this.#projects.get(name)) ?? { files: [], hasCompiled: false };
     const demands = [demand, ...this.#learned.filter((one) => one.name === name)];
     const fixed = constraints.map((text) => parseDependency(text)).find((one) => one?.name === name);
     const specifiers = [...demands, ...(fixed ? [fixed] : [])].map(({ specifier }) => specifier).filter(Boolean);
@@ -247,12 +247,12 @@ class Resolution {
         `no version of ${name}${demands[0]?.specifier} fits\nthe index has ${versions.slice(-150)}`,
       );
     }
-    return project.hasOthers || project.files.length > 0
-      ? new FetchFailure(
-          'platform',
-          `the index has no wheel of ${name} that runs in the embedded sandbox, which needs one for any platform`,
-        )
-      : new FetchFailure('missing', `the index has no wheel of ${name}`);
+    if (project.hasCompiled) {
+      const reason = `the embedded sandbox can only use packages in pure Python, and ${name} has compiled parts`;
+      return new FetchFailure('platform', reason);
+    }
+    const python = project.files.length === 0 ? '' : ` for Python ${this.#request.pythonVersion}`;
+    return new FetchFailure('missing', `the index has no wheel of ${name}${python}`);
   }
 
   #neededBy(name: string, { requires, version }: Chosen, extras: readonly string[]): Demand[] {

@@ -41,8 +41,15 @@ export interface ListedFile {
 export interface Project {
   /** Wheels for any platform. */
   readonly files: readonly ListedFile[];
-  /** Whether there are other files. */
-  readonly hasOthers: boolean;
+  /** Whether it has wheels for single platforms. */
+  readonly hasCompiled: boolean;
+}
+
+/** A page of one project, or a list of files of many. */
+interface Page {
+  readonly files: readonly ListedFile[];
+  /** The projects with wheels for single platforms. */
+  readonly compiled: ReadonlySet<string>;
 }
 
 const FileSchema = z.object({
@@ -67,7 +74,7 @@ export class SimpleIndex {
   readonly #own: HttpClient;
   readonly #others: HttpClient;
   readonly #reached = new Set<string | undefined>();
-  readonly #linked = new Map<string, Promise<Project>>();
+  readonly #linked = new Map<string, Promise<Page>>();
   readonly #signal: AbortSignal;
 
   /** `signal` ends every request. */
@@ -84,14 +91,16 @@ export class SimpleIndex {
   /** What the first index that knows the project has of it; the others are not asked. Throws `FetchFailure`. */
   async project(name: string): Promise<Project> {
     const { links, urls } = this.#index;
+    let hasCompiled = false;
     for (const address of links) {
       const page = this.#linked.get(address) ?? this.#page(new URL(address), 'links').then(demanded(address));
       this.#linked.set(address, page);
       // biome-ignore lint/performance/noAwaitInLoops: an index must not hear of what another one has.
-      const { files, hasOthers } = await page;
-      const own = files.filter(({ filename }) => normalizeName(filename.split('-')[0] ?? '') === name);
+      const { compiled, files } = await page;
+      const own = files.filter(({ filename }) => projectOf(filename) === name);
+      hasCompiled ||= compiled.has(name);
       if (own.length > 0) {
-        return { files: own, hasOthers };
+        return { files: own, hasCompiled };
       }
     }
     for (const address of urls) {
@@ -101,7 +110,7 @@ export class SimpleIndex {
         return found;
       }
     }
-    return { files: [], hasOthers: false };
+    return { files: [], hasCompiled };
   }
 
   /** Throws `FetchFailure` if a place does not answer. The name that it asks for is public. */
@@ -140,11 +149,12 @@ export class SimpleIndex {
   }
 
   async #projectPage(address: string, name: string): Promise<Project | undefined> {
-    return this.#page(new URL(`${address.replace(/\/+$/, '')}/${name}/`), name, this.#index.absent[address]);
+    const page = await this.#page(new URL(`${address.replace(/\/+$/, '')}/${name}/`), name, this.#index.absent[address]);
+    return page && { files: page.files, hasCompiled: page.compiled.size > 0 };
   }
 
   /** Undefined if the index does not know the project, which it says with 404 or one of `absent`. */
-  async #page(url: URL, name: string, absent: readonly number[] = []): Promise<Project | undefined> {
+  async #page(url: URL, name: string, absent: readonly number[] = []): Promise<Page | undefined> {
     const response = await this.#get(url, this.#limited(), PAGES);
     if (response.status === 404 || absent.includes(response.status)) {
       response.body.destroy();
@@ -157,12 +167,13 @@ export class SimpleIndex {
       throw new FetchFailure('index', `the answer of ${url.host} for ${name} is not that of an index`);
     }
     // The schema checks only what may be used: large projects have thousands of files.
-    const usable = listed.filter((file) =>
-      FOR_ANY_PLATFORM.test(String((file as { filename?: unknown } | null)?.filename)),
-    );
+    const named = listed.map((file) => ({ file, name: String((file as { filename?: unknown } | null)?.filename) }));
+    const others = named.filter(({ name: each }) => each.endsWith('.whl') && !FOR_ANY_PLATFORM.test(each));
     return {
-      files: usable.flatMap((file) => readFile(file, response.url) ?? []),
-      hasOthers: usable.length < listed.length,
+      files: named.flatMap(({ file, name: each }) =>
+        FOR_ANY_PLATFORM.test(each) ? (readFile(file, response.url) ?? []) : [],
+      ),
+      compiled: new Set(others.map(({ name: each }) => projectOf(each))),
     };
   }
 
@@ -244,7 +255,7 @@ function sharedChars(path: string, other: string): number {
 }
 
 /** A page of links must be there; an index need not know every project. */
-function demanded(address: string): (page: Project | undefined) => Project {
+function demanded(address: string): (page: Page | undefined) => Page {
   return (page) => {
     if (page === undefined) {
       throw new FetchFailure('index', `${new URL(address).host} answered 404 for a page of links`);
@@ -295,6 +306,11 @@ function linksOf(text: string, page: URL): unknown[] {
       'core-metadata': metadata !== undefined && metadata !== 'false',
     };
   });
+}
+
+/** The name of the project that a wheel belongs to. */
+function projectOf(filename: string): string {
+  return normalizeName(filename.split('-')[0] ?? '');
 }
 
 function listOf(text: string): unknown[] | undefined {

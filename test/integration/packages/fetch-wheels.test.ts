@@ -23,19 +23,24 @@ async function start(form: IndexForm, ...wheels: IndexedWheel[]) {
   return {
     folder,
     requests: index.requests,
-    fetch: async (...requirements: string[]) =>
-      fetchWheels(
-        { requirements, constraints: [], uploadedBefore: undefined, lock: undefined },
-        {
-          index: read,
-          folder,
-          python: 'cpython-314 wasi wasm32',
-          maxAgeMs: 0,
-          maxBytes: 1_000_000,
-          onProgress: () => undefined,
-        },
-      ),
+    fetch: async (...requirements: string[]) => fetch(requirements),
+    fetchIfChosen: async (...requirements: string[]) => fetch(requirements, true),
   };
+
+  async function fetch(requirements: readonly string[], isChosen = false) {
+    return fetchWheels(
+      { requirements, constraints: [], uploadedBefore: undefined, lock: undefined },
+      {
+        index: read,
+        folder,
+        isChosen,
+        python: 'cpython-314 wasi wasm32',
+        maxAgeMs: 0,
+        maxBytes: 1_000_000,
+        onProgress: () => undefined,
+      },
+    );
+  }
 }
 
 const TOP = makeWheel({ name: 'top-pkg', requires: ['low-pkg>=1'] });
@@ -74,4 +79,24 @@ it('refuses a wheel that is another one than the index says, and one that is non
   await expect(fetch('top-pkg')).rejects.toThrow(`top_pkg-1.0-py3-none-any.whl has the SHA-256 ${TOP.sha256}`);
   expect(await folder.has(TOP.sha256)).toBe(false);
   await expect(fetch('broken')).rejects.toThrow('broken-1.0-py3-none-any.whl is not a valid wheel');
+});
+
+// "One for any platform" was not understood, and MCP_BRIDGE_RUNTIME=auto is what almost everyone has.
+it('says that compiled parts are the reason, and what to install', async () => {
+  const compiled = wheelOf('fast-1.0-cp314-cp314-manylinux_2_28_x86_64.whl', Buffer.from(''), {
+    name: 'fast',
+    version: '1.0',
+    requiresPython: undefined,
+  });
+  const { fetch, fetchIfChosen } = await start('json', compiled);
+  const failure = {
+    message: 'the embedded sandbox can only use packages in pure Python, and fast has compiled parts',
+    hint: 'With Podman, Docker or (on Linux) bubblewrap it works. Install one and restart the bridge, which then uses it by itself.',
+    data: { kind: 'platform' },
+  };
+  await expect(fetch('fast')).rejects.toMatchObject(failure);
+  await expect(fetchIfChosen('fast')).rejects.toMatchObject({
+    ...failure,
+    hint: 'With Podman, Docker or (on Linux) bubblewrap it works. Install one, and start the bridge with MCP_BRIDGE_RUNTIME=auto.',
+  });
 });

@@ -64,7 +64,7 @@ it('reads files, and leaves out what it cannot use', async () => {
   );
   const index = await open(`http://user:pass%40word@${host}/simple/`);
   expect(await index.project('a')).toEqual({
-    hasOthers: true,
+    hasCompiled: false,
     files: [
       {
         filename: 'a-1.0-py3-none-any.whl',
@@ -111,7 +111,8 @@ it('reads HTML, of an index and of a folder that a web server lists', async () =
         ? `<!DOCTYPE html><a href="../../f/a-1.0-py3-none-any.whl#sha256=${'b'.repeat(64)}"
              data-requires-python="&gt;=3.9,&lt;4" data-yanked data-core-metadata="true">a</a>
            <a data-requires-python=">=3" href='a-2.0.tar.gz'>sdist</a>`
-        : '<a href="../">..</a><a href="B_c-1.0%2Blocal-py3-none-any.whl">B_c-1.0&gt;</a><a href="a-9-py3-none-any.whl">',
+        : '<a href="../">..</a><a href="B_c-1.0%2Blocal-py3-none-any.whl">B_c-1.0&gt;</a><a href="a-9-py3-none-any.whl">' +
+            '<a href="C_d-1.0-cp314-cp314-win_amd64.whl">',
     );
   });
   const index = await open(`http://${host}/simple`, { PIP_FIND_LINKS: `http://${host}/wheels/` });
@@ -128,9 +129,13 @@ it('reads HTML, of an index and of a folder that a web server lists', async () =
     },
   ]);
   expect((await index.project('a')).files.map(({ filename }) => filename)).toEqual(['a-9-py3-none-any.whl']);
+  // Only the folder has it.
+  const folder = await open('http://127.0.0.1:1/', { PIP_NO_INDEX: '1', PIP_FIND_LINKS: `http://${host}/wheels/` });
+  expect(await folder.project('c-d')).toEqual({ files: [], hasCompiled: true });
+  expect(await folder.project('e')).toEqual({ files: [], hasCompiled: false });
   const alone = await open(`http://${host}/simple`);
   expect(await alone.project('a')).toEqual({
-    hasOthers: true,
+    hasCompiled: false,
     files: [
       {
         filename: 'a-1.0-py3-none-any.whl',

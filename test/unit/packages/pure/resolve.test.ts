@@ -30,7 +30,7 @@ function indexOf(uploads: Readonly<Record<string, Upload>>) {
       asked.push(name);
       const own = files.filter(({ file }) => file.filename.split('-')[0]?.replaceAll('_', '-') === name);
       const usable = own.filter(({ file }) => file.filename.endsWith('-none-any.whl'));
-      return { files: usable.map(({ file }) => file), hasOthers: usable.length < own.length };
+      return { files: usable.map(({ file }) => file), hasCompiled: own.some(({ file }) => /-(?!any\.)[^-]+\.whl$/.test(file.filename)), };
     },
     async metadata({ filename, sha256 = '' }: ListedFile): Promise<FileMetadata> {
       const lines = files.find(({ file }) => file.filename === filename)?.requires ?? [];
@@ -154,7 +154,18 @@ describe('a failure', () => {
       'C code',
       { 'a-1.0-cp314-cp314-manylinux_2_28_x86_64.whl': {} },
       ['a'],
-      { kind: 'platform', message: expect.stringContaining('no wheel of a that runs in the embedded sandbox') },
+      {
+        kind: 'platform',
+        message: 'the embedded sandbox can only use packages in pure Python, and a has compiled parts',
+      },
+    ],
+    // Both were once refused as if another engine would help.
+    ['only sources', { 'a-1.0.tar.gz': {} }, ['a'], { kind: 'missing', message: 'the index has no wheel of a' }],
+    [
+      'another Python',
+      { [any('a-1.0')]: { requiresPython: '<3.9' } },
+      ['a'],
+      { kind: 'missing', message: 'the index has no wheel of a for Python 3.14' },
     ],
     [
       'a conflict',
