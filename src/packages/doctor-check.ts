@@ -12,7 +12,7 @@ import { whyUnusable } from '../engines/probe.ts';
 import { engineOptions } from '../settings/engine-options.ts';
 import type { Settings } from '../settings/settings.ts';
 import { type Examination, type Finding, problemOf } from '../terminal/finding.ts';
-import { failedBuild, indexOfJob, runBuilder } from './build.ts';
+import { COMPILED_ENGINES, failedBuild, indexOfJob, runBuilder } from './build.ts';
 import { readBuilderProgram } from './builder-program.ts';
 import { createPackageLocks, type PackageLock } from './locks.ts';
 import { type PackageIndex, readPackageIndex } from './package-index.ts';
@@ -92,7 +92,7 @@ async function tryOn(engine: Engine, index: PackageIndex, settings: Settings): P
   const { failure, isStored } = await check(engine, index, lock, settings.stateDir);
   const network: Finding[] =
     failure === undefined
-      ? [{ section, level: 'ok', text: `packages can be fetched on ${engine.name}` }]
+      ? [{ section, level: 'ok', text: whatCanBeFetched(engine) }]
       : [{ ...problemOf(section, failure), level: 'warning', text: `no package can be fetched: ${failure.message}` }];
   if (preinstall.length === 0) {
     return network;
@@ -114,6 +114,12 @@ async function tryOn(engine: Engine, index: PackageIndex, settings: Settings): P
       { ...problem, text: `no session can import ${names} of MCP_BRIDGE_PREINSTALL: ${problem.text}` },
     ];
   }
+}
+
+function whatCanBeFetched({ name, wheelsFor }: Engine): string {
+  return wheelsFor === undefined
+    ? `packages can be fetched on ${name}`
+    : `packages in pure Python can be fetched on ${name}; those with compiled parts, such as NumPy, pandas and Matplotlib, cannot be used there: they need ${COMPILED_ENGINES}`;
 }
 
 /** Whether the indexes answer, and whether the store has what a lock names. */
