@@ -47,7 +47,7 @@ class ProgramResult(RunResult):
 
 
 class Run:
-    """Runs code in a language such as "javascript", "typescript", "go", "bash" or "python" (await, or `.sync`)."""
+    """Runs code in another language; the manual lists those that are here (await, or `.sync`)."""
 
     def __init__(self, host: Host) -> None:
         self._host = host

@@ -24,8 +24,15 @@ import { resolveName } from '../catalog/names.ts';
 import { CellViews } from '../chat-view/index.ts';
 import { DryRun } from '../dry-run/index.ts';
 import { detectEngine } from '../engines/detect.ts';
-import type { Engine } from '../engines/engine.ts';
-import { programMethods, readLanguages, runProgram, Snippets, sharedSnippets } from '../languages/index.ts';
+import { type Engine, takesPackages } from '../engines/engine.ts';
+import {
+  programMethods,
+  readLanguages,
+  readLanguagesHere,
+  runProgram,
+  Snippets,
+  sharedSnippets,
+} from '../languages/index.ts';
 import {
   createPackageInstaller,
   type PackageInstaller,
@@ -44,7 +51,7 @@ import {
 import { openRun, Recording, type Replay, type ResumableRun, RunAnswers } from '../recordings/index.ts';
 import { createSavedTools, type SavedTools, type SavedToolsOptions, savedToolMethods } from '../saved-tools/index.ts';
 import { createSecretMask } from '../secrets/index.ts';
-import { AUTOLOAD_SUMMARY, CAPABILITY_SUMMARY, PACKAGES_SUMMARY } from '../server/capabilities.ts';
+import { AUTOLOAD_SUMMARY, CAPABILITY_SUMMARY, packagesSummary } from '../server/capabilities.ts';
 import type { Bridge, ServerNames } from '../server/lazy-bridge.ts';
 import { CellAsker } from '../session/asker.ts';
 import { readKernelSources } from '../session/boot.ts';
@@ -59,7 +66,7 @@ import {
 } from '../session/checkpoint-store.ts';
 import { createCodePackStore } from '../session/code-packs.ts';
 import type { HandleCall } from '../session/dispatch.ts';
-import { describeEngine } from '../session/engine-report.ts';
+import { describeEngine, surroundings } from '../session/engine-report.ts';
 import type { RecordedCell, SessionRecorder } from '../session/recorder.ts';
 import { SavePace } from '../session/save-pace.ts';
 import { claimSession } from '../session/session-claim.ts';
@@ -128,7 +135,8 @@ export async function createBridge(given: Settings, log: Logger, options: Create
     },
     listSessions: async () => sessions.list(),
     resetSession: (name) => sessions.reset(name),
-    describeEngine: async () => (hasSwept ? describeEngine(engine) : undefined),
+    describeEngine: async () =>
+      hasSwept ? `${describeEngine(engine)}\n${(await readSurroundings(settings))(engine)}`.trimEnd() : undefined,
     listServers: () => listServers(servers),
     preload: preloadClient,
     startSandboxesAhead: () => standby.fill(),
@@ -590,7 +598,7 @@ async function sessionSettings(settings: Settings, logger: Logger) {
     sources: await readKernelSources(KERNEL_FOLDER),
     packs: createCodePackStore(join(stateDir, '.cache', 'python'), logger),
     packKey: image,
-    capabilitySummary: manualOf(settings),
+    readManual: () => readManual(settings),
     autoload,
     idleTimeoutMs,
     questionTimeoutMs: approvalTimeoutMs,
@@ -611,8 +619,25 @@ function savedToolsOptions(
   };
 }
 
-function manualOf({ autoload, packages }: Settings): string {
-  return CAPABILITY_SUMMARY + (autoload ? AUTOLOAD_SUMMARY : '') + (packages === 'off' ? '' : PACKAGES_SUMMARY);
+/** What `runtime.capability_summary()` returns on each engine. */
+async function readManual(settings: Settings): Promise<(engine: Engine) => string> {
+  const { autoload, packages } = settings;
+  const describeSurroundings = await readSurroundings(settings);
+  return (engine) => {
+    const canInstall = packages !== 'off' && takesPackages(engine);
+    return [
+      CAPABILITY_SUMMARY,
+      autoload ? AUTOLOAD_SUMMARY : '',
+      canInstall ? packagesSummary(engine.wheelsFor !== undefined) : '',
+      describeSurroundings(engine),
+    ].join('');
+  };
+}
+
+/** The languages are those of now: the person may install one, or change the table. */
+async function readSurroundings(settings: Settings): Promise<(engine: Engine) => string> {
+  const languages = await readLanguagesHere(settings, process.env);
+  return (engine) => surroundings(engine, languages?.(engine), settings.packages !== 'off');
 }
 
 interface PackageParts extends Pick<CreateOptions, 'countedFor'> {

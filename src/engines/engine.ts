@@ -13,6 +13,9 @@ export const AUTO_ENGINE_NAMES = [...CONTAINER_ENGINE_NAMES, 'bubblewrap', 'embe
 export const ENGINE_NAMES = [...AUTO_ENGINE_NAMES, 'kubernetes'] as const;
 export type EngineName = (typeof ENGINE_NAMES)[number];
 
+/** The engines of this machine whose Python is an ordinary process, for people: it runs programs and packages with compiled parts. */
+export const NATIVE_ENGINES = 'Podman, Docker or (on Linux) bubblewrap';
+
 /** Why an engine cannot be used. */
 export interface Refusal {
   readonly engine: EngineName;
@@ -59,6 +62,9 @@ export interface StorePlace {
   /** Absolute path of the folder, on engines without. */
   readonly folder: string;
 }
+
+/** What sandboxes have that are made from an image. */
+export const PROVIDED_BY_IMAGE = "the image's packages and a shell (`!ls`)";
 
 /** Where packages are kept, and how a builder reaches an index. Sandboxes of different principals have no store in common. */
 export interface PackageStore extends StorePlace {
@@ -180,6 +186,8 @@ export interface Engine {
    * says it.
    */
   readonly wheelsFor?: string | undefined;
+  /** What code finds besides the standard library, as the end of a list; undefined if there is nothing more. */
+  readonly provides?: string | undefined;
   /** What Python lacks here and what to do about it, for the author of the code; undefined if nothing is missing. */
   readonly missing?: string | undefined;
   /** Engines that come before this one but cannot be used; empty if this engine was requested by name. */
@@ -217,4 +225,9 @@ export interface Engine {
   remove?(id: string): Promise<void>;
   /** Asks the engine about its version, limits and known problems. Never rejects. */
   examine?(): Promise<EngineFact[]>;
+}
+
+/** Whether packages can be installed on an engine. */
+export function takesPackages({ canBuild, wheelsFor }: Pick<Engine, 'canBuild' | 'wheelsFor'>): boolean {
+  return canBuild === true || wheelsFor !== undefined;
 }

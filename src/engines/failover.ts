@@ -121,6 +121,10 @@ class FailoverEngine implements Engine {
     return this.#current.wheelsFor;
   }
 
+  get provides(): string | undefined {
+    return this.#current.provides;
+  }
+
   get missing(): string | undefined {
     return this.#current.missing;
   }

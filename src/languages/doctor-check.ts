@@ -7,8 +7,8 @@ import { findEngines } from '../engines/detect.ts';
 import type { Engine } from '../engines/engine.ts';
 import { engineOptions } from '../settings/engine-options.ts';
 import { type Examination, type Examined, type Finding, problemOf } from '../terminal/finding.ts';
-import { interpreterOf, type Language, readLanguages } from './languages-file.ts';
-import { findOnMachine } from './machine-programs.ts';
+import { type Language, readLanguages } from './languages-file.ts';
+import { whyNotHere } from './languages-here.ts';
 
 /** How long an engine may take to say whether it has an image. */
 const INSPECT_TIMEOUT_MS = 10_000;
@@ -61,16 +61,4 @@ async function whyNoImage(
     return undefined;
   }
   return settings.pull === 'never' ? `run: ${name} pull ${image}` : `its first use pulls ${image}`;
-}
-
-async function whyNotHere(engine: Engine, language: Language, env: Examined['env']): Promise<string | undefined> {
-  if (engine.programs === 'own') {
-    return interpreterOf(language) !== undefined ? undefined : 'needs a container engine';
-  }
-  try {
-    await findOnMachine(language, env);
-    return undefined;
-  } catch {
-    return `install ${language.command[0]}`;
-  }
 }

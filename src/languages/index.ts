@@ -2,6 +2,7 @@
 export { snippetsCommand } from './command.ts';
 export { examineLanguages } from './doctor-check.ts';
 export { readLanguages } from './languages-file.ts';
+export { readLanguagesHere } from './languages-here.ts';
 export { programMethods } from './methods.ts';
 export { snippetResources } from './resources.ts';
 export { runProgram } from './run-program.ts';

@@ -8,6 +8,7 @@ import { didYouMean } from '../base/suggest.ts';
 import {
   BUILDER_UID,
   type Engine,
+  NATIVE_ENGINES,
   OPERATORS_PACKAGES_FOLDER,
   PACKAGES_FOLDER,
   type Sandbox,
@@ -234,9 +235,6 @@ function hasType<Type extends Ending>(report: Report | undefined, type: Type): r
   return report?.type === type;
 }
 
-/** The engines whose sessions can import packages with compiled parts. */
-export const COMPILED_ENGINES = 'Podman, Docker or (on Linux) bubblewrap';
-
 const HINTS: Readonly<Record<ReportOf<'failed'>['kind'], string>> = {
   network: 'Check the network of this machine, and HTTPS_PROXY if it needs a proxy.',
   isolated:
@@ -255,11 +253,11 @@ const HINTS: Readonly<Record<ReportOf<'failed'>['kind'], string>> = {
   disk: 'Free some disk space where the engine keeps its volumes.',
   store: 'Check the package store of the engine.',
   busy: 'Try again when that is done.',
-  platform: `With ${COMPILED_ENGINES} it works. Install one and restart the bridge, which then uses it by itself.`,
+  platform: `With ${NATIVE_ENGINES} it works. Install one and restart the bridge, which then uses it by itself.`,
   internal: 'Report this as a bug.',
 };
 
-const CHOSEN_HINT = `With ${COMPILED_ENGINES} it works. Install one, and start the bridge with MCP_BRIDGE_RUNTIME=auto.`;
+const CHOSEN_HINT = `With ${NATIVE_ENGINES} it works. Install one, and start the bridge with MCP_BRIDGE_RUNTIME=auto.`;
 
 /** Some indexes do not tell what they lack from what they refuse. */
 const FORBIDDEN_HINT =

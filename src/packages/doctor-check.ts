@@ -7,12 +7,12 @@ import { toBridgeError } from '../base/errors.ts';
 import { silentLogger } from '../base/log.ts';
 import { counted } from '../base/units.ts';
 import { detectEngine } from '../engines/detect.ts';
-import type { Engine } from '../engines/engine.ts';
+import { type Engine, NATIVE_ENGINES, takesPackages } from '../engines/engine.ts';
 import { whyUnusable } from '../engines/probe.ts';
 import { engineOptions } from '../settings/engine-options.ts';
 import type { Settings } from '../settings/settings.ts';
 import { type Examination, type Finding, problemOf } from '../terminal/finding.ts';
-import { COMPILED_ENGINES, failedBuild, indexOfJob, runBuilder } from './build.ts';
+import { failedBuild, indexOfJob, runBuilder } from './build.ts';
 import { readBuilderProgram } from './builder-program.ts';
 import { createPackageLocks, type PackageLock } from './locks.ts';
 import { type PackageIndex, readPackageIndex } from './package-index.ts';
@@ -85,7 +85,7 @@ async function tryOn(engine: Engine, index: PackageIndex, settings: Settings): P
     preinstall,
   });
   const names = preinstall.join(', ');
-  if (engine.canBuild !== true && engine.wheelsFor === undefined && preinstall.length === 0) {
+  if (!takesPackages(engine) && preinstall.length === 0) {
     return [{ section, level: 'ok', text: `no package can be installed on the engine ${engine.name}` }];
   }
   const lock = await installer.preinstalled();
@@ -119,7 +119,7 @@ async function tryOn(engine: Engine, index: PackageIndex, settings: Settings): P
 function whatCanBeFetched({ name, wheelsFor }: Engine): string {
   return wheelsFor === undefined
     ? `packages can be fetched on ${name}`
-    : `packages in pure Python can be fetched on ${name}; those with compiled parts, such as NumPy, pandas and Matplotlib, cannot be used there: they need ${COMPILED_ENGINES}`;
+    : `packages in pure Python can be fetched on ${name}; those with compiled parts, such as NumPy, pandas and Matplotlib, cannot be used there: they need ${NATIVE_ENGINES}`;
 }
 
 /** Whether the indexes answer, and whether the store has what a lock names. */

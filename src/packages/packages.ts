@@ -7,7 +7,7 @@ import { CancelSource, unlessAborted } from '../base/cancel.ts';
 import { CappedMap } from '../base/capped-map.ts';
 import { BridgeError } from '../base/errors.ts';
 import { checked, type Method } from '../calls/method.ts';
-import { type Engine, PACKAGES_FOLDER } from '../engines/engine.ts';
+import { type Engine, PACKAGES_FOLDER, takesPackages } from '../engines/engine.ts';
 import { settleEngine } from '../engines/probe.ts';
 import type { CallMethod } from '../protocol/frames.ts';
 import type { PackageSet } from '../session/boot.ts';
@@ -261,7 +261,7 @@ class Packages {
     if (preinstall.length === 0) {
       refuseIfOff(mode, wanted);
     }
-    if (!canInstall(engine)) {
+    if (!takesPackages(engine)) {
       throw noBuilder(engine, wanted);
     }
     const before =
@@ -319,7 +319,7 @@ class Packages {
     if ((await this.#lockOf(request)) !== undefined) {
       return;
     }
-    if (!canInstall(engine)) {
+    if (!takesPackages(engine)) {
       throw noBuilder(engine, request.wanted);
     }
     // Which Python sessions have is not known yet; the builder says it.
@@ -336,7 +336,7 @@ class Packages {
     if (mode === 'off' && preinstall.length === 0) {
       return 'MCP_BRIDGE_PACKAGES is off';
     }
-    if (!canInstall(engine)) {
+    if (!takesPackages(engine)) {
       return `the engine ${engine.name} has no packages`;
     }
     const { at = 0, error } = [...this.#failures.values()].at(-1) ?? {};
@@ -369,7 +369,7 @@ class Packages {
     if (request === undefined) {
       return [];
     }
-    if (!canInstall(engine)) {
+    if (!takesPackages(engine)) {
       throw noBuilder(engine, request.wanted);
     }
     const uploadedBefore = minAgeMs === 0 ? undefined : new Date(Date.now() - minAgeMs);
@@ -651,10 +651,6 @@ function notPreinstalled(error: BridgeError): BridgeError {
 /** Whether `MCP_BRIDGE_RUNTIME` names the engine: otherwise, it would be the last choice. */
 function isChosen({ refused = [] }: Engine): boolean {
   return refused.length === 0;
-}
-
-function canInstall(engine: Engine): boolean {
-  return engine.canBuild === true || engine.wheelsFor !== undefined;
 }
 
 function noBuilder({ name }: Engine, wanted: readonly Requirement[]): BridgeError {

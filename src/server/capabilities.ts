@@ -1,6 +1,6 @@
 /**
- * The manual of the sandbox, written for a model. `runtime.capability_summary()` returns `CAPABILITY_SUMMARY`; the MCP resource
- * adds a checklist for loading servers.
+ * The manual of the sandbox, written for a model. `runtime.capability_summary()` returns `CAPABILITY_SUMMARY` and more; the MCP resource
+ * adds a checklist for loading servers. Both go on with what the engine has and lacks, so these texts are true on all engines.
  */
 import { COMMAND } from '../base/package.ts';
 
@@ -31,13 +31,16 @@ for issue in issues:
 
 **Keep what is useful.** \`runtime.save_tool(func)\` stores a self-contained function; later sessions have it by name. \`runtime.save_artifact("report.csv", data)\` keeps a file; \`display(value)\` shows images, figures and documents.
 
-**Bounds.** No network: only tools reach the outside. Write only in /workspace and /tmp, which are not executable. The standard library, the image's packages, a shell (\`!ls\`) and \`await runtime.run("go", code)\` are there. Long output is cut in the middle: print little.
+**Bounds.** No network: only tools reach the outside. Write only in /workspace and /tmp, which are not executable. Long output is cut in the middle: print little.
 `;
 
-/** Appended to the manual unless `MCP_BRIDGE_PACKAGES` is off. */
-export const PACKAGES_SUMMARY = `
-**Packages arrive when a cell imports them**, before it runs (on the embedded engine only those of pure Python); variables stay. \`await runtime.install("pandas>=2")\`, \`%pip install pandas\` or a script header (\`# /// script\`) choose a version. The user may be asked, and only wheels can be installed.
+/** Appended to the manual if packages can be installed. `isPure` says that they must be pure Python. */
+export function packagesSummary(isPure: boolean): string {
+  const [which, example] = isPure ? ['Packages in pure Python', 'openpyxl'] : ['Packages', 'pandas'];
+  return `
+**${which} arrive when a cell imports them**, before it runs; variables stay. \`await runtime.install("${example}>=2")\`, \`%pip install ${example}\` or a script header (\`# /// script\`) choose a version. The user may be asked, and only wheels can be installed.
 `;
+}
 
 /** Appended to the manual if `MCP_BRIDGE_AUTOLOAD` is on. */
 export const AUTOLOAD_SUMMARY = `
@@ -54,7 +57,7 @@ const CHECKLIST = `## Loading servers: a checklist
 6. Look at the shape of the first result before a loop: \`print(type(result), str(result)[:300])\`.
 `;
 
-const NOT_CHOSEN = `Not chosen yet: the first cell starts one and names it. A person can check all of them with: ${COMMAND} doctor`;
+const NOT_CHOSEN = `Not chosen yet: the first cell starts one. Then this text, and \`print(runtime.capability_summary())\`, name it and say what it has: packages, a shell, programs in other languages. A person can check all of them with: ${COMMAND} doctor`;
 
 /** The manual, the checklist, and a description of the engine, which is undefined before the first cell. */
 export function capabilityResource(engine: string | undefined): string {

@@ -20,7 +20,7 @@ import type { Engine, PrepareProgress, Sandbox } from '../engines/engine.ts';
 import { type HelloFrame, PROTOCOL_VERSION, type ReadyFrame } from '../protocol/frames.ts';
 import { bootBlob, type KernelSources, kernelCommand, type PackageSet } from './boot.ts';
 import { type ConnectionOptions, type FailedStart, KernelConnection } from './connection.ts';
-import { reportEngine, withMissing } from './engine-report.ts';
+import { reportEngine } from './engine-report.ts';
 import { describeSandboxEnd, type SupervisorWatch, watchSupervisor } from './supervisor.ts';
 
 /** A kernel that has been waiting answers within milliseconds, and after a second on a busy machine. Chosen. */
@@ -32,7 +32,9 @@ export const MAX_START_ROUNDS = 8;
 export interface KernelOptions extends Omit<ConnectionOptions, 'attach'> {
   readonly engine: Engine;
   readonly sources: KernelSources;
-  readonly hello: Pick<HelloFrame, 'saved_tools' | 'capability_summary' | 'autoload'>;
+  readonly hello: Pick<HelloFrame, 'saved_tools' | 'autoload'>;
+  /** The manual of the sandbox on the engine that has started. */
+  readonly manual: (engine: Engine) => string;
   readonly onProgress: (progress: PrepareProgress) => void;
   /** Gets each sandbox of the start, before it is ready. */
   readonly onSandbox?: ((connection: KernelConnection) => void) | undefined;
@@ -224,7 +226,7 @@ function describeProgress({ message, percent }: PrepareProgress): string {
   return percent === undefined ? message : `${message}, ${Math.round(percent)} %`;
 }
 
-function helloFrame({ engine, session, generation, hello, limits, whyNoPackages }: KernelOptions): HelloFrame {
+function helloFrame({ engine, session, generation, hello, limits, manual, whyNoPackages }: KernelOptions): HelloFrame {
   const noPackages = whyNoPackages?.();
   return {
     type: 'hello',
@@ -240,7 +242,7 @@ function helloFrame({ engine, session, generation, hello, limits, whyNoPackages 
     max_reported_names: MAX_REPORTED_NAMES,
     ...(noPackages !== undefined && { no_packages: noPackages }),
     ...hello,
-    capability_summary: withMissing(hello.capability_summary, engine),
+    capability_summary: manual(engine),
   };
 }
 

@@ -50,9 +50,11 @@ export interface SessionOptions
     | 'onSandbox'
     | 'signal'
     | 'hello'
+    | 'manual'
     | 'startTimeoutMs'
   > {
-  readonly capabilitySummary: string;
+  /** Called for each start of a sandbox. Never rejects. */
+  readonly readManual: () => Promise<KernelOptions['manual']>;
   /** Whether `handleCall` may load servers that no cell asked for; the `hello` frame says so. */
   readonly autoload: boolean;
   readonly idleTimeoutMs: number;
@@ -658,7 +660,7 @@ export class Session {
     this.#sentDiscovered = undefined;
     const { signal } = this.#closing;
     const {
-      capabilitySummary,
+      readManual,
       autoload,
       savedTools,
       recorder: _recorder,
@@ -671,7 +673,7 @@ export class Session {
     } = this.#options;
     const startTimeoutMs = Math.min(START_TIMEOUT_MS, timeoutMs + START_GRACE_MS);
     const run = { session: this.name, generation: this.#generation };
-    const saved = await unlessAborted(savedTools(), signal);
+    const [saved, manual] = await unlessAborted(Promise.all([savedTools(), readManual()]), signal);
     this.#defined = saved.map(({ name }) => name);
     await this.#untilStart(startTimeoutMs);
     const kernel = await this.#watched(run, {
@@ -680,10 +682,10 @@ export class Session {
       standby: mayTakeStandby ? standby : undefined,
       startTimeoutMs,
       hello: {
-        capability_summary: capabilitySummary,
         saved_tools: [...saved],
         ...(autoload ? { autoload } : {}),
       },
+      manual,
       loaded: this.#loaded,
       load: (server) => this.#load(server),
       onStateCall: (method, params) => this.#onStateCall(method, params),

@@ -248,7 +248,8 @@ export class StandbyPool implements StandbySource {
       ...this.#options,
       session: STANDBY_SESSION,
       generation: 1,
-      hello: { capability_summary: '', saved_tools: [] },
+      hello: { saved_tools: [] },
+      manual: () => '',
       startTimeoutMs: START_TIMEOUT_MS,
       onProgress: () => undefined,
     });

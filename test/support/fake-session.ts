@@ -37,7 +37,7 @@ function sessionOptions(engine: FakeEngine, log: string[]): SessionOptions {
     packKey: 'image',
     handleCall: async () => null,
     logger: createLogger('DEBUG', (line) => log.push(line)),
-    capabilitySummary: 'the summary',
+    readManual: async () => () => 'the summary',
     autoload: false,
     idleTimeoutMs: 600_000,
     questionTimeoutMs: 60_000,
@@ -101,13 +101,14 @@ export function openSessions(options: Partial<ConstructorParameters<typeof Sessi
 /** A ready kernel that runs cells without a session. */
 export async function openKernel(options: Partial<Parameters<typeof startKernel>[0]> = {}) {
   const engine = new FakeEngine();
-  const { capabilitySummary, ...needed } = sessionOptions(engine, []);
+  const { readManual, ...needed } = sessionOptions(engine, []);
   const { connection } = await startKernel({
     ...needed,
     session: 'default',
     generation: 1,
     startTimeoutMs: 60_000,
-    hello: { capability_summary: capabilitySummary, saved_tools: [] },
+    hello: { saved_tools: [] },
+    manual: await readManual(),
     loaded: new Set(),
     load: () => undefined,
     onProgress: () => undefined,

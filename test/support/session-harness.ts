@@ -67,7 +67,7 @@ export async function createHarness(options: HarnessOptions): Promise<Harness> {
     packKey: 'test',
     handleCall: options.handleCall ?? echoCalls,
     logger,
-    capabilitySummary: 'the summary',
+    readManual: async () => () => 'the summary',
     autoload: options.autoload ?? false,
     idleTimeoutMs: options.idleTimeoutMs ?? 60_000,
     questionTimeoutMs: options.questionTimeoutMs ?? 60_000,

@@ -73,6 +73,7 @@ class BubblewrapEngine implements Engine {
   readonly description = 'bubblewrap with the Python of this machine';
   readonly isolation =
     "the host's Python in separate Linux namespaces, with read access to the host's /usr and without cgroups";
+  readonly provides = "this machine's packages and a shell (`!ls`)";
   readonly canBuild: boolean;
   readonly programs = 'machine';
   readonly #options: BubblewrapOptions;

@@ -13,16 +13,17 @@ import { PACKAGE_ROOT } from '../../base/package.ts';
 import { endTree, hasEnded } from '../../base/process-tree.ts';
 import { type EngineCommand, hasSpoken, openPipe, type PipeProcess, runEngineCommand } from '../client.ts';
 import { clientEnvironment, type Environment } from '../client-env.ts';
-import type {
-  Engine,
-  EngineFact,
-  EngineName,
-  ListedSandbox,
-  ProgramSandbox,
-  Sandbox,
-  SandboxExit,
-  StartRequest,
-  SweepOptions,
+import {
+  type Engine,
+  type EngineFact,
+  type EngineName,
+  type ListedSandbox,
+  PROVIDED_BY_IMAGE,
+  type ProgramSandbox,
+  type Sandbox,
+  type SandboxExit,
+  type StartRequest,
+  type SweepOptions,
 } from '../engine.ts';
 import { readHardLimits } from '../process-limits.ts';
 import { createSandbox } from '../sandbox.ts';
@@ -89,6 +90,7 @@ class ContainerEngine implements Engine {
   readonly name: EngineName;
   readonly description: string;
   readonly isolation = 'a container';
+  readonly provides = PROVIDED_BY_IMAGE;
   readonly canBuild: boolean;
   readonly programs = 'images';
   readonly #dialect: Dialect;

@@ -12,15 +12,16 @@ import type { Logger } from '../../base/log.ts';
 import { endTree, hasEnded } from '../../base/process-tree.ts';
 import { hasSpoken, openPipe, type PipeProcess } from '../client.ts';
 import type { Environment } from '../client-env.ts';
-import type {
-  Engine,
-  Mount,
-  ProgramSandbox,
-  Sandbox,
-  SandboxExit,
-  SandboxLimits,
-  StartRequest,
-  SweepOptions,
+import {
+  type Engine,
+  type Mount,
+  NATIVE_ENGINES,
+  type ProgramSandbox,
+  type Sandbox,
+  type SandboxExit,
+  type SandboxLimits,
+  type StartRequest,
+  type SweepOptions,
 } from '../engine.ts';
 import { createSandbox, RunningSandboxes } from '../sandbox.ts';
 import { BUILT_FILES_FOLDER, createBuiltFilesCheck } from './built-files.ts';
@@ -55,8 +56,8 @@ const SILENCE_LIMIT_MS = 20_000;
 const CHILD_FAILED = 70;
 
 const MISSING =
-  'Threads, child processes, sockets, ctypes and packages with C code, because Python runs in WebAssembly. ' +
-  'They need a container engine (podman or docker) on the machine of the bridge.';
+  'A shell, threads, child processes, sockets, ctypes and packages with compiled parts (NumPy, pandas, Matplotlib), because ' +
+  `Python runs in WebAssembly. They need ${NATIVE_ENGINES} on the machine of the bridge.`;
 
 /** The Python of the built files. */
 const PYTHON = 'cpython-314 wasi wasm32';

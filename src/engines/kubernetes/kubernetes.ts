@@ -13,7 +13,16 @@ import { checkOptions } from '../container/argv.ts';
 import type { ContainerEngineOptions } from '../container/container-engine.ts';
 import { writeLabels } from '../container/labels.ts';
 import { isOrphan } from '../container/sweep.ts';
-import type { Engine, EngineFact, ListedSandbox, Sandbox, SandboxExit, StartRequest, SweepOptions } from '../engine.ts';
+import {
+  type Engine,
+  type EngineFact,
+  type ListedSandbox,
+  PROVIDED_BY_IMAGE,
+  type Sandbox,
+  type SandboxExit,
+  type StartRequest,
+  type SweepOptions,
+} from '../engine.ts';
 import { createSandbox } from '../sandbox.ts';
 import { examineCluster } from './examine.ts';
 import { Kubectl, type Placement } from './kubectl.ts';
@@ -102,6 +111,8 @@ class KubernetesEngine implements Engine {
   get #sockets(): Sockets {
     return performance.now() < this.#closedUntil ? 'closed' : 'try';
   }
+
+  readonly provides = PROVIDED_BY_IMAGE;
 
   get missing(): string | undefined {
     return this.#isEnforced === false ? NO_SOCKETS : undefined;

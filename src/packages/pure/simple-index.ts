@@ -149,7 +149,11 @@ export class SimpleIndex {
   }
 
   async #projectPage(address: string, name: string): Promise<Project | undefined> {
-    const page = await this.#page(new URL(`${address.replace(/\/+$/, '')}/${name}/`), name, this.#index.absent[address]);
+    const page = await this.#page(
+      new URL(`${address.replace(/\/+$/, '')}/${name}/`),
+      name,
+      this.#index.absent[address],
+    );
     return page && { files: page.files, hasCompiled: page.compiled.size > 0 };
   }
 

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { encode } from 'gpt-tokenizer/encoding/o200k_base';
 import { expect, test } from 'vitest';
-import { CAPABILITY_SUMMARY, capabilityResource } from '../../../src/server/capabilities.ts';
+import { CAPABILITY_SUMMARY, capabilityResource, packagesSummary } from '../../../src/server/capabilities.ts';
 import { describeRunPython } from '../../../src/server/tool-definition.ts';
 
 const MAX_SUMMARY_TOKENS = 600;
@@ -17,6 +17,11 @@ test('the resource has the same manual, a checklist, and the engine', () => {
   expect(text.slice(CAPABILITY_SUMMARY.length)).toContain('checklist');
   expect(text).toMatch(/## Engine\n\nSessions run on podman: a container\.\n$/);
   expect(capabilityResource(undefined)).toMatch(/## Engine\n\nNot chosen yet: /);
+});
+
+test('the texts for all engines promise nothing that only some have', () => {
+  expect(CAPABILITY_SUMMARY).not.toMatch(/!ls|the image|runtime\.run\(/);
+  expect(packagesSummary(true)).not.toContain('pandas');
 });
 
 test('every helper in the texts exists in the sandbox', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Engine } from '../../../src/engines/engine.ts';
-import { describeEngine, reportEngine, standInNotice, withMissing } from '../../../src/session/engine-report.ts';
+import { describeEngine, reportEngine, standInNotice, surroundings } from '../../../src/session/engine-report.ts';
 
 const refusal = { engine: 'podman', reason: 'podman is not on PATH', hint: 'Install Podman.' } as const;
 
@@ -28,16 +28,28 @@ describe('the report of an engine', () => {
     expect(standInNotice(reportEngine(engine({})))).toBeUndefined();
   });
 
-  it('adds to the manual what Python lacks', () => {
-    expect(withMissing('The manual.', engine({ missing: 'Threads.' }))).toBe(
-      'The manual.\n**Missing here.** Threads.\n',
+  // The manual once promised a shell, and programs in Go, on every engine.
+  it('ends the manual with what is there and what is not', () => {
+    const some = { ready: ['javascript', 'typescript', 'python'], absent: ['go', 'bash'] };
+    expect(surroundings(engine({ missing: 'A shell.', wheelsFor: 'cpython' }), some, true)).toBe(
+      '\n**Available here.** The standard library. `await runtime.run("javascript", code)` runs programs in javascript, typescript and python.\n' +
+        '\n**Missing here.** Programs in go and bash. A shell.\n',
     );
-    expect(withMissing('The manual.', engine({}))).toBe('The manual.');
+    const all = { ready: ['go', 'bash'], absent: [], condition: 'Each needs its image.' };
+    expect(surroundings(engine({ provides: 'the image and a shell', canBuild: true }), all, true)).toBe(
+      '\n**Available here.** The standard library, the image and a shell. `await runtime.run("go", code)` runs programs in go and bash. Each needs its image.\n',
+    );
+    const none = { ready: [], absent: ['go'] };
+    expect(surroundings(engine({ provides: 'a shell' }), none, true)).toBe(
+      '\n**Available here.** The standard library, a shell.\n' +
+        '\n**Missing here.** Programs in other languages (`runtime.run`). The installation of packages.\n',
+    );
+    expect(surroundings(engine({}), undefined, false)).toBe('\n**Available here.** The standard library.\n');
   });
 
   it('is available as one paragraph', () => {
-    expect(describeEngine(engine({ refused: [refusal], missing: 'Threads.' }))).toBe(
-      'Sessions run on embedded: Python in WebAssembly. Not used: podman is not on PATH. Missing here: Threads.',
+    expect(describeEngine(engine({ refused: [refusal] }))).toBe(
+      'Sessions run on embedded: Python in WebAssembly. Not used: podman is not on PATH.',
     );
     expect(describeEngine(engine({ name: 'podman', isolation: 'a container' }))).toBe(
       'Sessions run on podman: a container.',

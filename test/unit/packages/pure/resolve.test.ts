@@ -30,7 +30,10 @@ function indexOf(uploads: Readonly<Record<string, Upload>>) {
       asked.push(name);
       const own = files.filter(({ file }) => file.filename.split('-')[0]?.replaceAll('_', '-') === name);
       const usable = own.filter(({ file }) => file.filename.endsWith('-none-any.whl'));
-      return { files: usable.map(({ file }) => file), hasCompiled: own.some(({ file }) => /-(?!any\.)[^-]+\.whl$/.test(file.filename)), };
+      return {
+        files: usable.map(({ file }) => file),
+        hasCompiled: own.some(({ file }) => /-(?!any\.)[^-]+\.whl$/.test(file.filename)),
+      };
     },
     async metadata({ filename, sha256 = '' }: ListedFile): Promise<FileMetadata> {
       const lines = files.find(({ file }) => file.filename === filename)?.requires ?? [];
