@@ -1,5 +1,6 @@
 /** Plans the changes of `servers add`, `remove`, `enable` and `disable`. Writes nothing. */
 import { resolve } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { renderIssue } from '../base/config-issue.ts';
 import { BridgeError } from '../base/errors.ts';
 import { isObject } from '../base/is-object.ts';
@@ -20,7 +21,13 @@ const NEW_SERVERS_FILE = 'servers.json';
 /** Keys that survive a replacement, because they hold a person's decisions about the calls of the server. */
 const KEPT_KEYS = ['policy', 'pin'];
 
-export type EditOutcome = 'added' | 'replaced' | 'removed' | 'enabled' | 'disabled' | 'unchanged';
+/** Keys of an entry whose values may contain variables. */
+const EXPANDED_KEYS = ['command', 'args', 'env', 'cwd', 'url', 'headers', 'oauth'];
+/** What a server is started with. */
+const STARTING_KEYS = [...EXPANDED_KEYS, 'type', 'disabled', 'extends'];
+
+/** `present`: another `add` for it, which has nothing to do. */
+export type EditOutcome = 'added' | 'present' | 'replaced' | 'removed' | 'enabled' | 'disabled' | 'unchanged';
 
 export interface EditedServer {
   readonly name: string;
@@ -96,11 +103,16 @@ async function addOne(
       'That file belongs to another program (see MCP_BRIDGE_CONFIG_SOURCES). Choose another name, or change the server there.',
     );
   }
+  if (old !== undefined && !isForced && isSameStart(old.entry, entry)) {
+    await files.edit(old.file, (text) => text);
+    await files.expectServer(old.file, name, missingVariables([[name, entry]], options));
+    return { name, file: old.file, outcome: 'present', kept: [] };
+  }
   if (old !== undefined && !isForced) {
     throw refusal(
       'CONFIG_INVALID',
       `server '${name}' already exists in ${old.file}; nothing was changed`,
-      `Add --force to replace it, or remove it first: ${COMMAND} servers remove ${quoteShellWord(name)}`,
+      `Choose another name, add --force to replace it, or remove it first: ${COMMAND} servers remove ${quoteShellWord(name)}`,
     );
   }
   if (old === undefined && options.sources?.includes('mcps') === false) {
@@ -117,6 +129,19 @@ async function addOne(
   await files.edit(file, (text) => putEntry(text, name, next));
   await files.expectServer(file, name, missingVariables([[name, entry]], options));
   return { name, file, outcome: old === undefined ? 'added' : 'replaced', kept };
+}
+
+/** Whether the old entry starts the same server, with all that the new one asks for. */
+function isSameStart(old: unknown, entry: FileObject): boolean {
+  const before = isObject(old) ? old : {};
+  const keys = new Set([...STARTING_KEYS, ...Object.keys(entry)]);
+  return [...keys].every((key) => isDeepStrictEqual(meant(before[key]), meant(entry[key])));
+}
+
+/** Undefined for what is the same as if it were missing. */
+function meant(value: unknown): unknown {
+  const isEmpty = typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+  return isEmpty || value === false || value === 'stdio' ? undefined : value;
 }
 
 /** The entries with a name: all of them for `remove`, because a shadowed one would take effect; otherwise the one in effect. */
@@ -159,9 +184,6 @@ async function notFound(
         hint: `That file may define it: fix the file first. ${known.length > 0 ? error.hint : ''}`.trim(),
       });
 }
-
-/** Keys of an entry whose values may contain variables. */
-const EXPANDED_KEYS = ['command', 'args', 'env', 'cwd', 'url', 'headers', 'oauth'];
 
 function missingVariables(entries: NewEntries['entries'], { env }: DiscoveryOptions): string[] {
   const missing = new Set<string>();

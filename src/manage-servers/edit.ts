@@ -176,7 +176,8 @@ function reportEdit(
 
 /** The command that tests the new servers, without disabled ones. */
 function nextStep(definitions: readonly ServerDefinition[], servers: readonly EditedServer[]): string | null {
-  const startable = servers.filter((server) => definitions.some((one) => one.name === server.name && !one.disabled));
+  const added = servers.filter(({ outcome }) => outcome !== 'present');
+  const startable = added.filter((server) => definitions.some((one) => one.name === server.name && !one.disabled));
   const names = startable.map(({ name }) => quoteShellWord(name)).join(' ');
   return names === '' ? null : `${COMMAND} servers test ${names}`;
 }
@@ -206,6 +207,8 @@ function lineOf({ name, file, outcome, kept }: EditedServer): string {
       return `Added server '${name}' to ${file}.`;
     case 'removed':
       return `Removed server '${name}' from ${file}.`;
+    case 'present':
+      return `Server '${name}' is already there (in ${file}); nothing to do.`;
     case 'unchanged':
       return `Nothing to change for server '${name}' in ${file}.`;
     default:

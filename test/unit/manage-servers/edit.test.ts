@@ -166,6 +166,47 @@ describe('examples', () => {
   });
 });
 
+describe('add for a server that is there', () => {
+  const there = `Server 'x' is already there (in `;
+  const before = { command: 'npx', args: ['-y', 'srv'], env: { A: '1' }, policy: { deny: ['*'] } };
+
+  // It was an error, also right after `install` had moved the very entry.
+  it.each([
+    [before, ['-e', 'A=1', '--', 'npx', '-y', 'srv']],
+    [{ type: 'stdio', description: 'mine', env: {}, command: 'srv' }, ['srv']],
+    [{ type: 'http', url: 'https://x.example/' }, ['-t', 'http', 'https://x.example/']],
+  ])('%j has nothing to do', async (entry, argv) => {
+    const cursor = fileOf('cursor.json');
+    const text = put(cursor, { mcpServers: { x: entry } });
+    expect(await servers('add', 'x', ...argv)).toBe(`${there}${cursor}); nothing to do.\n`);
+    expect(await servers('add', 'x', '--dry-run', ...argv)).toBe(`${there}${cursor}); nothing to do.\n`);
+    expect(JSON.parse(await servers('add', 'x', '--json', ...argv))).toMatchObject({
+      servers: [{ name: 'x', file: cursor, outcome: 'present' }],
+      isWritten: false,
+      next: null,
+    });
+    expect([read(cursor), existsSync(fileOf())]).toEqual([text, false]);
+  });
+
+  it.each([
+    [before, ['--', 'npx', '-y', 'srv']],
+    [before, ['-e', 'A=2', '--', 'npx', '-y', 'srv']],
+    [before, ['-e', 'A=1', '--timeout', '5', '--', 'npx', '-y', 'srv']],
+    [{ ...before, disabled: true }, ['-e', 'A=1', '--', 'npx', '-y', 'srv']],
+    [{ url: 'https://x.example/', headers: { A: '1' } }, ['https://x.example/']],
+  ])('%j is not %j', async (entry, argv) => {
+    put(fileOf('cursor.json'), { mcpServers: { x: entry } });
+    expect(await servers('add', 'x', ...argv)).toMatch(
+      /already exists in .*; nothing was changed\nHint: Choose another name, .* servers remove x$/,
+    );
+  });
+
+  it('but cannot be used says why', async () => {
+    put(fileOf('cursor.json'), { mcpServers: { x: { url: 'nowhere' } } });
+    expect(await servers('add', 'x', '--url', 'nowhere')).toContain('its entry has a "url" that is not a full address');
+  });
+});
+
 describe('what add refuses', () => {
   it.each([
     [['x'], 'no command or URL was given'],
@@ -204,7 +245,7 @@ describe('what add refuses', () => {
     });
     const refused = await servers('add', 'x', 'srv');
     expect(refused).toContain(
-      `CONFIG_INVALID: server 'x' already exists in ${other}; nothing was changed\nHint: Add --force`,
+      `CONFIG_INVALID: server 'x' already exists in ${other}; nothing was changed\nHint: Choose another name, add --force to replace it, or remove it first: mcp-server-code-execution-mode servers remove x`,
     );
     expect(await servers('add', 'bad', 'srv')).toContain(`server 'bad' already exists in ${other}`);
     expect([read(other), readdirSync(stateDir)]).toEqual([before, ['other.json']]);
