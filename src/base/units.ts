@@ -15,7 +15,19 @@ export function parseSizeBytes(text: string): number {
   return Math.floor(Number(amount) * (UNIT_BYTES[unit.toLowerCase()] ?? Number.NaN));
 }
 
+const KIBIBYTE = 1024;
+
 /** `1 byte`, `1,024 bytes`. */
 export function counted(count: number, noun: string): string {
   return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+/** `0 KiB`, `12 MiB`, `1.5 GiB`. */
+export function sizeText(bytes: number): string {
+  const kibibytes = bytes / KIBIBYTE;
+  if (kibibytes < KIBIBYTE) {
+    return `${Math.ceil(kibibytes)} KiB`;
+  }
+  const mebibytes = kibibytes / KIBIBYTE;
+  return mebibytes < KIBIBYTE ? `${Math.round(mebibytes)} MiB` : `${(mebibytes / KIBIBYTE).toFixed(1)} GiB`;
 }

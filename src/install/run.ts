@@ -29,7 +29,7 @@ import {
 
 export interface InstallOptions {
   readonly settings: Pick<Settings, 'stateDir'> &
-    Partial<Pick<Settings, 'serversConfig' | 'configSources' | 'allowSelfServer'>>;
+    Partial<Pick<Settings, 'serversConfig' | 'configSources' | 'allowSelfServer' | 'packagesStore'>>;
   /** Default: this machine. */
   readonly system?: ClientSystem;
   /** The project folder. Default: the working directory. */
@@ -102,6 +102,12 @@ export async function install(command: InstallCommand, options: InstallOptions):
     options.writeOut(`${escapeInJson(JSON.stringify(reports, undefined, 2))}\n`);
   } else if (command.command === 'install') {
     print(escapeInLines(await describeCallable(plans, command, { ...options, system })));
+  } else {
+    const { describeStaying } = await import('./what-stays.ts');
+    const files = plans.map(
+      ([, { changes, path }]) => changes.find(({ file }) => file.path === path)?.file.target ?? path,
+    );
+    print(escapeInLines(await describeStaying({ ...options.settings, system, files })));
   }
   return 0;
 }

@@ -1,6 +1,7 @@
 /** What a builder does, in words. */
+
+import { sizeText } from '../base/units.ts';
 import type { ReportOf } from './report.ts';
-import { sizeText } from './set-list.ts';
 
 /** A function that describes each report. It remembers what is being fetched. */
 export function progressOf(): (report: ReportOf<'progress'>) => string {

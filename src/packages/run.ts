@@ -5,6 +5,7 @@ import { BridgeError, messageOf } from '../base/errors.ts';
 import { escapeInJson } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
 import { didYouMean } from '../base/suggest.ts';
+import { sizeText } from '../base/units.ts';
 import { detectEngine } from '../engines/detect.ts';
 import { settleEngine } from '../engines/probe.ts';
 import { engineOptions } from '../settings/engine-options.ts';
@@ -23,15 +24,7 @@ import { progressOf } from './progress.ts';
 import type { LockedPackage } from './report.ts';
 import { normalizeName } from './requirement.ts';
 import { type FileRequirement, parseRequirementsFile, renderLock } from './requirements-file.ts';
-import {
-  describePackage,
-  describeSet,
-  type KnownSet,
-  knownSets,
-  renderSets,
-  renderStore,
-  sizeText,
-} from './set-list.ts';
+import { describePackage, describeSet, type KnownSet, knownSets, renderSets, renderStore } from './set-list.ts';
 import { listStore, pruneStore, type Removed, removeSets, type StoreContent } from './store.ts';
 import { StoreBudget, storesOf } from './store-budget.ts';
 

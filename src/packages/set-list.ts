@@ -2,7 +2,7 @@
 
 import { escapeControls } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
-import { counted } from '../base/units.ts';
+import { counted, sizeText } from '../base/units.ts';
 import { renderTable } from '../terminal/text-table.ts';
 import type { StoredLock } from './locks.ts';
 import type { LockedPackage } from './report.ts';
@@ -23,7 +23,6 @@ export interface KnownSet extends StoredSet {
 /** Characters of an id that are shown; as many as engines show of theirs. */
 const SHORT_ID_CHARS = 12;
 const MAX_SHOWN_PACKAGES = 4;
-const KIBIBYTE = 1024;
 
 /** The last used first. */
 export function knownSets(sets: readonly StoredSet[], locks: readonly StoredLock[]): KnownSet[] {
@@ -111,14 +110,4 @@ function allowerText(allowedBy: string): string {
 
 function dayOf(date: Date): string {
   return date.toISOString().slice(0, 10);
-}
-
-/** `0 KiB`, `12 MiB`, `1.5 GiB`. */
-export function sizeText(bytes: number): string {
-  const kibibytes = bytes / KIBIBYTE;
-  if (kibibytes < KIBIBYTE) {
-    return `${Math.ceil(kibibytes)} KiB`;
-  }
-  const mebibytes = kibibytes / KIBIBYTE;
-  return mebibytes < KIBIBYTE ? `${Math.round(mebibytes)} MiB` : `${(mebibytes / KIBIBYTE).toFixed(1)} GiB`;
 }

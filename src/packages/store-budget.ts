@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { BridgeError } from '../base/errors.ts';
 import { COMMAND } from '../base/package.ts';
+import { sizeText } from '../base/units.ts';
 import { ownerOfFolder, stateFolders } from '../state/principals.ts';
 import { ensureDirectory, readBounded, writeAtomically } from '../state/state-files.ts';
-import { sizeText } from './set-list.ts';
 
 const SizeSchema = z.strictObject({ version: z.literal(1), bytes: z.number().nonnegative() });
 const MAX_FILE_BYTES = 1_000;

@@ -130,8 +130,8 @@ export async function readBackups({ target }: ClientFile): Promise<string[]> {
   return texts.filter((text) => text !== undefined);
 }
 
-/** Paths, newest first. */
-async function listBackups(target: string): Promise<string[]> {
+/** Paths of the backups of a file whose links are resolved, newest first. */
+export async function listBackups(target: string): Promise<string[]> {
   const start = basename(target) + BACKUP;
   const names = await readdir(dirname(target)).catch(() => []);
   const found = names.filter((name) => name.startsWith(start) && BACKUP_TIME.test(name.slice(start.length)));

@@ -61,7 +61,7 @@ const ANSWER_TIMEOUT_MS = 10_000;
 const SYSTEM_FOLDERS = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
 
 /** If the bridge runs as root, the users of its sandboxes cannot enter root's home. */
-const ROOT_STORES = '/var/lib/mcp-server-code-execution-mode';
+export const ROOT_STORES = '/var/lib/mcp-server-code-execution-mode';
 
 /** Creates the engine. A start throws `CONFIG_INVALID` if `user` is invalid. */
 export function createBubblewrapEngine(options: BubblewrapOptions): Engine {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { counted, parseDurationMs, parseSizeBytes } from '../../../src/base/units.ts';
+import { counted, parseDurationMs, parseSizeBytes, sizeText } from '../../../src/base/units.ts';
 
 test.each([
   ['30', 30_000],
@@ -46,4 +46,13 @@ test.each([
   [1_024, '1,024 bytes'],
 ])('counts %d', (count, text) => {
   expect(counted(count, 'byte')).toBe(text);
+});
+
+test.each([
+  [0, '0 KiB'],
+  [1, '1 KiB'],
+  [1024 ** 2, '1 MiB'],
+  [1.5 * 1024 ** 3, '1.5 GiB'],
+])('writes %d bytes as %s', (bytes, text) => {
+  expect(sizeText(bytes)).toBe(text);
 });

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { describeSet, knownSets, renderSets, renderStore, sizeText } from '../../../src/packages/set-list.ts';
+import { describeSet, knownSets, renderSets, renderStore } from '../../../src/packages/set-list.ts';
 import type { StoredSet } from '../../../src/packages/store.ts';
 
 const DAY_S = 86_400;
@@ -61,13 +61,4 @@ it('shows everything about a set', () => {
 it('escapes what could change the terminal', () => {
   const hostile = { ...set('a', ['a']), python: 'x\u001B[2J' };
   expect(renderSets(knownSets([hostile], []))).not.toContain('\u001B');
-});
-
-it.each([
-  [0, '0 KiB'],
-  [1, '1 KiB'],
-  [1024 ** 2, '1 MiB'],
-  [1.5 * 1024 ** 3, '1.5 GiB'],
-])('writes %d bytes as %s', (bytes, text) => {
-  expect(sizeText(bytes)).toBe(text);
 });
