@@ -105,10 +105,13 @@ function render({ action, isAll }: ConfigCommand, chosen: readonly SettingValue[
     return chosen.map(({ value = '' }) => `${escapeControls(value)}\n`).join('');
   }
   if (action === 'list') {
-    const rows = chosen.map(({ variable, value = '-', from }) => [
+    const rows = chosen.map(({ variable, value = '-', from, invalid }) => [
       variable,
       value,
-      isAll === true || from === 'environment' ? from : '',
+      [
+        ...(isAll === true || from === 'environment' ? [from] : []),
+        ...(invalid === undefined ? [] : [`invalid; ${invalid}`]),
+      ].join(', '),
     ]);
     return renderTable(rows, `No setting is kept in ${path}, and the environment has none.`);
   }
@@ -118,8 +121,8 @@ function render({ action, isAll }: ConfigCommand, chosen: readonly SettingValue[
   return `${lines.map(escapeControls).join('\n')}\nBridges read it when their client starts them again.\n`;
 }
 
-function asJson({ variable, value, from }: SettingValue) {
-  return { name: variable, value: value ?? null, from };
+function asJson({ variable, value, from, invalid }: SettingValue) {
+  return { name: variable, value: value ?? null, from, ...(invalid !== undefined && { invalid }) };
 }
 
 /** Where a setting is also set, so that the file has no effect on it. */

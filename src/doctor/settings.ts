@@ -26,7 +26,7 @@ export async function examineSettings({
     return { context: await createContext(env, stored), findings: [...listGiven(env, stored, 'all'), ...others] };
   } catch (thrown) {
     const error = toBridgeError(thrown);
-    const refused = refusedVariables(error);
+    const refused = Object.keys(refusedVariables(error));
     if (refused.length === 0) {
       throw error;
     }

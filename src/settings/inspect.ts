@@ -8,6 +8,7 @@ import {
   isOfEnvironment,
   loadSettings,
   REMOVED_VARIABLES,
+  refusedVariables,
   SETTINGS_TABLE,
   storedTexts,
 } from './settings.ts';
@@ -51,21 +52,38 @@ export interface SettingValue {
   /** As written; undefined if it is not set and has no default. */
   readonly value: string | undefined;
   readonly from: 'environment' | 'file' | 'default';
+  /** What is wrong with the value, and what is allowed; undefined if nothing is. */
+  readonly invalid: string | undefined;
 }
 
-/** The value of each setting, in the order of the documentation. Checks nothing. */
+/** The value of each setting, in the order of the documentation. */
 export function listSettings(env: Environment, stored: StoredSettings): SettingValue[] {
+  const refused = refusedIn(env, stored);
   const texts = storedTexts(env, stored);
   return SETTINGS_TABLE.map(({ variable, default: usual }) => {
     const inFile = texts[variable]?.trim() || undefined;
+    const invalid = refused[variable];
     return isGiven(env, variable)
-      ? { variable, value: env[variable]?.trim(), from: 'environment' }
+      ? { variable, value: env[variable]?.trim(), from: 'environment', invalid }
       : {
           variable,
           value: inFile ?? (usual === '' ? undefined : usual),
           from: inFile === undefined ? 'default' : 'file',
+          invalid,
         };
   });
+}
+
+function refusedIn(env: Environment, stored: StoredSettings): Readonly<Record<string, string>> {
+  try {
+    loadSettings(env, stored);
+    return {};
+  } catch (error) {
+    if (!(error instanceof BridgeError)) {
+      throw error;
+    }
+    return refusedVariables(error);
+  }
 }
 
 /** The setting that someone means by `timeout`, `log-level` or `MCP_BRIDGE_TIMEOUT`. Rejects with `USAGE_INVALID`. */

@@ -10,6 +10,7 @@ import { BridgeError } from '../base/errors.ts';
 import { homeFolder } from '../base/home.ts';
 import { KEPT_OUTPUT_BYTES, MAX_SESSIONS, MAX_SHOWN_CHARS, SESSIONS_CEILING } from '../base/limits.ts';
 import { escapeControls, LOG_LEVELS } from '../base/log.ts';
+import { COMMAND } from '../base/package.ts';
 import { parseDurationMs, parseSizeBytes } from '../base/units.ts';
 import { CLIENT_IDS } from '../clients/table.ts';
 import { type ConfigSource, parseSources } from '../servers/sources.ts';
@@ -638,7 +639,9 @@ export function loadSettings(
   stored: StoredSettings = NOTHING_STORED,
   machineBytes = memoryOfMachine(),
 ): Settings {
-  const given = { ...env, ...storedTexts(env, stored) };
+  const texts = storedTexts(env, stored);
+  const given = { ...env, ...texts };
+  const inFile = (variable: string): boolean => texts[variable] !== undefined && stored.path !== '';
   const invalid: InvalidSetting[] = [];
   const values: Record<string, unknown> = {};
   for (const [key, definition] of Object.entries<SettingDefinition>(DEFINITIONS)) {
@@ -647,7 +650,7 @@ export function loadSettings(
       try {
         values[key] = definition.check(text);
       } catch (error) {
-        const place = isGiven(env, definition.variable) || stored.path === '' ? '' : ` in ${stored.path}`;
+        const place = inFile(definition.variable) ? stored.path : undefined;
         invalid.push(describeRefusal(definition, text, place, error));
       }
     }
@@ -655,7 +658,7 @@ export function loadSettings(
   if (invalid.length > 0) {
     throw invalidSettings(invalid);
   }
-  return finish(values as unknown as Settings, given, machineBytes);
+  return finish(values as unknown as Settings, given, { machineBytes, inFile });
 }
 
 /** The values of the file that apply. */
@@ -683,23 +686,36 @@ function memoryOfMachine(): number {
 
 interface InvalidSetting {
   readonly variable: string;
-  /** Its value, and what is allowed. */
+  readonly isInFile: boolean;
+  /** What is wrong with the value, and what is allowed. */
+  readonly reason: string;
+  /** Its value, where that is, and the reason. */
   readonly sentence: string;
 }
 
-/** Throws what is not a refusal. `place` is where the value is, if not in the environment. */
+/** Throws what is not a refusal. `file` has the value, if the environment has not. */
 function describeRefusal(
   { allowed, variable }: SettingDefinition,
   text: string,
-  place: string,
+  file: string | undefined,
   error: unknown,
 ): InvalidSetting {
   if (!(error instanceof RefusedText)) {
     throw error;
   }
-  const reason = error.message === '' ? '' : ` (${escapeControls(cut(error.message, MAX_REASON_CHARS))})`;
-  return { variable, sentence: `${variable} is ${shown(text)}${place}${reason}; allowed: ${allowed}.` };
+  const why = escapeControls(cut(error.message, MAX_REASON_CHARS));
+  const what = `${variable} is ${shown(text)}${file === undefined ? '' : ` in ${file}`}`;
+  const reason = `allowed: ${allowed}.`;
+  return {
+    variable,
+    isInFile: file !== undefined,
+    reason: why === '' ? reason : `${why}; ${reason}`,
+    sentence: `${what}${why === '' ? '' : ` (${why})`}; ${reason}`,
+  };
 }
+
+const CORRECT_IN_ENV =
+  'Correct or remove it where it is set, usually in the "env" of the entry that registers the bridge.';
 
 function invalidSettings(invalid: readonly InvalidSetting[]): BridgeError {
   const sentences = invalid.map(({ sentence }) => sentence);
@@ -708,14 +724,33 @@ function invalidSettings(invalid: readonly InvalidSetting[]): BridgeError {
       ? sentences.join()
       : `${sentences.length} settings are invalid:\n  ${sentences.join('\n  ')}`;
   return new BridgeError('CONFIG_INVALID', message, {
-    data: { sentences, variables: invalid.map(({ variable }) => variable) },
-    hint: 'Correct or remove it where it is set, usually in the "env" of the entry that registers the bridge; in the file with `config set` or `config unset`.',
+    data: { sentences, reasons: Object.fromEntries(invalid.map(({ reason, variable }) => [variable, reason])) },
+    hint: howToCorrect(invalid),
   });
 }
 
-/** The variables for which `loadSettings` threw `error`; empty for any other error. */
-export function refusedVariables({ data }: BridgeError): readonly string[] {
-  return (data['variables'] as readonly string[] | undefined) ?? [];
+/** A step for the settings in the environment, and a command for those in the file. */
+function howToCorrect(invalid: readonly InvalidSetting[]): string {
+  const inFile = invalid.filter((setting) => setting.isInFile).map(({ variable }) => variable);
+  const [first = '', ...others] = inFile;
+  const usual = SETTINGS_TABLE.find(({ variable }) => variable === first)?.default;
+  const setting = others.length > 0 ? 'NAME VALUE' : `${shortNameOf(first)} ${usual || 'VALUE'}`;
+  const unset = `${COMMAND} config unset ${inFile.map(shortNameOf).join(' ')}`;
+  const steps = [
+    ...(inFile.length === invalid.length ? [] : [CORRECT_IN_ENV]),
+    ...(inFile.length === 0 ? [] : [`Run: ${COMMAND} config set ${setting}, or: ${unset}`]),
+  ];
+  return steps.join(' ');
+}
+
+/** `log-level` for `MCP_BRIDGE_LOG_LEVEL`, as commands take it. */
+function shortNameOf(variable: string): string {
+  return variable.startsWith(PREFIX) ? variable.slice(PREFIX.length).toLowerCase().replaceAll('_', '-') : variable;
+}
+
+/** Why `loadSettings` threw `error`, by variable; empty for any other error. */
+export function refusedVariables({ data }: BridgeError): Readonly<Record<string, string>> {
+  return (data['reasons'] as Readonly<Record<string, string>> | undefined) ?? {};
 }
 
 /** Whether variables or the file have something that is no setting; `describeUnknownVariables` says what. */
@@ -731,15 +766,20 @@ export function isKnown(variable: string): boolean {
 }
 
 /** Checks that involve two variables, adapts defaults, and makes paths absolute. */
-function finish(settings: Settings, env: Environment, machineBytes: number): Settings {
+function finish(
+  settings: Settings,
+  env: Environment,
+  { inFile, machineBytes }: { readonly inFile: (variable: string) => boolean; readonly machineBytes: number },
+): Settings {
   const { maxTimeoutSeconds, runtime } = settings;
   const isSet = (definition: SettingDefinition): boolean => textOf(env, { ...definition, default: '' }) !== '';
   const isMemoryScarce = runtime === 'kubernetes' || machineBytes < SMALL_MACHINE_BYTES;
   if (isSet(DEFINITIONS.timeoutSeconds) && settings.timeoutSeconds > maxTimeoutSeconds) {
     const { variable } = DEFINITIONS.timeoutSeconds;
     const most = `${DEFINITIONS.maxTimeoutSeconds.variable}, which is ${maxTimeoutSeconds} seconds`;
-    const sentence = `${variable} is ${settings.timeoutSeconds} seconds; allowed: at most ${most}.`;
-    throw invalidSettings([{ variable, sentence }]);
+    const reason = `allowed: at most ${most}.`;
+    const sentence = `${variable} is ${settings.timeoutSeconds} seconds; ${reason}`;
+    throw invalidSettings([{ variable, isInFile: inFile(variable), reason, sentence }]);
   }
   return {
     ...settings,

@@ -105,6 +105,35 @@ describe('settings.json', () => {
     });
   });
 
+  // It sent people to the entry in their client, and `config list` showed the value like any other.
+  it('says with which command to correct it, and config list marks it', async () => {
+    const run1 = 'Run: mcp-server-code-execution-mode config set';
+    const unset = ', or: mcp-server-code-execution-mode config unset';
+    const inEnv = 'Correct or remove it where it is set, usually in the "env" of the entry that registers the bridge.';
+    await writeFile(file, '{"MCP_BRIDGE_TIMEOUT": "sixty"}');
+    expect((await failureOf(loadContext(env))).hint).toBe(`${run1} timeout 30${unset} timeout`);
+    const row = /^MCP_BRIDGE_TIMEOUT +sixty +invalid; allowed: whole seconds from 1s to 24h, such as 30, 30s or 2m\.$/m;
+    expect((await run('list')).out).toMatch(row);
+    expect(JSON.parse((await run('list', [], { isJson: true })).out)).toContainEqual({
+      name: 'MCP_BRIDGE_TIMEOUT',
+      value: 'sixty',
+      from: 'file',
+      invalid: expect.stringContaining('allowed: whole seconds'),
+    });
+    await writeFile(file, '{"MCP_BRIDGE_TIMEOUT": "10m"}');
+    expect((await failureOf(loadContext(env))).hint).toBe(`${run1} timeout 30${unset} timeout`);
+    expect((await run('list')).out).toMatch(/ 10m +invalid; allowed: at most MCP_BRIDGE_MAX_TIMEOUT/);
+    await writeFile(file, '{"MCP_BRIDGE_TIMEOUT": "sixty", "MCP_BRIDGE_LOG_LEVEL": "loud"}');
+    expect((await failureOf(loadContext(env))).hint).toBe(`${run1} NAME VALUE${unset} timeout log-level`);
+    env['MCP_BRIDGE_PULL'] = 'always';
+    expect((await failureOf(loadContext(env))).hint).toBe(`${inEnv} ${run1} NAME VALUE${unset} timeout log-level`);
+    expect((await run('list')).out).toMatch(
+      /^MCP_BRIDGE_PULL +always +environment, invalid; allowed: missing or never\.$/m,
+    );
+    env = { ...env, MCP_BRIDGE_TIMEOUT: '20', MCP_BRIDGE_LOG_LEVEL: 'INFO' };
+    expect((await failureOf(loadContext(env))).hint).toBe(inEnv);
+  });
+
   it.each([
     ['{"MCP_BRIDGE_TIMEOUT": 60,}', 'is not JSON (line 1, column 27): trailing commas are not allowed'],
     ['[]', 'is not an object of variables and values'],

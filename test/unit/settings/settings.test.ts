@@ -213,6 +213,6 @@ test('reports a removed setting, and what applies instead', async () => {
 test('renders the error like this', () => {
   expect(renderError(refused({ MCP_BRIDGE_PULL: 'always' }))).toBe(
     "CONFIG_INVALID: MCP_BRIDGE_PULL is 'always'; allowed: missing or never.\n" +
-      'Hint: Correct or remove it where it is set, usually in the "env" of the entry that registers the bridge; in the file with `config set` or `config unset`.',
+      'Hint: Correct or remove it where it is set, usually in the "env" of the entry that registers the bridge.',
   );
 });
