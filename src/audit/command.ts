@@ -1,5 +1,6 @@
 /** `history …`, also called `audit`: the record of cells and calls. */
 import { Option, type Command as Program } from 'commander';
+import { BridgeError } from '../base/errors.ts';
 import { type HistoryKind, KINDS, STATUSES } from '../history/kinds.ts';
 import type { Command } from '../terminal/command.ts';
 import {
@@ -62,14 +63,20 @@ function define(program: Program, settle: Settle<AuditCommand>): void {
 
   const show = group
     .command('show')
-    .description('Show cells with their calls, oldest first.')
+    .description('Show cells with their calls, in the order in which they ended.')
+    .argument('[cell]', 'the same as --cell')
     .option('--session <name>', 'only this session')
     .option('--cell <id>', 'only this cell, with its code: an id, or its end such as default/1/7')
     .option('--server <name>', 'only cells that called this server')
     .option('--since <time>', SINCE, pointInTime)
     .option('--failed', 'only entries that failed or were refused')
     .addOption(jsonOption())
-    .action(take('show'));
+    .action((cell: string | undefined, options: Options) => {
+      if (cell !== undefined && options.cell !== undefined) {
+        throw new BridgeError('USAGE_INVALID', 'a cell was given twice', { hint: 'Leave out --cell.' });
+      }
+      settle(toCommand('show', { ...options, ...(cell !== undefined && { cell }) }));
+    });
   addNotes(show, '--json prints one object per line for each cell, with its records as written.');
   defineSearch(group, settle);
   const tail = group

@@ -8,13 +8,11 @@ import { counted } from '../base/units.ts';
 import { FAILURES, statusOf } from '../history/facts.ts';
 import type { HistoryItem } from '../history/history.ts';
 import type { AuditRecord, RecordOf } from '../history/records.ts';
-import { describeRecord, judgedBy, milliseconds, nameOfCall, timeOf } from './text.ts';
+import { cutText, describeRecord, firstLine, judgedBy, milliseconds, nameOfCall, timeOf } from './text.ts';
 
 const STATUS_CHARS = 8;
 const DURATION_CHARS = 9;
 const CELL_CHARS = 12;
-/** Code can choose names of any length. */
-const MAX_TEXT_CHARS = 240;
 const MAX_CELL_CHARS = 60;
 const WORDS: Readonly<Record<string, string>> = { running: 'started', validation_error: 'invalid', dry_run: 'dry run' };
 
@@ -108,17 +106,6 @@ function textOf(record: AuditRecord): string {
 function whyEnded(ended: RecordOf<'cell_ended'> | undefined): string[] {
   const why = ended?.error_code ?? ended?.exception;
   return why === undefined ? [] : [cutText(why)];
-}
-
-/** The first line with code, and whether there is more. */
-function firstLine(code: string): string {
-  const lines = code.split('\n').filter((line) => line.trim() !== '');
-  const [first = ''] = lines;
-  return lines.length > 1 ? `${first} … ${counted(lines.length - 1, 'more line')}` : first;
-}
-
-function cutText(text: string, maxChars = MAX_TEXT_CHARS): string {
-  return text.length <= maxChars ? text : `${text.slice(0, maxChars).toWellFormed()}…`;
 }
 
 function shortDuration(ms: number): string {

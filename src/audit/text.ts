@@ -7,7 +7,10 @@ import type { AuditRecord, RecordOf } from '../history/records.ts';
 import type { AuditStatistics, ToolStatistics } from '../history/statistics.ts';
 import { renderTable } from '../terminal/text-table.ts';
 
-/** One entry; `withCode` shows the code of a cell. */
+/** Code can choose names of any length. */
+const MAX_TEXT_CHARS = 240;
+
+/** One entry; `withCode` shows all the code of a cell, otherwise its first line. */
 export function renderEntry(entry: AuditEntry, withCode: boolean): string {
   return entry.kind === 'cell' ? renderCell(entry, withCode) : line(renderRecord(entry.record));
 }
@@ -19,8 +22,9 @@ function renderCell({ id, started, ended, calls, callsLeftOut }: CellEntry, with
     started === undefined || started.servers.length === 0 ? '' : `  servers ${started.servers.join(', ')}`;
   const by = started?.run_by === undefined ? '' : `  run by the ${started.run_by}`;
   const code = withCode && started !== undefined ? renderCode(started) : '';
+  const first = withCode || started === undefined ? '' : `  | ${cutText(firstLine(started.code))}`;
   const further = callsLeftOut === 0 ? '' : line(`    … and ${counted(callsLeftOut, 'more call')}`);
-  return `${line(`${timeOf(at)}  ${id}  ${outcome}${servers}${by}`)}${code}${calls.map((call) => line(`    ${renderCall(call)}`)).join('')}${further}`;
+  return `${line(`${timeOf(at)}  ${id}  ${outcome}${servers}${by}${first}`)}${code}${calls.map((call) => line(`    ${renderCall(call)}`)).join('')}${further}`;
 }
 
 function renderCode({ code, code_bytes, code_sha256 }: RecordOf<'cell_started'>): string {
@@ -173,6 +177,17 @@ export function milliseconds(ms: number | null): string {
 
 export function timeOf(at: string): string {
   return at.replace('T', ' ').replace(/Z$/, '');
+}
+
+/** The first line with code, and whether there is more. */
+export function firstLine(code: string): string {
+  const lines = code.split('\n').filter((line) => line.trim() !== '');
+  const [first = ''] = lines;
+  return lines.length > 1 ? `${first} … ${counted(lines.length - 1, 'more line')}` : first;
+}
+
+export function cutText(text: string, maxChars = MAX_TEXT_CHARS): string {
+  return text.length <= maxChars ? text : `${text.slice(0, maxChars).toWellFormed()}…`;
 }
 
 function line(text: string): string {

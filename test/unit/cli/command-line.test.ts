@@ -251,6 +251,7 @@ describe('an invalid command line', () => {
     ],
     ['uninstall zed --import', "unknown option '--import'"],
     ['servers serach', "unknown command 'serach'. Did you mean 'search'?"],
+    ['history show default/1/3 --cell default/1/3', 'a cell was given twice'],
     ['servers list x', "too many arguments for 'list'. Expected 0 arguments but got 1."],
     ['servers show', "missing required argument 'server'"],
     ['servers tools a b', "too many arguments for 'tools'. Expected 1 argument but got 2."],
@@ -283,6 +284,8 @@ describe('one family of commands looks back', () => {
     ['history', 'audit'],
     ['history search x --failed', 'audit search x --failed'],
     ['history tail -f', 'audit tail -f'],
+    // It had too many arguments.
+    ['history show 15f2cd9a-5f1e/default/1/3', 'history show --cell 15f2cd9a-5f1e/default/1/3'],
     ['history report --json', 'report --json'],
     ['history recording a.jsonl', 'record show a.jsonl'],
     ['history recording', 'record'],
