@@ -145,6 +145,7 @@ class Kernel:
         self.repl.limit(_integer(hello["max_value_chars"]), _integer(hello["max_reported_names"]))
         self.display.limit(_integer(hello["max_displays"]), _integer(hello["max_display_bytes"]))
         self.api.describe(str(hello["capability_summary"]), hello.get("autoload") is True)
+        unavailable.command = str(hello.get("command", unavailable.command))
         unavailable.wall = str(hello.get("no_packages", "")).rstrip(".")
         self._saved_tools = hello["saved_tools"]
         self.channel.max_line_bytes = _integer(hello["max_line_bytes"])

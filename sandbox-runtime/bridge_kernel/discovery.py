@@ -16,7 +16,7 @@ from bridge_kernel.found import Hits, ServerHit, ToolHit
 from bridge_kernel.near import close_names
 from bridge_kernel.pending import Pending, calling_line
 from bridge_kernel.proxies import arguments_of
-from bridge_kernel.servers import NO_SERVER
+from bridge_kernel.servers import no_server
 from bridge_kernel.surface import tool_list
 from bridge_kernel.text_result import TextResult
 
@@ -501,7 +501,7 @@ class Runtime(ModuleType):
 
     def _mention_no_server(self) -> None:
         if not self._registry.all():
-            self._say_once(NO_SERVER)
+            self._say_once(no_server())
 
     def _mention_unloaded(self) -> None:
         self._mention_no_server()

@@ -26,7 +26,7 @@ HOST_FRAMES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
             "max_display_bytes",
             "max_displays", "max_reported_names", "saved_tools", "capability_summary",
         }),
-        frozenset({"autoload", "no_packages"}),
+        frozenset({"autoload", "command", "no_packages"}),
     ),
     "execute": (frozenset({"cell", "code", "servers"}), frozenset({"discovered", "restore"})),
     "interrupt": (frozenset({"cell", "reason", "sent_before"}), frozenset()),

@@ -5,16 +5,10 @@ User code never sees these objects; `proxies.py` and `discovery.py` are built on
 
 from __future__ import annotations
 
+from bridge_kernel import unavailable
 from bridge_kernel.errors import ServerNotAvailableError
 from bridge_kernel.near import close_names
 from bridge_kernel.server_specs import ServerSpecs
-
-NO_SERVER = (
-    "No server is configured. The user can add one with 'mcp-server-code-execution-mode servers add NAME "
-    "-- COMMAND', or import those of an MCP client with 'mcp-server-code-execution-mode install CLIENT "
-    "--import'. Code also runs without servers."
-)
-"""Shown instead of server names if there are none."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -180,9 +174,18 @@ class Registry:
             hint = f"Call run_python again with servers=['{server.name}']."
             return ServerNotAvailableError(message, "SERVER_NOT_AVAILABLE", hint)
         names = [known.name for known in self.all()]
-        known = f"Configured: {', '.join(names)}." if names else NO_SERVER
+        known = f"Configured: {', '.join(names)}." if names else no_server()
         hint = f"{close_names(name, names)} {known}".strip()
         return ServerNotAvailableError(f"no server '{name}' is configured", "SERVER_UNKNOWN", hint)
+
+
+def no_server() -> str:
+    """Shown instead of server names if there are none."""
+    return (
+        f"No server is configured. The user can add one with '{unavailable.command} servers add NAME -- COMMAND', or "
+        f"import those of an MCP client with '{unavailable.command} install CLIENT --import'. Code also runs without "
+        "servers."
+    )
 
 
 def alias_of(tool: ToolInfo) -> str:

@@ -30,7 +30,7 @@ _NO_INPUT = (
 )
 _NO_PASSWORD = (
     "no one can type here, and no password belongs in code: call a tool of a server whose entry has it; the user "
-    "stores it with 'mcp-server-code-execution-mode secrets set NAME'"
+    "stores it with '{command} secrets set NAME'"
 )
 _NO_DEBUGGER = (
     "no one can type at a debugger here: print what you want to see, or look at it in the next cell, which has the "
@@ -41,6 +41,8 @@ NETWORK_PACKAGES = frozenset({"aiohttp", "boto3", "httpx", "paramiko", "requests
 _NO_NETWORK = "no sandbox has a network; call a tool of an MCP server that fetches for you. If that is not enough: "
 reasons: dict[str, str] = {}
 """Why modules that a cell imports could not be installed."""
+command = "mcp-server-code-execution-mode"
+"""What starts the bridge in the user's shell; the host says it in `hello`."""
 wall = ""
 """Why nothing can be installed, as far as the last attempt has shown; empty if something can."""
 _SETS = "/packages/sets/"
@@ -177,7 +179,7 @@ def _explain_password(getpass: Any) -> None:
     def explain(*args: object, **kwargs: object) -> str:
         """Reads a password from `sys.stdin`, which is empty in a sandbox."""
         if sys.stdin is sys.__stdin__:
-            raise EOFError(_NO_PASSWORD)
+            raise EOFError(_NO_PASSWORD.format(command=command))
         return read(*args, **kwargs)
 
     getpass.getpass = explain

@@ -69,6 +69,7 @@ export const HelloFrameSchema = z
       .describe('Functions stored by earlier sessions, defined before the first cell.'),
     autoload: z.boolean().optional().describe('Whether the first call to a server loads it.'),
     no_packages: z.string().optional().describe('Why no package can be installed, as far as the host knows.'),
+    command: z.string().optional().describe("What starts the bridge in the user's shell, for messages."),
     capability_summary: z.string().describe('Text of `runtime.capability_summary()`.'),
   })
   .describe('The first frame of the host, sent once. The kernel accepts nothing before it, and answers with `ready`.');

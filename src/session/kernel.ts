@@ -16,6 +16,7 @@ import {
   PULL_ANSWER_MS,
   STORED_OUTPUT_SHARE,
 } from '../base/limits.ts';
+import { COMMAND } from '../base/package.ts';
 import type { Engine, PrepareProgress, Sandbox } from '../engines/engine.ts';
 import { type HelloFrame, PROTOCOL_VERSION, type ReadyFrame } from '../protocol/frames.ts';
 import { bootBlob, type KernelSources, kernelCommand, type PackageSet } from './boot.ts';
@@ -241,6 +242,7 @@ function helloFrame({ engine, session, generation, hello, limits, manual, whyNoP
     max_displays: MAX_DISPLAYS,
     max_reported_names: MAX_REPORTED_NAMES,
     ...(noPackages !== undefined && { no_packages: noPackages }),
+    command: COMMAND,
     ...hello,
     capability_summary: manual(engine),
   };

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from fake_host import READ_FILE, ApiTestCase, text_result
 
+from bridge_kernel import unavailable
 from bridge_kernel.errors import MCPError, ServerNotAvailableError
 
 if TYPE_CHECKING:
@@ -521,6 +522,15 @@ class WithoutServers(RuntimeTestCase):
                 found = look()
                 self.assertEqual(len(await found if inspect.isawaitable(found) else found), 0)
         self.assertRegex(said.getvalue(), r"\ANo server is configured\. .*install CLIENT --import.*\n\Z")
+
+    async def test_the_command_is_the_one_that_started_the_bridge(self) -> None:
+        # It was a name that the user's shell need not have.
+        self.addCleanup(setattr, unavailable, "command", unavailable.command)
+        unavailable.command = "node /app/cli.js"
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            self.runtime.discovered_servers()
+        self.assertIn("'node /app/cli.js servers add NAME -- COMMAND'", said.getvalue())
+        self.assertIn("'node /app/cli.js install CLIENT --import'", said.getvalue())
 
     async def test_the_list_of_servers_explains_how_to_add_one(self) -> None:
         await self.assert_says_once(self.runtime.discovered_servers)

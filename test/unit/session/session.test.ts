@@ -225,6 +225,7 @@ describe('the start of a sandbox', () => {
         session: 'default',
         generation: 1,
         autoload: true,
+        command: 'mcp-server-code-execution-mode',
         capability_summary: 'the summary',
         saved_tools: [{ name: 'clean' }],
       },
