@@ -8,27 +8,48 @@ import { type Artifact, type Artifacts, PIECE_BYTES } from './artifacts.ts';
 type ArtifactStore = Pick<Artifacts, 'list' | 'open' | 'read'>;
 
 const PREFIX = 'artifact:///';
-/** By extension; everything else is `application/octet-stream`. */
+const OPEN_XML = 'application/vnd.openxmlformats-officedocument';
+/** By extension, as registered with IANA or else as browsers and Python know it; everything else is `application/octet-stream`. */
 const TYPES: Readonly<Record<string, string>> = {
   csv: 'text/csv',
+  doc: 'application/msword',
+  docx: `${OPEN_XML}.wordprocessingml.document`,
   gif: 'image/gif',
+  gz: 'application/gzip',
+  htm: 'text/html',
   html: 'text/html',
   jpeg: 'image/jpeg',
   jpg: 'image/jpeg',
   json: 'application/json',
+  jsonl: 'application/jsonl',
   md: 'text/markdown',
+  mp3: 'audio/mpeg',
+  mp4: 'video/mp4',
+  ods: 'application/vnd.oasis.opendocument.spreadsheet',
+  odt: 'application/vnd.oasis.opendocument.text',
+  parquet: 'application/vnd.apache.parquet',
   pdf: 'application/pdf',
   png: 'image/png',
+  ppt: 'application/vnd.ms-powerpoint',
+  pptx: `${OPEN_XML}.presentationml.presentation`,
+  py: 'text/x-python',
+  sqlite: 'application/vnd.sqlite3',
   svg: 'image/svg+xml',
+  tif: 'image/tiff',
+  tiff: 'image/tiff',
   toml: 'application/toml',
   tsv: 'text/tab-separated-values',
   txt: 'text/plain',
+  wav: 'audio/wav',
   webp: 'image/webp',
+  xls: 'application/vnd.ms-excel',
+  xlsx: `${OPEN_XML}.spreadsheetml.sheet`,
   xml: 'application/xml',
   yaml: 'application/yaml',
+  yml: 'application/yaml',
   zip: 'application/zip',
 };
-const IS_TEXT = /^text\/|^application\/(json|toml|xml|yaml)$|\+xml$/;
+const IS_TEXT = /^text\/|^application\/(json|jsonl|toml|xml|yaml)$|\+xml$/;
 
 export function mimeTypeOf(name: string): string {
   return TYPES[/\.([a-z\d]+)$/i.exec(name)?.[1]?.toLowerCase() ?? ''] ?? 'application/octet-stream';

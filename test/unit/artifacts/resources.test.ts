@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { createArtifacts, PIECE_BYTES } from '../../../src/artifacts/artifacts.ts';
-import { artifactResources } from '../../../src/artifacts/resources.ts';
+import { artifactResources, mimeTypeOf } from '../../../src/artifacts/resources.ts';
 import { LargeText, withPieces } from '../../../src/base/large-text.ts';
 
 function store() {
@@ -64,4 +64,22 @@ it('one that is replaced before its content is written is refused', async () => 
   const { content } = await read('a.bin');
   await save('a.bin', Buffer.alloc(PIECE_BYTES + 1, 2));
   await expect((content as LargeText).open()).rejects.toThrow("The artifact 'a.bin' was replaced while it was read.");
+});
+
+// Spreadsheets, documents and tables were linked as octet streams, which clients offer to no program.
+it.each([
+  ['a.xlsx', 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'],
+  ['a.docx', 'application/vnd.openxmlformats-officedocument.wordprocessingml.document'],
+  ['a.PPTX', 'application/vnd.openxmlformats-officedocument.presentationml.presentation'],
+  ['a.parquet', 'application/vnd.apache.parquet'],
+  ['a.zip', 'application/zip'],
+  ['a.csv', 'text/csv'],
+  ['a.md', 'text/markdown'],
+  ['a.svg', 'image/svg+xml'],
+  ['a.pdf', 'application/pdf'],
+  ['a.yml', 'application/yaml'],
+  ['a.unknown', 'application/octet-stream'],
+  ['a', 'application/octet-stream'],
+])('%s is of the type %s', (name, mimeType) => {
+  expect(mimeTypeOf(name)).toBe(mimeType);
 });
