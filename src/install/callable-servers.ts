@@ -42,7 +42,12 @@ export async function describeCallable(
     .map(([id, { client, others }]) => ({ id, client, names: namesOf(others.moved).filter(isHidden) }))
     .filter(({ names }) => names.length > 0);
   const offer = isOffered && hidden.length > 0 ? ` ${describeImport(hidden)}` : '';
-  return `${now}${offer} To add one: ${COMMAND} servers add NAME -- COMMAND ARG…\n${describeFolderServers(plans)}`;
+  // The other change is that of the file that they move to.
+  const isMoved = !isDryRun && plans.some(([, { changes }]) => changes.length > 1);
+  const next = isMoved
+    ? `Next: ${COMMAND} servers test (it starts each server once; a first start may download it)\n`
+    : '';
+  return `${now}${offer} To add one: ${COMMAND} servers add NAME -- COMMAND ARG…\n${describeFolderServers(plans)}${next}`;
 
   function isHidden(name: string): boolean {
     return !callable.includes(name);
