@@ -2,7 +2,7 @@
  * Parses the command line; every mistake is `USAGE_INVALID`. Serving is by far the most common command, and it is recognized without
  * loading the parser library.
  */
-import type { CommanderError } from 'commander';
+import type { Command, CommanderError } from 'commander';
 import { BridgeError } from '../base/errors.ts';
 import type { CommandLine } from './commands.ts';
 
@@ -15,13 +15,11 @@ export async function parseCommandLine(argv: readonly string[]): Promise<Command
   const understood: CommandLine[] = [];
   const shown: string[] = [];
   const program = createProgram({ settle: (line) => understood.push(line), show: (text) => shown.push(text) });
+  const words = withDefaultAction(argv, Object.assign({}, ...COMMANDS.map(({ defaultActions }) => defaultActions)));
   try {
-    await program.parseAsync(
-      withDefaultAction(argv, Object.assign({}, ...COMMANDS.map(({ defaultActions }) => defaultActions))),
-      { from: 'user' },
-    );
+    await program.parseAsync(words, { from: 'user' });
   } catch (error) {
-    return outcomeOf(error as CommanderError, shown.join(''));
+    return outcomeOf(error as CommanderError, shown.join(''), await whereUsageIs(program, words));
   }
   return understood[0] ?? { command: 'help', text: program.helpInformation() };
 }
@@ -36,8 +34,23 @@ function withDefaultAction(
   return action !== undefined && isBare ? [first, action, ...rest] : [first, ...rest];
 }
 
+/** The command that explains the one that was typed. */
+async function whereUsageIs(program: Command, words: readonly string[]): Promise<string> {
+  const { COMMAND } = await import('../base/package.ts');
+  const names: string[] = [];
+  let known: Command | undefined = program;
+  for (const word of words) {
+    known = known.commands.find((command) => command.name() === word || command.aliases().includes(word));
+    if (known === undefined) {
+      break;
+    }
+    names.push(word);
+  }
+  return `For usage, run: ${[COMMAND, ...names, '--help'].join(' ')}`;
+}
+
 /** The library ends by throwing, even after it has printed help. */
-function outcomeOf(error: CommanderError, shown: string): CommandLine {
+function outcomeOf(error: CommanderError, shown: string, hint: string): CommandLine {
   switch (error.code) {
     case 'commander.version':
       return { command: 'version' };
@@ -48,7 +61,7 @@ function outcomeOf(error: CommanderError, shown: string): CommandLine {
       if (!error.code?.startsWith('commander.')) {
         throw error;
       }
-      throw new BridgeError('USAGE_INVALID', inOurWords(error.message), { hint: 'Add --help for usage.' });
+      throw new BridgeError('USAGE_INVALID', inOurWords(error.message), { hint });
   }
 }
 

@@ -1,5 +1,7 @@
 /** `config …`: settings that are kept in a file of the state directory. */
 import type { Command as Program } from 'commander';
+import { BridgeError } from '../base/errors.ts';
+import { COMMAND } from '../base/package.ts';
 import type { Command } from '../terminal/command.ts';
 import { addNotes, jsonOption, type Settle } from '../terminal/define.ts';
 import type { ConfigCommand, ListClients } from './run.ts';
@@ -38,7 +40,16 @@ function define(program: Program, settle: Settle<ConfigCommand>): void {
     .argument('<setting>', 'with or without MCP_BRIDGE_, such as timeout')
     .argument('<value>', 'its value, such as 60s')
     .addOption(jsonOption())
-    .action((name: string, value: string, flags: Flags) => settleWith({ action: 'set', names: [name], value }, flags));
+    .allowExcessArguments()
+    .action((name: string, value: string, flags: Flags, { args }: Program) => {
+      const [, ...words] = args;
+      if (words.length > 1) {
+        throw new BridgeError('USAGE_INVALID', `the value has ${words.length} words: ${words.join(' ')}`, {
+          hint: `Write it as one word: ${COMMAND} config set ${name} ${words.join('')}; or quote it, if it has spaces.`,
+        });
+      }
+      settleWith({ action: 'set', names: [name], value }, flags);
+    });
   addNotes(
     set,
     'It applies in all clients, from the next start of the bridge. What the environment sets, such as "env" in the entry of a client, wins.',

@@ -34,7 +34,7 @@ export async function manageSettings(line: ConfigCommand, io: Io): Promise<numbe
   const stateDir = stateDirOf(io.env);
   const isChange = line.action === 'set' || line.action === 'unset';
   if (isChange) {
-    const value = line.action === 'set' ? requireValue(line.value) : undefined;
+    const value = line.action === 'set' ? requireValue(line) : undefined;
     await changeJsonFile(join(stateDir, SETTINGS_FILE), async () => {
       const before = await readStoredSettings(stateDir);
       return { ...before.others, ...changed(before, names, value, io.env) };
@@ -56,11 +56,11 @@ export async function manageSettings(line: ConfigCommand, io: Io): Promise<numbe
   return 0;
 }
 
-function requireValue(given = ''): string {
+function requireValue({ names, value: given = '' }: ConfigCommand): string {
   const value = given.trim();
   if (value === '') {
     throw new BridgeError('USAGE_INVALID', 'the value is empty', {
-      hint: 'To go back to the default, use `config unset`.',
+      hint: `To go back to the default, run: ${COMMAND} config unset ${names.join(' ')}`,
     });
   }
   return value;
@@ -79,7 +79,7 @@ function changed(
       'USAGE_INVALID',
       `${outside} cannot be kept in the state directory, because it says where that is`,
       {
-        hint: 'Set it in the environment, for example with `install --env`.',
+        hint: `Set it in the environment, for example with: ${COMMAND} install CLIENT --env NAME=VALUE`,
       },
     );
   }

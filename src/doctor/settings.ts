@@ -1,8 +1,7 @@
 /** What `doctor` checks about the settings. Invalid ones are ignored from then on, so that the other checks still run. */
 
 import { toBridgeError } from '../base/errors.ts';
-import { COMMAND } from '../base/package.ts';
-import { describeUnknownVariables, listSettings } from '../settings/inspect.ts';
+import { describeUnknownVariables, HOW_TO_LIST_SETTINGS, listSettings } from '../settings/inspect.ts';
 import { refusedVariables, stateDirOf } from '../settings/settings.ts';
 import { NOTHING_STORED, readStoredSettings, type StoredSettings } from '../settings/stored-settings.ts';
 import type { CommandContext, CommandHost } from '../terminal/command.ts';
@@ -61,11 +60,10 @@ function listGiven(env: Environment, stored: StoredSettings, all: 'all' | 'all o
 }
 
 async function warnAboutUnknown(env: Environment, stored: StoredSettings): Promise<Finding[]> {
-  const hint = `For a list of all settings, run: ${COMMAND} config list --all`;
   return (await describeUnknownVariables(env, stored)).map((text) => ({
     section: 'settings',
     level: 'warning',
     text,
-    hint,
+    hint: HOW_TO_LIST_SETTINGS,
   }));
 }

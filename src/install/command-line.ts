@@ -1,6 +1,7 @@
 /** `install` and `uninstall`: registering the bridge in MCP clients. */
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
 import { BridgeError } from '../base/errors.ts';
+import { COMMAND } from '../base/package.ts';
 import { didYouMean } from '../base/suggest.ts';
 import { CLIENT_IDS, type ClientId } from '../clients/table.ts';
 import { addNotes, collect, jsonOption, type Settle } from '../terminal/define.ts';
@@ -120,7 +121,7 @@ async function readClients(names: readonly string[]): Promise<ClientId[]> {
       'USAGE_INVALID',
       `'${unknown}' is not a known client; known clients: ${CLIENT_IDS.join(', ')}.${guess}`,
       {
-        hint: 'Add --help for usage.',
+        hint: `For usage, run: ${COMMAND} install --help`,
       },
     );
   }

@@ -10,7 +10,7 @@ import { listServers } from '../clients/server-lists.ts';
 import type { ClientId, ClientSystem } from '../clients/table.ts';
 import { writeClientFile } from '../servers/client-file.ts';
 import { thisSystem } from '../servers/sources.ts';
-import { checkVariables } from '../settings/inspect.ts';
+import { checkVariables, HOW_TO_LIST_SETTINGS } from '../settings/inspect.ts';
 import type { Settings } from '../settings/settings.ts';
 import { colorChange, heldSecrets, renderChange } from '../terminal/file-change.ts';
 import { describeCallable } from './callable-servers.ts';
@@ -117,7 +117,7 @@ async function refuseWrongVariables(variables: InstallCommand['variables']): Pro
   const { unknown, wrong } = await checkVariables(variables);
   const [first] = [...wrong, ...unknown];
   if (first !== undefined) {
-    throw new BridgeError('USAGE_INVALID', `--env: ${first}`, { hint: '`config list --all` shows all settings.' });
+    throw new BridgeError('USAGE_INVALID', `--env: ${first}`, { hint: HOW_TO_LIST_SETTINGS });
   }
 }
 

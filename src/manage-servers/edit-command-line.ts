@@ -1,6 +1,7 @@
 /** `servers add`, `remove`, `enable` and `disable`: the commands that change server files. */
 import type { Command } from 'commander';
 import { BridgeError } from '../base/errors.ts';
+import { COMMAND } from '../base/package.ts';
 import { addNotes, collect, jsonOption, type Settle } from '../terminal/define.ts';
 
 export interface EditServersCommand {
@@ -114,12 +115,12 @@ function defineAdd(group: Command, settle: Settle<EditServersCommand>): void {
       if (words.length > 1 && typed === undefined) {
         throw usage(
           `the command '${words[0]}' has arguments, but there is no -- before it`,
-          `Write -- before the command: ${FORM}`,
+          `Write -- before the command: ${COMMAND} ${FORM}`,
         );
       }
       // The library took the program for the name. A name that begins with - is refused later, with a better message.
       if (typed !== undefined && typed.length > words.length && !name?.startsWith('-')) {
-        throw usage('the name of the server is missing', `Write the name before --: ${FORM}`);
+        throw usage('the name of the server is missing', `Write the name before --: ${COMMAND} ${FORM}`);
       }
       settle(addOf(name, words, given));
     });
@@ -169,7 +170,7 @@ function unknownOption(message: string): BridgeError {
     .replace(/^error: /, '')
     .replace(/=[^']*'/, "'")
     .replaceAll('\n', ' ');
-  return usage(text, `If it belongs to the server's command, write -- before the command: ${FORM}`);
+  return usage(text, `If it belongs to the server's command, write -- before the command: ${COMMAND} ${FORM}`);
 }
 
 function usage(message: string, hint: string): BridgeError {

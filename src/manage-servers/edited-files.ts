@@ -4,6 +4,7 @@ import { dirname, resolve } from 'node:path';
 import { type ConfigIssue, renderIssue, renderPath } from '../base/config-issue.ts';
 import { BridgeError } from '../base/errors.ts';
 import { homeFolder } from '../base/home.ts';
+import { COMMAND } from '../base/package.ts';
 import { FileSyntaxError, UnsafeEditError } from '../clients/file-format.ts';
 import { loadFormat } from '../clients/format.ts';
 import { type ClientFile, type FileChange, readClientFile, refuseReadOnly } from '../servers/client-file.ts';
@@ -58,7 +59,7 @@ export class EditedFiles {
       // The bridge may have variables that are not set in this shell.
       const hint =
         missingVariables.length === 0
-          ? 'Correct it; for examples, see `servers add --help`.'
+          ? `Correct it; for examples, run: ${COMMAND} servers add --help`
           : `Set ${missingVariables.join(', ')} in this shell too: the entry is checked with the variables of this shell.`;
       throw new BridgeError('CONFIG_INVALID', message, { hint });
     }

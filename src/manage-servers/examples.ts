@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { BridgeError } from '../base/errors.ts';
 import { isObject } from '../base/is-object.ts';
-import { PACKAGE_ROOT } from '../base/package.ts';
+import { COMMAND, PACKAGE_ROOT } from '../base/package.ts';
 import { didYouMean } from '../base/suggest.ts';
 import type { FileObject } from '../clients/file-format.ts';
 
@@ -42,7 +42,7 @@ export async function findExample(wanted: string): Promise<Example> {
   if (found === undefined) {
     const names = [...new Set(examples.flatMap(({ name, entries }) => [name, ...entries.map(([server]) => server)]))];
     throw new BridgeError('USAGE_INVALID', `there is no example '${wanted}'.${await didYouMean(wanted, names)}`, {
-      hint: `The examples are ${examples.map(({ name }) => name).join(', ')}. \`servers add --example\` shows what each requires.`,
+      hint: `The examples are ${examples.map(({ name }) => name).join(', ')}. To see what each requires, run: ${COMMAND} servers add --example`,
     });
   }
   return found;

@@ -5,6 +5,7 @@ import { resolve } from 'node:path';
 import { BridgeError } from '../base/errors.ts';
 import { isObject } from '../base/is-object.ts';
 import { parseJson } from '../base/json-text.ts';
+import { COMMAND } from '../base/package.ts';
 import type { FileObject } from '../clients/file-format.ts';
 import { MAX_SERVER_FILE_BYTES } from '../servers/discover.ts';
 import type { EntryOptions } from './edit-command-line.ts';
@@ -16,6 +17,7 @@ export interface EntryContext {
   readonly input: NodeJS.ReadableStream;
 }
 
+const SERVERS_ADD = `${COMMAND} servers add`;
 const TRANSPORTS = ['stdio', 'http', 'sse'];
 
 /** The new entries, under `name` if one is given. Rejects with `USAGE_INVALID`. */
@@ -41,7 +43,7 @@ async function baseOf(
       given.length === 0 ? 'no command or URL was given' : 'more than one command, URL, example or entry was given';
     throw usage(
       what,
-      'Give a command after --, as in servers add NAME -- COMMAND ARG…, or --url, --example or --json-entry.',
+      `Give a command after --, as in: ${SERVERS_ADD} NAME -- COMMAND ARG…; or --url, --example or --json-entry.`,
     );
   }
   if (typeof example === 'string') {
@@ -51,7 +53,7 @@ async function baseOf(
     return { entries: readEntries(json === '-' ? await readInput(input) : json, name) };
   }
   if (name === undefined) {
-    throw usage('the name of the server is missing', 'Write the name first: servers add NAME -- COMMAND ARG…');
+    throw usage('the name of the server is missing', `Write the name first: ${SERVERS_ADD} NAME -- COMMAND ARG…`);
   }
   const kind = transport?.toLowerCase();
   if (kind !== undefined && !TRANSPORTS.includes(kind)) {
@@ -97,7 +99,7 @@ function readEntries(json: string, name: string | undefined): [string, FileObjec
     return Object.entries(servers).map(([key, entry]) => [key, objectOf(entry)]);
   }
   if (name === undefined) {
-    throw usage('the name of the server is missing', "Write the name first: servers add NAME --json-entry '{…}'");
+    throw usage('the name of the server is missing', `Write the name first: ${SERVERS_ADD} NAME --json-entry '{…}'`);
   }
   return [[name, objectOf(value)]];
 }
@@ -195,5 +197,5 @@ function folder(path: string, cwd: string): string {
 }
 
 function usage(message: string, hint?: string): BridgeError {
-  return new BridgeError('USAGE_INVALID', message, { hint: hint ?? 'Add --help for usage.' });
+  return new BridgeError('USAGE_INVALID', message, { hint: hint ?? `For usage, run: ${SERVERS_ADD} --help` });
 }

@@ -2,6 +2,7 @@
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { BridgeError } from '../base/errors.ts';
+import { COMMAND } from '../base/package.ts';
 import { principalFolder } from '../state/principals.ts';
 import type { CommandContext, CommandHost } from '../terminal/command.ts';
 import type { Terminal } from '../terminal/terminal-person.ts';
@@ -62,7 +63,7 @@ async function remove({ names, principal, isJson }: SecretsCommand, file: Secret
   }
   if (unknown.length > 0) {
     throw new BridgeError('USAGE_INVALID', `there is no secret '${unknown.join("', '")}'`, {
-      hint: '`secrets list` shows all; with --for, those of a principal.',
+      hint: `To see all, run: ${COMMAND} secrets list; add --for NAME for those of a principal.`,
     });
   }
   return 0;

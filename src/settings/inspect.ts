@@ -1,6 +1,7 @@
 /** What is set and what is wrong, for commands. Apart from what each start loads. */
 import { BridgeError } from '../base/errors.ts';
 import { escapeControls } from '../base/log.ts';
+import { COMMAND } from '../base/package.ts';
 import { didYouMean } from '../base/suggest.ts';
 import {
   isGiven,
@@ -17,6 +18,8 @@ import { NOTHING_STORED, type StoredSettings } from './stored-settings.ts';
 type Environment = Readonly<Record<string, string | undefined>>;
 
 const PREFIX = 'MCP_BRIDGE_';
+/** A hint. */
+export const HOW_TO_LIST_SETTINGS = `For a list of all settings, run: ${COMMAND} config list --all`;
 
 /**
  * One sentence for each unknown `MCP_BRIDGE_*` variable: a setting that was removed, or probably a misspelling. And for whatever the file
@@ -101,7 +104,7 @@ export async function variableNamed(name: string): Promise<string> {
       ? await didYouMean(`${PREFIX}${upper.replace(PREFIX, '')}`, known)
       : ` ${removed} was removed: ${instead}.`;
   throw new BridgeError('USAGE_INVALID', `there is no setting '${escapeControls(name.slice(0, 80))}'.${why}`, {
-    hint: '`config list --all` shows all settings.',
+    hint: HOW_TO_LIST_SETTINGS,
   });
 }
 

@@ -2,6 +2,7 @@
 
 import { BridgeError } from '../base/errors.ts';
 import { escapeInJson } from '../base/log.ts';
+import { COMMAND } from '../base/package.ts';
 import type { CommandContext, CommandHost } from '../terminal/command.ts';
 import { renderTable } from '../terminal/text-table.ts';
 import { isExpired } from './identify.ts';
@@ -111,7 +112,7 @@ async function remove({ names, isJson }: TokensCommand, tokens: TokenFile, io: I
   }
   if (unknown.length > 0) {
     throw new BridgeError('USAGE_INVALID', `there is no token '${unknown.join("', '")}'`, {
-      hint: '`tokens list` shows all.',
+      hint: `To see all, run: ${COMMAND} tokens list`,
     });
   }
   return 0;

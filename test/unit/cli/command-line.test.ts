@@ -252,6 +252,7 @@ describe('an invalid command line', () => {
     ['uninstall zed --import', "unknown option '--import'"],
     ['servers serach', "unknown command 'serach'. Did you mean 'search'?"],
     ['history show default/1/3 --cell default/1/3', 'a cell was given twice'],
+    ['config set memory 2 g', 'the value has 2 words: 2 g'],
     ['servers list x', "too many arguments for 'list'. Expected 0 arguments but got 1."],
     ['servers show', "missing required argument 'server'"],
     ['servers tools a b', "too many arguments for 'tools'. Expected 1 argument but got 2."],
@@ -277,6 +278,20 @@ describe('an invalid command line', () => {
   ])('%j', async (line, message) => {
     await expect(parseCommandLine(line.split(' '))).rejects.toMatchObject({ code: 'USAGE_INVALID', message });
   });
+});
+
+// Some hints left out what to type before them.
+test.each([
+  ['exce', 'For usage, run: mcp-server-code-execution-mode --help'],
+  ['servers list x', 'For usage, run: mcp-server-code-execution-mode servers list --help'],
+  ['audit tail --lines x', 'For usage, run: mcp-server-code-execution-mode audit tail --help'],
+  ['install cursr', 'For usage, run: mcp-server-code-execution-mode install --help'],
+  [
+    'config set memory 2 g',
+    'Write it as one word: mcp-server-code-execution-mode config set memory 2g; or quote it, if it has spaces.',
+  ],
+])('the hint of %j is a command: %s', async (line, hint) => {
+  await expect(parseCommandLine(line.split(' '))).rejects.toMatchObject({ code: 'USAGE_INVALID', hint });
 });
 
 describe('one family of commands looks back', () => {
