@@ -181,7 +181,7 @@ export function timeOf(at: string): string {
 
 /** The first line with code, and whether there is more. */
 export function firstLine(code: string): string {
-  const lines = code.split('\n').filter((line) => line.trim() !== '');
+  const lines = code.split('\n').filter((one) => one.trim() !== '');
   const [first = ''] = lines;
   return lines.length > 1 ? `${first} … ${counted(lines.length - 1, 'more line')}` : first;
 }
