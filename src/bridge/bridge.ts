@@ -135,8 +135,7 @@ export async function createBridge(given: Settings, log: Logger, options: Create
     },
     listSessions: async () => sessions.list(),
     resetSession: (name) => sessions.reset(name),
-    describeEngine: async () =>
-      hasSwept ? `${describeEngine(engine)}\n${(await readSurroundings(settings))(engine)}`.trimEnd() : undefined,
+    describeEngine: async () => (hasSwept ? describeHere(engine, settings) : undefined),
     listServers: () => listServers(servers),
     preload: preloadClient,
     startSandboxesAhead: () => standby.fill(),
@@ -632,6 +631,12 @@ async function readManual(settings: Settings): Promise<(engine: Engine) => strin
       describeSurroundings(engine),
     ].join('');
   };
+}
+
+/** The engine in the manual as a resource. */
+async function describeHere(engine: Engine, settings: Settings): Promise<string> {
+  const describeSurroundings = await readSurroundings(settings);
+  return `${describeEngine(engine)}\n${describeSurroundings(engine)}`.trimEnd();
 }
 
 /** The languages are those of now: the person may install one, or change the table. */

@@ -258,11 +258,11 @@ describe('engines that cannot be used', () => {
 
   // Each once had a warning, and a step, of its own.
   it('have one finding, with the choice, if neither podman nor docker is installed', () => {
-    const absent = (['podman', 'docker', 'bubblewrap'] as const).map((engine) => {
-      return { engine, reason: `${engine} is not on PATH`, hint: `Install ${engine}.` };
+    const refusals = (['podman', 'docker', 'bubblewrap'] as const).map((name) => {
+      return { engine: name, reason: `${name} is not on PATH`, hint: `Install ${name}.` };
     });
-    const verdicts = [...absent.map(notInstalled), { engine: 'embedded', isUsable: true } as const];
-    expect(joinAbsent(verdicts, absent).map((one) => findingOf(one, 'embedded'))).toMatchObject([
+    const verdicts = [...refusals.map(notInstalled), { engine: 'embedded', isUsable: true } as const];
+    expect(joinAbsent(verdicts, refusals).map((one) => findingOf(one, 'embedded'))).toMatchObject([
       {
         level: 'warning',
         text: 'podman and docker cannot be used: podman is not on PATH; docker is not on PATH',
@@ -271,7 +271,7 @@ describe('engines that cannot be used', () => {
       { level: 'warning', text: 'bubblewrap cannot be used: bubblewrap is not on PATH' },
       { level: 'ok' },
     ]);
-    expect(joinAbsent(verdicts, absent.slice(1))).toBe(verdicts);
+    expect(joinAbsent(verdicts, refusals.slice(1))).toBe(verdicts);
   });
 
   it.each([
