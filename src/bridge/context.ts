@@ -13,12 +13,21 @@ import type { CommandContext } from '../terminal/command.ts';
 export async function loadContext(env: NodeJS.ProcessEnv, { isQuiet = false } = {}): Promise<CommandContext> {
   const stored = await readStoredSettings(stateDirOf(env));
   const quiet = { MCP_BRIDGE_LOG_LEVEL: 'WARNING' };
-  const context = createContext(env, { ...stored, values: { ...(isQuiet && quiet), ...stored.values } });
+  const context = await createContextOrExplain(env, { ...stored, values: { ...(isQuiet && quiet), ...stored.values } });
   if (hasUnknownVariables(env, stored)) {
     const { describeUnknownVariables } = await import('../settings/inspect.ts');
     (await describeUnknownVariables(env, stored)).forEach((sentence) => context.logger.warning(sentence));
   }
   return context;
+}
+
+async function createContextOrExplain(env: NodeJS.ProcessEnv, stored: StoredSettings): Promise<CommandContext> {
+  try {
+    return createContext(env, stored);
+  } catch (error) {
+    // Not part of the start, because it looks for how this program was started.
+    throw (await import('../settings/inspect.ts')).withCommandToCorrect(error);
+  }
 }
 
 /** The same without warnings. Throws `CONFIG_INVALID`. Loads engines, servers and sessions only when they are needed. */

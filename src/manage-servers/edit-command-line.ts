@@ -52,7 +52,6 @@ interface Given {
 }
 
 /** The most common form, for hints. */
-const FORM = 'servers add NAME -- COMMAND ARG…';
 
 export function defineServerEdits(group: Command, settle: Settle<EditServersCommand>): void {
   defineAdd(group, settle);
@@ -91,7 +90,7 @@ const ADD_NOTES = [
 function defineAdd(group: Command, settle: Settle<EditServersCommand>): void {
   const add = group
     .command('add')
-    .description(`Add a server: ${FORM}, or NAME --url URL.`)
+    .description('Add a server: servers add NAME -- COMMAND ARG…, or NAME --url URL.')
     .argument('[name]', 'name of the server')
     .argument('[command...]', 'command that starts the server, after --')
     .option('--url <url>', 'URL of a remote server')
@@ -115,12 +114,15 @@ function defineAdd(group: Command, settle: Settle<EditServersCommand>): void {
       if (words.length > 1 && typed === undefined) {
         throw usage(
           `the command '${words[0]}' has arguments, but there is no -- before it`,
-          `Write -- before the command: ${COMMAND} ${FORM}`,
+          `Write -- before the command: ${COMMAND} servers add NAME -- COMMAND ARG…`,
         );
       }
       // The library took the program for the name. A name that begins with - is refused later, with a better message.
       if (typed !== undefined && typed.length > words.length && !name?.startsWith('-')) {
-        throw usage('the name of the server is missing', `Write the name before --: ${COMMAND} ${FORM}`);
+        throw usage(
+          'the name of the server is missing',
+          `Write the name before --: ${COMMAND} servers add NAME -- COMMAND ARG…`,
+        );
       }
       settle(addOf(name, words, given));
     });
@@ -170,7 +172,10 @@ function unknownOption(message: string): BridgeError {
     .replace(/^error: /, '')
     .replace(/=[^']*'/, "'")
     .replaceAll('\n', ' ');
-  return usage(text, `If it belongs to the server's command, write -- before the command: ${COMMAND} ${FORM}`);
+  return usage(
+    text,
+    `If it belongs to the server's command, write -- before the command: ${COMMAND} servers add NAME -- COMMAND ARG…`,
+  );
 }
 
 function usage(message: string, hint: string): BridgeError {

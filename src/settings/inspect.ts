@@ -132,3 +132,23 @@ export async function checkVariables(variables: Environment) {
   const unknown = await describeUnknownVariables(variables);
   return { wrong: wrongSettings(values, { path: '', values: values as Record<string, string>, others: {} }), unknown };
 }
+
+/** An error of `loadSettings` that names the command that corrects what is in the file. Any other error is returned as it is. */
+export function withCommandToCorrect(error: unknown): unknown {
+  const inFile = error instanceof BridgeError ? (error.data['inFile'] as readonly string[] | undefined) : undefined;
+  const [first, ...others] = inFile ?? [];
+  if (!(error instanceof BridgeError) || inFile === undefined || first === undefined) {
+    return error;
+  }
+  const usual = SETTINGS_TABLE.find(({ variable }) => variable === first)?.default;
+  const setting = others.length > 0 ? 'NAME VALUE' : `${shortNameOf(first)} ${usual || 'VALUE'}`;
+  const unset = `${COMMAND} config unset ${inFile.map(shortNameOf).join(' ')}`;
+  const isAllInFile = inFile.length === Object.keys(refusedVariables(error)).length;
+  const steps = [...(isAllInFile ? [] : [error.hint]), `Run: ${COMMAND} config set ${setting}, or: ${unset}`];
+  return new BridgeError(error.code, error.message, { data: error.data, hint: steps.join(' '), cause: error });
+}
+
+/** `log-level` for `MCP_BRIDGE_LOG_LEVEL`, as commands take it. */
+function shortNameOf(variable: string): string {
+  return variable.startsWith(PREFIX) ? variable.slice(PREFIX.length).toLowerCase().replaceAll('_', '-') : variable;
+}

@@ -10,7 +10,6 @@ import { BridgeError } from '../base/errors.ts';
 import { homeFolder } from '../base/home.ts';
 import { KEPT_OUTPUT_BYTES, MAX_SESSIONS, MAX_SHOWN_CHARS, SESSIONS_CEILING } from '../base/limits.ts';
 import { escapeControls, LOG_LEVELS } from '../base/log.ts';
-import { COMMAND } from '../base/package.ts';
 import { parseDurationMs, parseSizeBytes } from '../base/units.ts';
 import { CLIENT_IDS } from '../clients/table.ts';
 import { type ConfigSource, parseSources } from '../servers/sources.ts';
@@ -724,28 +723,13 @@ function invalidSettings(invalid: readonly InvalidSetting[]): BridgeError {
       ? sentences.join()
       : `${sentences.length} settings are invalid:\n  ${sentences.join('\n  ')}`;
   return new BridgeError('CONFIG_INVALID', message, {
-    data: { sentences, reasons: Object.fromEntries(invalid.map(({ reason, variable }) => [variable, reason])) },
-    hint: howToCorrect(invalid),
+    data: {
+      sentences,
+      reasons: Object.fromEntries(invalid.map(({ reason, variable }) => [variable, reason])),
+      inFile: invalid.filter((setting) => setting.isInFile).map(({ variable }) => variable),
+    },
+    hint: CORRECT_IN_ENV,
   });
-}
-
-/** A step for the settings in the environment, and a command for those in the file. */
-function howToCorrect(invalid: readonly InvalidSetting[]): string {
-  const inFile = invalid.filter((setting) => setting.isInFile).map(({ variable }) => variable);
-  const [first = '', ...others] = inFile;
-  const usual = SETTINGS_TABLE.find(({ variable }) => variable === first)?.default;
-  const setting = others.length > 0 ? 'NAME VALUE' : `${shortNameOf(first)} ${usual || 'VALUE'}`;
-  const unset = `${COMMAND} config unset ${inFile.map(shortNameOf).join(' ')}`;
-  const steps = [
-    ...(inFile.length === invalid.length ? [] : [CORRECT_IN_ENV]),
-    ...(inFile.length === 0 ? [] : [`Run: ${COMMAND} config set ${setting}, or: ${unset}`]),
-  ];
-  return steps.join(' ');
-}
-
-/** `log-level` for `MCP_BRIDGE_LOG_LEVEL`, as commands take it. */
-function shortNameOf(variable: string): string {
-  return variable.startsWith(PREFIX) ? variable.slice(PREFIX.length).toLowerCase().replaceAll('_', '-') : variable;
 }
 
 /** Why `loadSettings` threw `error`, by variable; empty for any other error. */

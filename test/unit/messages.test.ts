@@ -69,7 +69,7 @@ describe('what messages say to run', () => {
       command = command.commands.find((one) => one.name() === word) ?? command;
     }
     expect(command.name()).not.toBe(program.name());
-    const options = command.options.map(({ long }) => long);
+    const options = ['--help', ...command.options.map(({ long }) => long)];
     expect(options).toEqual(expect.arrayContaining(words.filter((word) => /^--\w/.test(word))));
   });
 });
