@@ -116,13 +116,21 @@ export function findOriginal(
       const hasMoved = moved.every(({ keys, name, original }) => {
         return isDeepStrictEqual(entriesAt(root, keys)?.[name], original);
       });
-      const isBefore = ownNames(candidate, options).length === 0;
-      return hasMoved && isBefore && register(candidate, options, moved) === text;
+      return hasMoved && isBefore(candidate, options) && register(candidate, options, moved) === text;
     } catch {
       // `register` cannot have used an earlier text that cannot be parsed or edited.
       return false;
     }
   });
+}
+
+/** Whether a text can be read and has no registration. */
+export function isBefore(text: string, options: RegistrationOptions): boolean {
+  try {
+    return ownNames(text, options).length === 0;
+  } catch {
+    return false;
+  }
 }
 
 function removeAll(text: string, format: FileFormat, places: readonly EntryPlace[]): string {

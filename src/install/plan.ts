@@ -10,6 +10,7 @@ import {
   asRegistered,
   ENTRY_NAME,
   findOriginal,
+  isBefore,
   OTHER_NAME,
   ownNames,
   type RegistrationOptions,
@@ -115,7 +116,7 @@ export async function planInstall(
       }
     }
     const next = register(text, registration, moved);
-    changes.push({ file, next, format });
+    changes.push({ file, next, format, isOriginal: (backup) => isBefore(backup, registration) });
     const registered = findRegistered(text, registration);
     if (registered !== undefined) {
       notes.push(...describeForeign(registered, next, opened, id));

@@ -314,7 +314,7 @@ async function carryOut(
   const done: InstallReport['changes'][number][] = [];
   for (const change of changes) {
     const { file, next } = change;
-    const backup = isDryRun ? undefined : await writeClientFile(file, next, new Date());
+    const backup = isDryRun ? undefined : await writeClientFile(file, next, new Date(), change.isOriginal);
     const action = next === undefined ? 'remove' : file.text === undefined ? 'create' : 'change';
     done.push({ path: file.path, action, diff: renderChange(change), backup: backup ?? null });
     if (!isDryRun) {

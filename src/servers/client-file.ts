@@ -85,13 +85,14 @@ export function refuseReadOnly({ path, mode, text }: ClientFile): void {
 
 /**
  * Writes `text` to the file, or deletes the file if it is undefined. Keeps a backup named after `now`, and returns its path;
- * without `now`, or if there was no file, it keeps none and returns undefined. Of older backups, the last two stay. Rejects if the file
- * has changed since it was read.
+ * without `now`, or if there was no file, it keeps none and returns undefined. Of older backups, the last two stay, and the last one that
+ * `isOriginal` names. Rejects if the file has changed since it was read.
  */
 export async function writeClientFile(
   file: ClientFile,
   text: string | undefined,
   now: Date | undefined,
+  isOriginal: FileChange['isOriginal'] = () => false,
 ): Promise<string | undefined> {
   const { bytes, target } = file;
   try {
@@ -105,7 +106,7 @@ export async function writeClientFile(
       await replace(file, mark + text);
     }
     if (backup !== undefined) {
-      await removeOldBackups(target);
+      await removeOldBackups(target, isOriginal);
     }
     return backup;
   } catch (error) {
@@ -119,15 +120,16 @@ export async function writeClientFile(
   }
 }
 
-/** The contents of the file's backups, newest first. In the folder of a project, a stranger may have put pipes and links there. */
+/** The contents of the file's backups, newest first. */
 export async function readBackups({ target }: ClientFile): Promise<string[]> {
-  const texts = await Promise.all(
-    (await listBackups(target)).map(async (path) => {
-      const bytes = await readBounded(path, MAX_FILE_BYTES).catch(() => undefined);
-      return bytes?.toString('utf8').replace(STARTS_WITH_MARK, '');
-    }),
-  );
+  const texts = await Promise.all((await listBackups(target)).map(readBackup));
   return texts.filter((text) => text !== undefined);
+}
+
+/** In the folder of a project, a stranger may have put pipes and links there. */
+async function readBackup(path: string): Promise<string | undefined> {
+  const bytes = await readBounded(path, MAX_FILE_BYTES).catch(() => undefined);
+  return bytes?.toString('utf8').replace(STARTS_WITH_MARK, '');
 }
 
 /** Paths of the backups of a file whose links are resolved, newest first. */
@@ -141,9 +143,14 @@ export async function listBackups(target: string): Promise<string[]> {
 }
 
 /** One that cannot be removed is in no one's way. */
-async function removeOldBackups(target: string): Promise<void> {
-  for (const path of (await listBackups(target)).slice(MAX_BACKUPS)) {
-    await rm(path, { force: true }).catch(() => undefined);
+async function removeOldBackups(target: string, isOriginal: (text: string) => boolean): Promise<void> {
+  let hasOriginal = false;
+  for (const [index, path] of (await listBackups(target)).entries()) {
+    const isNeeded: boolean = !hasOriginal && isOriginal((await readBackup(path)) ?? '');
+    hasOriginal ||= isNeeded;
+    if (index >= MAX_BACKUPS && !isNeeded) {
+      await rm(path, { force: true }).catch(() => undefined);
+    }
   }
 }
 
@@ -237,4 +244,6 @@ export interface FileChange {
   /** Undefined deletes the file. */
   readonly next: string | undefined;
   readonly format: FileFormat;
+  /** Whether a backup with this text can be what `uninstall` restores; none can by default. */
+  readonly isOriginal?: ((text: string) => boolean) | undefined;
 }

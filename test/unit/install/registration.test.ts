@@ -200,20 +200,23 @@ describe('variables for one client', () => {
 });
 
 describe('backups', () => {
-  it('are the last three of each file, and those with secrets are named', async () => {
+  it('are the last three of each file and the one that uninstall restores, and those with secrets are named', async () => {
     const path = home.fileOf('cursor');
-    put(path, '{"mcpServers": {"a": {"command": "a", "env": {"API_KEY": "sk-0123456789"}}}}');
+    const original = '{"mcpServers": {"a": {"command": "a", "env": {"API_KEY": "sk-0123456789"}}}}';
+    put(path, original);
     put(`${path}.backup-by-hand`, '');
     expect(await home.run('cursor', { variables: { MCP_BRIDGE_TIMEOUT: '1' } })).toContain(' (backup, with secrets: ');
     for (const seconds of ['2', '3', '4', '5']) {
       await home.run('cursor', { variables: { MCP_BRIDGE_TIMEOUT: seconds } });
     }
     const kept = home.backupsOf(path).filter((name) => !name.endsWith('by-hand'));
-    expect(home.backupsOf(path)).toHaveLength(4);
+    expect(kept).toHaveLength(4);
     const timeouts = kept.map(
-      (name) => JSON.parse(read(join(dirname(path), name))).mcpServers.code.env.MCP_BRIDGE_TIMEOUT,
+      (name) => JSON.parse(read(join(dirname(path), name))).mcpServers.code?.env.MCP_BRIDGE_TIMEOUT,
     );
-    expect(new Set(timeouts)).toEqual(new Set(['2', '3', '4']));
+    expect(new Set(timeouts)).toEqual(new Set(['2', '3', '4', undefined]));
+    await home.run('cursor', { command: 'uninstall' });
+    expect(read(path)).toBe(original);
   });
 });
 
