@@ -21,10 +21,11 @@ KUBECONFIG=$("$MCP_BRIDGE_TEST_KUBE/start.sh" "docker.io/library/python:3.14-sli
 export KUBECONFIG PATH="$KUBE_DIR/bin:$PATH" MCP_BRIDGE_TEST_ENGINES=kubernetes MCP_BRIDGE_TEST_REQUIRE_ENGINES=1
 
 failed=0
-# Not kubernetes-deploy.test: it needs the cluster for itself, and this file kills parts of it. It is run by hand.
-npm test -- integration -- integration/engines/kubernetes.test || failed=1
 # What the kernel of Python does is the same everywhere. These groups are about pipes, ends and limits.
 npm test -- integration -- integration/session \
   -t 'loss|hostile frames|sandbox of a session' || failed=1
 npm test -- attacks -- attacks/kernel || failed=1
+# The last, because it kills parts of the cluster, which ends Pods while it recovers. Not kubernetes-deploy.test, which needs the
+# cluster for itself; it is run by hand.
+npm test -- integration -- integration/engines/kubernetes.test || failed=1
 exit $failed
