@@ -19,7 +19,7 @@ export async function parseCommandLine(argv: readonly string[]): Promise<Command
   try {
     await program.parseAsync(words, { from: 'user' });
   } catch (error) {
-    return outcomeOf(error as CommanderError, shown.join(''), await whereUsageIs(program, words));
+    return outcomeOf(error as CommanderError, shown.join(''), () => whereUsageIs(program, words));
   }
   return understood[0] ?? { command: 'help', text: program.helpInformation() };
 }
@@ -50,7 +50,7 @@ async function whereUsageIs(program: Command, words: readonly string[]): Promise
 }
 
 /** The library ends by throwing, even after it has printed help. */
-function outcomeOf(error: CommanderError, shown: string, hint: string): CommandLine {
+async function outcomeOf(error: CommanderError, shown: string, hint: () => Promise<string>): Promise<CommandLine> {
   switch (error.code) {
     case 'commander.version':
       return { command: 'version' };
@@ -61,7 +61,7 @@ function outcomeOf(error: CommanderError, shown: string, hint: string): CommandL
       if (!error.code?.startsWith('commander.')) {
         throw error;
       }
-      throw new BridgeError('USAGE_INVALID', inOurWords(error.message), { hint });
+      throw new BridgeError('USAGE_INVALID', inOurWords(error.message), { hint: await hint() });
   }
 }
 

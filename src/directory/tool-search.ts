@@ -35,11 +35,14 @@ export type SearchTools = (
 export const MAX_STARTS_AT_ONCE = 6;
 /** A model waits for the search; a server started through npx answers in 1 to 3 s. Chosen. */
 const WAIT_MS = 5_000;
-/** How many times as long the search waits while no tool matches well: a further turn of the model costs more. Chosen. */
+/**
+ * How many times as long searches wait, from the start of a server on, while no tool matches well: a further turn of the model costs
+ * more. Chosen. Counted from the start, so that several searches of one cell do not reach its deadline.
+ */
 const PATIENCE = 4;
 
 export function createToolSearch(directory: ServerDirectory, waitMs = WAIT_MS): SearchTools {
-  const starting = new Map<string, Promise<void>>();
+  const starting = new Map<string, { readonly ends: Promise<void>; readonly startedAt: number }>();
   const startInTurn = limitConcurrency(MAX_STARTS_AT_ONCE);
   // A cancelled search does not cancel the start: the next search uses it.
   const never = new CancelSource().signal;
@@ -47,16 +50,16 @@ export function createToolSearch(directory: ServerDirectory, waitMs = WAIT_MS): 
   function learn(server: CatalogServer): Promise<void> {
     const running = starting.get(server.name);
     if (running !== undefined) {
-      return running;
+      return running.ends;
     }
-    const start = startInTurn(() => directory.refresh(server, never))
+    const ends = startInTurn(() => directory.refresh(server, never))
       .then(
         () => undefined,
         () => undefined, // The directory keeps the reason.
       )
       .finally(() => starting.delete(server.name));
-    starting.set(server.name, start);
-    return start;
+    starting.set(server.name, { ends, startedAt: performance.now() });
+    return ends;
   }
 
   return async (query, limit, signal, extra = []) => {
@@ -69,17 +72,20 @@ export function createToolSearch(directory: ServerDirectory, waitMs = WAIT_MS): 
     }
     let answer = await directory.search(query, limit, extra);
     let waitedMs = waitMs;
-    if ((answer.found.length === 0 || answer.unmatched.length > 0) && unknown.some(({ name }) => starting.has(name))) {
-      await waitAtMost(learned, waitMs * (PATIENCE - 1), signal);
+    const isWeak = answer.found.length === 0 || answer.unmatched.length > 0;
+    const late = unknown.flatMap(({ name }) => starting.get(name) ?? []);
+    const patientUntil = Math.max(...late.map(({ startedAt }) => startedAt)) + waitMs * PATIENCE;
+    if (isWeak && patientUntil > performance.now()) {
+      await waitAtMost(learned, patientUntil - performance.now(), signal);
       waitedMs = waitMs * PATIENCE;
       answer = await directory.search(query, limit, extra);
     }
-    const late = `it did not answer within ${waitedMs / 1000} s; search again for its tools`;
+    const reasonOfLate = `it did not answer within ${waitedMs / 1000} s; search again for its tools`;
     return {
       ...answer,
       notSearched: unknown.filter(isUnknown).map((server): NotSearched => {
         const reason = starting.has(server.name) ? undefined : directory.lastError(server);
-        return { server: server.name, ...(reason === undefined ? { reason: late, late: true } : { reason }) };
+        return { server: server.name, ...(reason === undefined ? { reason: reasonOfLate, late: true } : { reason }) };
       }),
       notices: directory.servers().flatMap((server) => {
         return (directory.metadata(server)?.notices ?? []).map((notice) => ({ server: server.name, notice }));

@@ -403,6 +403,23 @@ describe('search_tool_docs', () => {
     await expect(search).resolves.toMatchObject({ documents: [{ tool: 'create_issue' }], not_searched: [] });
   });
 
+  test('has waited long enough for a hanging server when another search has', async () => {
+    const { ask } = setUp({ list: () => new Promise(() => undefined), searchWaitMs: 100 });
+    const search = async () => {
+      const since = performance.now();
+      await ask('search_tool_docs', { query: 'issue' });
+      return performance.now() - since;
+    };
+    expect(await search()).toBeGreaterThan(350);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const second = search();
+    await expect.poll(() => vi.getTimerCount()).toBe(1);
+    await vi.advanceTimersByTimeAsync(100);
+    await second;
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
   test('ends when it is cancelled, while the start continues', async () => {
     const signals: CancelSignal[] = [];
     const { ask } = setUp({
