@@ -1,6 +1,5 @@
-/** The record of cells and calls: written by a gate and a recorder, read by a command. */
-export { createCallRecord } from './call-record.ts';
+/** The record of cells and calls: written from the events of a bridge, read by a command. */
 export { auditCommand } from './command.ts';
-export { createAuditGate, createBeginGate, createUnmadeNote } from './gate.ts';
 export { recordProgram } from './program-record.ts';
 export { type AuditTrail, openAuditTrail, withAuditNotices } from './trail.ts';
+export { createAuditWatcher, createRequiredGate } from './watch.ts';

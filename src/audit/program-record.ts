@@ -1,7 +1,7 @@
 /** Records a program: what ran, for whom, and how it ended. */
 import { toBridgeError } from '../base/errors.ts';
 import type { ProgramRequest, ProgramResult } from '../base/program.ts';
-import type { RecordedCell } from '../session/recorder.ts';
+import type { CellIdentity } from '../session/events.ts';
 import { type AuditTrail, type EndedProgram, PROGRAMS } from './trail.ts';
 
 /** Called once the code is known, before it runs. */
@@ -15,7 +15,7 @@ export type NoteSource = (found: { readonly language: string; readonly code: str
  */
 export async function recordProgram(
   trail: AuditTrail,
-  run: RecordedCell | undefined,
+  run: CellIdentity | undefined,
   { source }: Pick<ProgramRequest, 'source'>,
   work: (noteSource: NoteSource) => Promise<ProgramResult>,
 ): Promise<ProgramResult> {

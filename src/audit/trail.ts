@@ -16,7 +16,7 @@ import { definitionBytes, type SizedTool } from '../directory/definition-size.ts
 import { auditDirectory } from '../history/files.ts';
 import type { RecordOf } from '../history/records.ts';
 import { renderCellError } from '../render/cell-error.ts';
-import type { RecordedCell, SessionRecorder, SessionRun } from '../session/recorder.ts';
+import type { BegunCell, CellIdentity, SessionRun } from '../session/events.ts';
 import type { CellOutcome } from '../session/run-cell.ts';
 import type { Settings } from '../settings/settings.ts';
 import { RepeatedRefusals } from './repeated-refusals.ts';
@@ -24,7 +24,7 @@ import type { ArgumentShape } from './shape.ts';
 import { AuditWriter } from './writer.ts';
 
 /** A tool call that has ended. Holds nothing large, because it may stay in the queue. */
-export interface EndedCall extends RecordedCell {
+export interface EndedCall extends CellIdentity {
   /** Number of the call in its sandbox. */
   readonly call: number;
   readonly job?: string | undefined;
@@ -54,7 +54,7 @@ export interface EndedCall extends RecordedCell {
 }
 
 /** A tool call that is about to be sent. */
-export type BegunCall = Pick<EndedCall, keyof RecordedCell | 'call' | 'job' | 'server' | 'tool' | 'shape'>;
+type StartingCall = Pick<EndedCall, keyof CellIdentity | 'call' | 'job' | 'server' | 'tool' | 'shape'>;
 
 /** A program that has ended, or did not run. */
 export interface EndedProgram {
@@ -76,7 +76,7 @@ export interface EndedProgram {
 interface OperatorsAnswer {
   readonly session: string;
   /** The cell that runs; undefined if none does. */
-  readonly cell: RecordedCell | undefined;
+  readonly cell: CellIdentity | undefined;
   readonly action: RecordOf<'question_answered'>['action'];
   readonly choice: string | undefined;
 }
@@ -130,7 +130,7 @@ export function withAuditNotices(trail: AuditTrail | undefined, answer: CellAnsw
   return notices === undefined ? answer : useWhenThere(notices, noticed);
 }
 
-export class AuditTrail implements SessionRecorder {
+export class AuditTrail {
   readonly #settings: AuditSettings;
   readonly #mask: (text: string) => string;
   readonly #bridge: string;
@@ -142,6 +142,8 @@ export class AuditTrail implements SessionRecorder {
   readonly #defined = new Set<string>();
   /** Ids of cells that run. */
   readonly #ranByOperator = new Set<string>();
+  /** The contexts of calls for whose end there is room. */
+  readonly #withRoom = new WeakSet<object>();
   readonly #refusals = new RepeatedRefusals();
   #refusalTimer: NodeJS.Timeout | undefined;
   #isFailureReported = false;
@@ -182,7 +184,7 @@ export class AuditTrail implements SessionRecorder {
     this.#writer.add(() => ({ type: 'session_ended', ...head(), ...run, reason: this.#mask(reason) }), 0, session);
   }
 
-  cellStarted(run: RecordedCell, request: CellRequest, servers: readonly string[]): Promise<void> | undefined {
+  cellStarted({ request, servers, ...run }: BegunCell): Promise<void> | undefined {
     const head = this.#head(Date.now());
     const { ranBy, timeoutMs } = request;
     const client = this.#client?.().slice(0, MAX_CLIENT_CHARS).toWellFormed();
@@ -203,10 +205,10 @@ export class AuditTrail implements SessionRecorder {
       request.code.length,
       run.session,
     );
-    return this.isRequired ? this.#waitUntilRecorded(run, isQueued) : undefined;
+    return this.isRequired ? this.#waitUntilRecorded(isQueued) : undefined;
   }
 
-  cellEnded(run: RecordedCell, outcome: CellOutcome, durationMs: number): void {
+  cellEnded(run: CellIdentity, outcome: CellOutcome, durationMs: number): void {
     const { status, exitCode, stdout, stderr, value = '', error, attachments = [] } = outcome;
     const facts = {
       status,
@@ -253,7 +255,7 @@ export class AuditTrail implements SessionRecorder {
 
   /** Code has saved a function for later sessions. */
   toolSaved(
-    run: RecordedCell,
+    run: CellIdentity,
     tool: Pick<RecordOf<'tool_saved'>, 'name' | 'sha256' | 'bytes' | 'replaced' | 'asked'>,
   ): void {
     const head = this.#head(Date.now());
@@ -262,7 +264,7 @@ export class AuditTrail implements SessionRecorder {
 
   /** Code has saved a file. */
   artifactSaved(
-    run: RecordedCell & { readonly call: number },
+    run: CellIdentity & { readonly call: number },
     { modified, name, sizeBytes }: { readonly name: string; readonly sizeBytes: number; readonly modified: Date },
   ): void {
     const head = this.#head(Date.now());
@@ -297,7 +299,7 @@ export class AuditTrail implements SessionRecorder {
    *
    * @param hasRoom whether `keepRoom` kept room for it, for the session of the cell or `PROGRAMS`.
    */
-  programEnded(run: RecordedCell | undefined, program: EndedProgram, hasRoom = false): void {
+  programEnded(run: CellIdentity | undefined, program: EndedProgram, hasRoom = false): void {
     const session = run?.session ?? PROGRAMS;
     if (hasRoom) {
       this.#writer.release(session);
@@ -325,7 +327,7 @@ export class AuditTrail implements SessionRecorder {
     );
   }
 
-  packagesInstalled(run: RecordedCell, { allowedBy, fetchedBytes, packages }: InstalledPackages): void {
+  packagesInstalled(run: CellIdentity, { allowedBy, fetchedBytes, packages }: InstalledPackages): void {
     const head = this.#head(Date.now());
     this.#writer.add(
       () => ({
@@ -342,7 +344,7 @@ export class AuditTrail implements SessionRecorder {
   }
 
   packagesRefused(
-    run: RecordedCell,
+    run: CellIdentity,
     { error, requirements }: { readonly error: BridgeError; readonly requirements: readonly string[] },
   ): void {
     const cell = this.#cellId(run);
@@ -378,8 +380,8 @@ export class AuditTrail implements SessionRecorder {
   }
 
   /**
-   * Keeps room for the record of a call, which `callEnded` then uses. Undefined unless a record is required. Rejects with
-   * `AUDIT_UNAVAILABLE` if there is none in time; the call must then not be made.
+   * Keeps room for a record, which is released with it. Undefined unless a record is required. Rejects with `AUDIT_UNAVAILABLE` if there
+   * is none in time; what it is for must then not happen.
    */
   keepRoom(session: string): Promise<void> | undefined {
     return this.isRequired ? this.#keepRoom(session) : undefined;
@@ -405,10 +407,12 @@ export class AuditTrail implements SessionRecorder {
   }
 
   /**
-   * A call for which `keepRoom` kept room is about to be sent. Resolves when that is in the file. Rejects with `AUDIT_UNAVAILABLE` if it
-   * cannot be written; the call must then not be sent.
+   * A call is about to be sent. Resolves when that is in the file, and there is room for the record of its end. Rejects with
+   * `AUDIT_UNAVAILABLE` if it cannot be written; the call must then not be sent.
    */
-  async callStarts(call: BegunCall): Promise<void> {
+  async callStarts(call: StartingCall, context: object): Promise<void> {
+    await this.#keepRoom(call.session);
+    this.#withRoom.add(context);
     const begun = { ...call, isRefused: false, startedAt: Date.now(), durationMs: 0 };
     const isQueued = this.#writer.add(() => this.#callRecord(begun, 'started'), 0, call.session, true);
     const reason = isQueued ? await this.#whyNotWritten() : 'the audit log is closed';
@@ -423,9 +427,9 @@ export class AuditTrail implements SessionRecorder {
     });
   }
 
-  /** @param hasRoom whether `keepRoom` kept room for it. */
-  callEnded(call: EndedCall, hasRoom = false): void {
-    if (hasRoom) {
+  /** @param context as `callStarts` got it, if the call was sent. */
+  callEnded(call: EndedCall, context?: object): void {
+    if (context !== undefined && this.#withRoom.delete(context)) {
       this.#writer.release(call.session);
     }
     if (call.isRefused && !this.#refusals.isRecorded(this.#cellId(call), call)) {
@@ -518,14 +522,12 @@ export class AuditTrail implements SessionRecorder {
     return `Make ${auditDirectory(this.#settings.stateDir)} writable, or set MCP_BRIDGE_AUDIT=on so that cells run without a record.`;
   }
 
-  async #waitUntilRecorded(run: RecordedCell, isQueued: boolean): Promise<void> {
+  async #waitUntilRecorded(isQueued: boolean): Promise<void> {
     const unwritten = await this.#whyNotWritten();
     const reason = isQueued ? unwritten : (unwritten ?? 'earlier records of the session were still waiting');
     if (reason === undefined) {
       return;
     }
-    const head = this.#head(Date.now());
-    this.#writer.add(() => ({ type: 'cell_ended', ...head(), id: this.#cellId(run), ...NOT_RUN }), 0, run.session);
     throw new BridgeError('AUDIT_UNAVAILABLE', `the cell was not run, because it cannot be recorded: ${reason}`, {
       hint: this.#howToWrite,
     });
@@ -560,7 +562,7 @@ export class AuditTrail implements SessionRecorder {
     return this.#lastAt;
   }
 
-  #cellId({ session, generation, cell }: RecordedCell): string {
+  #cellId({ session, generation, cell }: CellIdentity): string {
     return `${this.#bridge}/${session}/${generation}/${cell}`;
   }
 
@@ -579,17 +581,6 @@ export class AuditTrail implements SessionRecorder {
     };
   }
 }
-
-const NOT_RUN = {
-  status: 'error',
-  duration_ms: 0,
-  error_code: 'AUDIT_UNAVAILABLE',
-  stdout_bytes: 0,
-  stderr_bytes: 0,
-  value_bytes: 0,
-  error_bytes: 0,
-  attachments: 0,
-} as const;
 
 type AnswerSizes = Pick<RecordOf<'cell_ended'>, 'stdout_bytes' | 'stderr_bytes' | 'value_bytes' | 'error_bytes'>;
 

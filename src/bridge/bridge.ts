@@ -3,7 +3,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createCellApprovals } from '../approvals/index.ts';
 import { type Artifacts, artifactMethods, createArtifacts } from '../artifacts/index.ts';
-import { type AuditTrail, openAuditTrail, recordProgram, withAuditNotices } from '../audit/index.ts';
+import {
+  type AuditTrail,
+  createAuditWatcher,
+  openAuditTrail,
+  recordProgram,
+  withAuditNotices,
+} from '../audit/index.ts';
 import { callOnce } from '../base/call-once.ts';
 import { CappedMap } from '../base/capped-map.ts';
 import type { AbsentPerson, CellAnswer, CellRequest, Person } from '../base/cell.ts';
@@ -17,9 +23,10 @@ import { type MaybePromise, useWhenThere } from '../base/maybe-promise.ts';
 import { PACKAGE_ROOT } from '../base/package.ts';
 import type { ProgramRequest, ProgramResult } from '../base/program.ts';
 import type { Approvals } from '../calls/contract.ts';
+import { BridgeEvents, type Watcher } from '../calls/events.ts';
 import { createHostCalls } from '../calls/host-calls.ts';
 import { LastAnswers } from '../calls/last-answers.ts';
-import { type CallPipeline, createCallPipeline } from '../calls/tool-calls.ts';
+import { type CallPipeline, createCallPipeline } from '../calls/pipeline.ts';
 import { resolveName } from '../catalog/names.ts';
 import { CellViews } from '../chat-view/index.ts';
 import { DryRun } from '../dry-run/index.ts';
@@ -67,7 +74,7 @@ import {
 import { createCodePackStore } from '../session/code-packs.ts';
 import type { HandleCall } from '../session/dispatch.ts';
 import { describeEngine, surroundings } from '../session/engine-report.ts';
-import type { RecordedCell, SessionRecorder } from '../session/recorder.ts';
+import type { CellIdentity, EmitSessionEvent } from '../session/events.ts';
 import { SavePace } from '../session/save-pace.ts';
 import { claimSession } from '../session/session-claim.ts';
 import { SessionRoom } from '../session/session-room.ts';
@@ -90,7 +97,7 @@ import { preloadClient } from '../upstream/handshake.ts';
 import { createConfiguredServers, createGatedCalls, type GateParts } from './build-servers.ts';
 import { createLoginQuestions } from './login-questions.ts';
 import { createReplayedServers, type ServersToCall } from './replayed-servers.ts';
-import { type LiveParts, watchBridge } from './watch-bridge.ts';
+import { watchBridge } from './watch-bridge.ts';
 
 /** Sessions whose person was asked about shared functions; clients choose their names. Chosen: as many as are remembered otherwise. */
 const MAX_ASKED_SESSIONS = 1_000;
@@ -182,7 +189,7 @@ async function runNoticed(
   { dryRun, lastAnswers, live, records, runTraced, standby, views }: Awaited<ReturnType<typeof createParts>>,
   askFirst: AskFirst,
 ): Promise<CellAnswer> {
-  const request = live?.watched.watch(asked) ?? asked;
+  const request = live?.watched.open(asked) ?? asked;
   const end = collectWhenIdle();
   try {
     const asking = askFirst(request);
@@ -198,7 +205,6 @@ async function runNoticed(
     standby.noteUse();
     return answer;
   } finally {
-    live?.watched.left(request);
     // From now on, it can be seen what the bridge does.
     void live?.hub.open();
     end();
@@ -269,8 +275,10 @@ async function openParts(
   const live = watchBridge(settings, given.sharedLog, { ...given, ...shown });
   ifFailed(() => live?.hub.leave(live.watched));
   const views = client === undefined || !settings.apps ? undefined : new CellViews(mask);
-  const watching = { live: live?.watched, telemetry: traced, uses: byServers.ahead?.watch, views };
-  const calls = makeCalls(approvals, { ...records, ...watching, dryRun, isDryRun, onCall });
+  const modules = watchModules(personal, logger, { ...given, run: options.instanceId });
+  const features = [live?.watched, views, modules, byServers.ahead].map((feature) => feature?.watch);
+  const events = new BridgeEvents([...features, ...records.watches, ...(traced?.watches ?? []), countCalls(onCall)]);
+  const calls = makeCalls(approvals, { ...records, dryRun, isDryRun, events, traceCall: traced?.traceCall });
   const artifacts = createArtifacts(folder);
   const lastAnswers = new LastAnswers(settings);
   const packages = createPackages({ countedFor, engine, policies: servers.policies, settings, trail, folder });
@@ -279,18 +287,25 @@ async function openParts(
   const parts = { artifacts, engine, lastAnswers, packages, records, savedTools, servers, shapes, traced, views };
   const { handleCall, run: runProgramForCall } = answerCalls({ ...parts, countedFor, calls, settings, logger, trail });
   const checkpoints = new CheckpointStore(join(folder, CHECKPOINTS, options.instanceId), logger, { isOwn: true });
-  const keeperParts = { ...given, logger };
-  const modules = watchModules(personal, logger, { ...given, run: options.instanceId });
   ifFailed(() => Promise.all([modules?.close(), artifacts.close(), checkpoints.clear()]));
   const { sessions, standby } = await createSessions(personal, logger, given, {
     ...parts,
     modules,
-    checkpoints: replay === undefined ? keeperOptions(personal, checkpoints, keeperParts) : undefined,
+    checkpoints: replay === undefined ? keeperOptions(personal, checkpoints, { ...given, logger }) : undefined,
     handleCall,
-    watched: live?.watched,
+    emit: events.emit,
   });
   const run = { runTraced: cellRunner(sessions, trail, traced), runProgram: runProgramForCall };
   return { ...parts, ...byServers, ...run, checkpoints, dryRun, folder, live, modules, sessions, standby };
+}
+
+/** Counts every call, refused ones too. */
+function countCalls(onCall: BridgeOptions['onCall']): Watcher {
+  return (event) => {
+    if (event.type === 'call_ended') {
+      onCall?.(event.outcome.ok ? 'ok' : 'failed');
+    }
+  };
 }
 
 /** What results look like is kept for later runs in the folder, whatever the client is. Over HTTP, the folder is of the principal. */
@@ -328,10 +343,8 @@ interface SessionParts extends Pick<CallParts, 'artifacts' | 'engine' | 'package
   readonly checkpoints: ReturnType<typeof keeperOptions>;
   readonly handleCall: HandleCall;
   readonly modules: ModulesAhead | undefined;
-  readonly records: Pick<ReturnType<typeof openRecords>, 'recording' | 'trail'>;
-  readonly watched: LiveParts['watched'] | undefined;
+  readonly emit: EmitSessionEvent;
   readonly traced: BridgeTelemetry | undefined;
-  readonly views: CellViews | undefined;
 }
 
 /** The sessions, and the sandboxes that are started ahead for them. */
@@ -339,15 +352,15 @@ async function createSessions(
   settings: Settings,
   logger: Logger,
   { client, principal, room }: Pick<CreateOptions, 'client' | 'principal' | 'room'>,
-  { artifacts, checkpoints, engine, handleCall, modules, packages, records, savedTools, ...watching }: SessionParts,
+  { artifacts, checkpoints, emit, engine, handleCall, modules, packages, savedTools, servers, traced }: SessionParts,
 ) {
   const firstSet = () => packages.firstSet();
-  const shared = { ...(await sessionSettings(settings, logger)), engine, logger, packages: firstSet };
+  const watching = { emit, traceStart: traced?.traceStart };
+  const shared = { ...(await sessionSettings(settings, logger)), ...watching, engine, logger, packages: firstSet };
   const whyNoPackages = () => packages.whyNone();
   const { maxSessions, prewarm: count } = settings;
   const hasRoom = room && (() => room.hasSpare());
-  const { servers, traced, views, watched } = watching;
-  const standby = new StandbyPool({ ...shared, count, hasRoom, modules: modules?.modules, recorder: traced?.recorder });
+  const standby = new StandbyPool({ ...shared, count, hasRoom, modules: modules?.modules });
   const sessions = new Sessions({
     ...shared,
     whyNoPackages,
@@ -357,14 +370,6 @@ async function createSessions(
     standby,
     checkpoints,
     handleCall,
-    recorder: recordAll([
-      watched?.recorder,
-      views?.recorder,
-      records.trail,
-      records.recording,
-      traced?.recorder,
-      modules?.recorder,
-    ]),
     onSandboxEnd: (session) => void artifacts.endSession(session),
     isDue: (notice) => isDueToday(settings.stateDir, `${client?.() ?? COMMAND_LINE}\n${notice}`),
     discoverServers: () => servers.refresh(),
@@ -447,7 +452,7 @@ function programRunner({
   return async (
     request: ProgramRequest,
     call: Parameters<typeof run>[1],
-    cell?: RecordedCell,
+    cell?: CellIdentity,
   ): Promise<ProgramResult> =>
     trail === undefined
       ? run(request, call)
@@ -527,7 +532,7 @@ function openRecords(instanceId: string, settings: Settings, { servers, replay, 
     resume,
     mask,
     trail,
-    recording,
+    watches: [trail && createAuditWatcher(trail, (server) => known.metadata(server)?.tools), recording?.watch],
     /** The answer of a cell, with notices about its records. */
     withNotices(answer: CellAnswer): MaybePromise<CellAnswer> {
       if (of.listedTools !== undefined) {
@@ -543,26 +548,6 @@ function openRecords(instanceId: string, settings: Settings, { servers, replay, 
       await run?.release();
     },
   };
-}
-
-/** Passes every event to all recorders. A cell starts once each of them has let it. Only telemetry watches starts, and only the local API output. */
-function recordAll(all: readonly (SessionRecorder | undefined)[]): SessionRecorder | undefined {
-  const recorders = all.filter((recorder) => recorder !== undefined);
-  const watcher = recorders.find(({ sandboxStarts }) => sandboxStarts !== undefined);
-  const reader = recorders.find(({ cellOutput }) => cellOutput !== undefined);
-  return recorders.length === 0
-    ? undefined
-    : {
-        sandboxStarts: (run, start) => watcher?.sandboxStarts?.(run, start) ?? start(),
-        sessionStarted: (...started) => recorders.forEach((one) => one.sessionStarted(...started)),
-        sessionEnded: (...ended) => recorders.forEach((one) => one.sessionEnded(...ended)),
-        cellStarted(...started) {
-          const waits = recorders.map((one) => one.cellStarted(...started)).filter((wait) => wait !== undefined);
-          return waits.length === 0 ? undefined : Promise.all(waits).then(() => undefined);
-        },
-        ...(reader && { cellOutput: (...output) => reader.cellOutput?.(...output) }),
-        cellEnded: (...ended) => recorders.forEach((one) => one.cellEnded(...ended)),
-      };
 }
 
 interface KeeperParts

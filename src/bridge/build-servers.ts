@@ -1,12 +1,11 @@
 /** Builds the configured servers from the core and the features: files, connections, secrets, pins, policies, and the gates of their calls. */
-import { type AuditTrail, createAuditGate, createBeginGate, createUnmadeNote } from '../audit/index.ts';
+import { type AuditTrail, createRequiredGate } from '../audit/index.ts';
 import type { ConfigIssue } from '../base/config-issue.ts';
 import type { Logger } from '../base/log.ts';
 import type { ServerOwner } from '../base/server-definition.ts';
-import type { Approvals, NoteUnmade, WatchCall } from '../calls/contract.ts';
-import { type CallPipeline, createCallPipeline } from '../calls/tool-calls.ts';
+import type { Approvals } from '../calls/contract.ts';
+import { type CallPipeline, type CallPipelineOptions, createCallPipeline } from '../calls/pipeline.ts';
 import { assignServerAliases } from '../catalog/names.ts';
-import type { CellViews } from '../chat-view/index.ts';
 import type { ConfiguredServers, ConfiguredServersOptions } from '../directory/configured-servers.ts';
 import { createMetadataCache, type MetadataCache, personalCache } from '../directory/metadata-cache.ts';
 import { type CallableServer, createServerDirectory, type ServerDirectory } from '../directory/server-directory.ts';
@@ -14,7 +13,6 @@ import { createServerFailures, type ServerFailures } from '../directory/server-f
 import { createMetadataSource } from '../directory/server-metadata.ts';
 import { allVisible } from '../directory/visible-tools.ts';
 import { type DryRun, markDryRun } from '../dry-run/index.ts';
-import type { WatchedBridge } from '../live/index.ts';
 import { createPinGate, createToolPinStore, createToolPins } from '../pins/index.ts';
 import {
   type CurrentPolicies,
@@ -27,15 +25,13 @@ import {
   inProfile,
 } from '../policy/index.ts';
 import type { ServerReference } from '../protocol/frames.ts';
-import type { Recording, RunAnswers } from '../recordings/index.ts';
+import type { RunAnswers } from '../recordings/index.ts';
 import { createKnownSecrets, SecretFile } from '../secrets/index.ts';
 import { createServerDiscovery, type DiscoveredServers, type ServerDefinition } from '../servers/discover.ts';
 import { ownServers } from '../servers/owned-servers.ts';
 import { discoveryOptionsOf } from '../settings/discovery-options.ts';
 import type { Settings } from '../settings/settings.ts';
 import { principalFolder } from '../state/principals.ts';
-import type { BridgeTelemetry } from '../telemetry/index.ts';
-import type { BridgeOptions } from '../terminal/command.ts';
 import { findingOfIssue, renderLine } from '../terminal/finding.ts';
 import { createLoginStore } from '../upstream/oauth/login-store.ts';
 import { createUpstreamPool, type UpstreamPool } from '../upstream/pool.ts';
@@ -159,54 +155,34 @@ function watched(cache: MetadataCache, onLookup: ConfiguredServersOptions['onCac
       };
 }
 
-export interface GateParts {
+export interface GateParts extends Pick<CallPipelineOptions, 'events' | 'traceCall'> {
   /** Answers calls that a policy makes a dry run. */
   readonly dryRun: DryRun;
   /** Whether every call is a dry run. */
   readonly isDryRun?: boolean | undefined;
   readonly trail?: AuditTrail | undefined;
-  /** Shows calls to whoever watches. */
-  readonly live?: WatchedBridge | undefined;
-  /** Notes which servers are used. */
-  readonly uses?: WatchCall | undefined;
-  readonly recording?: Recording | undefined;
   /** Answers calls that an interrupted run has made. */
   readonly resume?: RunAnswers | undefined;
-  readonly onCall?: BridgeOptions['onCall'];
-  readonly telemetry?: BridgeTelemetry | undefined;
-  /** Notes calls for views. */
-  readonly views?: CellViews | undefined;
 }
 
-/** The gates around each call, whoever makes it: the records, the pins, the policies with the person's answer, the pins again. */
+/** The gates around each call, whoever makes it: the profile, the pins, the policies with the person's answer, the pins again. */
 export function createGatedCalls(
   { definitions, known, policies, profile }: Pick<BridgeServers, 'definitions' | 'known' | 'policies' | 'profile'>,
   approvals: Approvals,
-  { dryRun, isDryRun, live, onCall, trail, recording, resume, telemetry, uses, views }: GateParts,
+  { dryRun, isDryRun, resume, trail, ...watching }: GateParts,
 ): CallPipeline {
   const pins = createPinGate(known, (server) => definitions().get(server)?.owner?.name);
   const gates = [
-    telemetry?.gate,
-    trail && createAuditGate(trail, (server) => known.metadata(server)?.tools),
     profile && createProfileGate(profile),
-    recording?.gate,
     isDryRun === true ? markDryRun : undefined,
     pins,
     createPolicyGate(policies, approvals),
     pins,
     resume?.gate,
     dryRun.gate,
-    trail?.isRequired === true ? createBeginGate(trail) : undefined,
+    trail?.isRequired === true ? createRequiredGate(trail) : undefined,
   ].filter((gate) => gate !== undefined);
-  const watches = [live?.callWatch, views?.callWatch, onCall && countingWatch(onCall), uses].filter(isWatch);
-  const sentWatches = [live?.statisticsWatch].filter(isWatch);
-  const notes = [telemetry?.noteUnmade, trail && createUnmadeNote(trail)].filter((note) => note !== undefined);
-  const noteUnmade: NoteUnmade = (...unmade) => notes.forEach((note) => note(...unmade));
-  return createCallPipeline({ gates, watches, sentWatches, noteUnmade });
-}
-
-function isWatch(watch: WatchCall | undefined): watch is WatchCall {
-  return watch !== undefined;
+  return createCallPipeline({ gates, ...watching });
 }
 
 /** Leaves out what is not in the profile. The same object until something changes. */
@@ -226,11 +202,6 @@ function discoverIn(profile: CurrentProfile | undefined, discover: () => Discove
     }
     return last.found;
   };
-}
-
-/** Reports the outcome of every call, refused ones too. */
-function countingWatch(onCall: NonNullable<BridgeOptions['onCall']>): WatchCall {
-  return () => (outcome) => onCall(outcome.ok ? 'ok' : 'failed');
 }
 
 function logIssue(issue: ConfigIssue, logger: Logger, concerns: (server: string) => boolean): void {

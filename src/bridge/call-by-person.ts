@@ -4,10 +4,12 @@
  */
 import { randomUUID } from 'node:crypto';
 import { createTerminalApprovals } from '../approvals/index.ts';
-import { createCallRecord, openAuditTrail } from '../audit/index.ts';
+import { createAuditWatcher, openAuditTrail } from '../audit/index.ts';
 import { CancelSource } from '../base/cancel.ts';
+import { NO_OUTPUT } from '../base/cell.ts';
 import { Countdown } from '../base/countdown.ts';
 import { BridgeError } from '../base/errors.ts';
+import { BridgeEvents } from '../calls/events.ts';
 import { createObservedResults } from '../calls/observed-results.ts';
 import { createCallTool } from '../calls/tool-calls.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
@@ -15,6 +17,8 @@ import { DryRun } from '../dry-run/index.ts';
 import { createCurrentPolicies, createCurrentProfile } from '../policy/index.ts';
 import { createSecretMask } from '../secrets/index.ts';
 import { CellAsker } from '../session/asker.ts';
+import type { BegunCell } from '../session/events.ts';
+import { type CellOutcome, outcomeOfError } from '../session/run-cell.ts';
 import type { CallByPerson, CallerIo, CommandContext, TypedCall } from '../terminal/command.ts';
 import { createTerminalPerson } from '../terminal/terminal-person.ts';
 import { createGatedCalls } from './build-servers.ts';
@@ -23,6 +27,8 @@ type PersonOptions = CallerIo & Pick<CommandContext, 'settings' | 'logger'>;
 
 /** Name in the audit log; the command line has no sandbox. */
 const SESSION = 'command-line';
+const RUN = { session: SESSION, generation: 1, cell: 1 };
+const SUCCESS: CellOutcome = { status: 'success', stdout: NO_OUTPUT, stderr: NO_OUTPUT, names: undefined };
 
 /** See `CallByPerson`. */
 export async function callByPerson(
@@ -44,11 +50,11 @@ export async function callByPerson(
   servers.pool.offerElicitation(asker && { form: {} });
   const mask = createSecretMask(servers.secrets);
   const trail = openAuditTrail(randomUUID(), settings, { mask, logger });
-  const record = createCallRecord(trail, { session: SESSION, server, tool, timeoutMs });
+  const events = new BridgeEvents([trail && createAuditWatcher(trail)]);
   const policies = createCurrentPolicies({ stateDir: settings.stateDir, definitions: servers.definitions, logger });
   const dryRun = new DryRun(mask);
   const gated = { ...servers, policies, profile: createCurrentProfile(settings) };
-  const calls = createGatedCalls(gated, createTerminalApprovals(settings.stateDir), { trail, dryRun });
+  const calls = createGatedCalls(gated, createTerminalApprovals(settings.stateDir), { trail, dryRun, events });
   const callTool = createCallTool({
     directory: servers.known,
     pool: servers.pool,
@@ -57,19 +63,41 @@ export async function callByPerson(
     calls,
   });
   try {
-    await record.begin();
-    const context = { ...record.run, loaded: new Set<string>(), signal: cancel.signal, asker };
-    const result = await callTool({ server, tool, arguments: typed.arguments }, context);
-    record.end();
-    return result;
-  } catch (error) {
-    const reason = isLate ? late(typed) : error;
-    record.end(reason);
-    throw reason;
+    return await asCell(events, typed, () => {
+      const context = { ...RUN, call: 1, loaded: new Set<string>(), signal: cancel.signal, asker };
+      return callTool({ server, tool, arguments: typed.arguments }, context).catch((error: unknown) => {
+        throw isLate ? late(typed) : error;
+      });
+    });
   } finally {
     clock.stop();
     asker?.close();
-    [...dryRun.takeNotices(SESSION), ...(await record.close())].forEach((notice) => options.writeError(`${notice}\n`));
+    const notices = [...dryRun.takeNotices(SESSION), ...((await trail?.takeNotices(SESSION)) ?? [])];
+    await trail?.close();
+    notices.forEach((notice) => options.writeError(`${notice}\n`));
+  }
+}
+
+/** Does the work as a cell whose code is the command, without the values of its arguments. Resolves or rejects as it does. */
+async function asCell<Result>(
+  { emit }: BridgeEvents,
+  { server, timeoutMs, tool }: TypedCall,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const servers = [server.name];
+  const request = { code: `servers call ${server.name} ${tool.name}`, servers, timeoutMs, session: SESSION };
+  const cell: BegunCell = { ...RUN, servers, request };
+  const startedAt = performance.now();
+  const end = (outcome: CellOutcome): void =>
+    void emit({ type: 'cell_ended', cell, outcome, durationMs: performance.now() - startedAt });
+  try {
+    await emit({ type: 'cell_started', cell });
+    const result = await work();
+    end(SUCCESS);
+    return result;
+  } catch (error) {
+    end(outcomeOfError(error));
+    throw error;
   }
 }
 
@@ -80,7 +108,7 @@ export async function recordPackages(
 ): Promise<void> {
   // Names, versions and hashes have no secrets.
   const trail = openAuditTrail(randomUUID(), settings, { mask: (text) => text, logger });
-  trail?.packagesInstalled({ session: SESSION, generation: 1, cell: 1 }, { ...added, allowedBy: 'command' });
+  trail?.packagesInstalled(RUN, { ...added, allowedBy: 'command' });
   await trail?.close();
 }
 

@@ -2,7 +2,6 @@
  * The contract of a call: what code asks a server to do, what a gate may answer, and the outcome. The core makes calls by
  * this contract without knowing the gates; features such as policies, pins and the audit log plug in as gates.
  */
-import type { BridgeError } from '../base/errors.ts';
 import type { CatalogServer, ToolChange } from '../catalog/known.ts';
 import type { CallContext } from '../session/dispatch.ts';
 
@@ -77,15 +76,6 @@ export type PassOn = (call: ToolCall) => Promise<CallOutcome>;
  */
 export type CallGate = (call: ToolCall, next: PassOn) => Promise<CallOutcome>;
 
-/**
- * Notes a call, and its outcome with what it returns, but has no say in it. Neither may throw. Far cheaper than a gate, which makes
- * promises of its own for each call.
- */
-export type WatchCall = (call: ToolCall) => ((outcome: CallOutcome) => void) | undefined;
-
-/** Sends a call to its server. Rejects with a `BridgeError`. */
-export type SendCall = (call: ToolCall) => Promise<unknown>;
-
 /** A call that reached no gate: its server is not loaded, or there is no such server or tool. */
 export interface UnmadeCall {
   readonly server: string;
@@ -93,8 +83,6 @@ export interface UnmadeCall {
   readonly given: Readonly<Record<string, unknown>>;
   readonly context: CallContext;
 }
-
-export type NoteUnmade = (call: UnmadeCall, error: BridgeError) => void;
 
 /** A call that a policy lets a person decide. */
 export interface CallToApprove {

@@ -17,10 +17,11 @@ import type { ExtraTool, ExtraTools } from './extra-tools.ts';
 import { findServersMethod } from './find-servers.ts';
 import { checked, checkParams, createFindCallable, type Method, nameParam } from './method.ts';
 import { createObservedResults, type ObservedResults, type ShapeMemory } from './observed-results.ts';
+import { type CallPipeline, createCallPipeline } from './pipeline.ts';
 import { specMethod } from './spec-calls.ts';
 import { stubsMethod } from './stub-calls.ts';
 import { type SurfacePool, surfaceMethods } from './surface-calls.ts';
-import { type CallPipeline, createCallPipeline, type ToolCaller, toolMethods } from './tool-calls.ts';
+import { type ToolCaller, toolMethods } from './tool-calls.ts';
 
 /** The connections to the servers. */
 export interface ToolPool extends SurfacePool, ToolCaller {}

@@ -10,8 +10,8 @@ import type { CallContext } from '../session/dispatch.ts';
 import type { SurfaceAnswer, SurfaceCall } from '../upstream/pool.ts';
 import type { CalledTool } from './contract.ts';
 import { checked, type FindCallable, type Method, nameParam } from './method.ts';
+import type { CallPipeline } from './pipeline.ts';
 import { elicitFor } from './server-questions.ts';
-import type { CallPipeline } from './tool-calls.ts';
 
 /** Asks running servers for resources and prompts. */
 export interface SurfacePool {

@@ -16,18 +16,10 @@ import type { ServerDirectory } from '../directory/server-directory.ts';
 import type { CallMethod } from '../protocol/frames.ts';
 import type { CallContext } from '../session/dispatch.ts';
 import type { Elicit } from '../upstream/requests.ts';
-import {
-  type CallGate,
-  type CallOutcome,
-  failed,
-  type NoteUnmade,
-  type SendCall,
-  succeeded,
-  type ToolCall,
-  type WatchCall,
-} from './contract.ts';
+import type { ToolCall } from './contract.ts';
 import { checked, type FindCallable, isName, type Method, nameParam } from './method.ts';
 import type { ObservedResults } from './observed-results.ts';
+import type { CallPipeline } from './pipeline.ts';
 import { elicitFor } from './server-questions.ts';
 
 /** Sends calls to running servers. */
@@ -93,81 +85,6 @@ export interface WantedCall {
 
 /** Calls a tool; resolves with the untouched `CallToolResult`, or with its bytes if the context takes them. Rejects as gates and servers do. */
 export type CallTool = (wanted: WantedCall, context: CallContext) => Promise<unknown>;
-
-export interface CallPipelineOptions {
-  /** The first gate gets the call first and the outcome last. None by default. */
-  readonly gates?: readonly CallGate[];
-  /** Get each call as code made it, and its outcome after all gates. */
-  readonly watches?: readonly WatchCall[];
-  /** Get each call that is sent, and what its server answered. */
-  readonly sentWatches?: readonly WatchCall[];
-  /** Called for each call that reaches no gate. */
-  readonly noteUnmade?: NoteUnmade | undefined;
-}
-
-/** The gates on the way of every call to its server. */
-export interface CallPipeline {
-  /** Resolves with the server's answer. Rejects with the reason of the gate that refused the call, or of the server. */
-  make(call: ToolCall, send: SendCall): Promise<unknown>;
-  readonly noteUnmade: NoteUnmade;
-}
-
-export function createCallPipeline({
-  gates = [],
-  watches = [],
-  sentWatches = [],
-  noteUnmade,
-}: CallPipelineOptions = {}): CallPipeline {
-  // Promises and closures of each call are counted here, because one gather makes 1,000 calls at once.
-  function sendWatched(call: ToolCall, send: SendCall): Promise<CallOutcome> {
-    const note = watchWith(sentWatches, call);
-    return send(call).then(
-      (result) => note(succeeded(result)),
-      (error: unknown) => note(failed(error)),
-    );
-  }
-
-  /** Takes a call through the gates from the given one on, then to its server. */
-  function passGates(first: number, call: ToolCall, send: SendCall): Promise<CallOutcome> {
-    const gate = gates[first];
-    try {
-      if (gate === undefined) {
-        return sendWatched(call, send);
-      }
-      let passedOn: Promise<CallOutcome> | undefined;
-      const outcome = gate(call, (one) => {
-        passedOn = passGates(first + 1, one, send);
-        return passedOn;
-      });
-      return outcome === passedOn ? outcome : outcome.catch(failed);
-    } catch (error) {
-      return Promise.resolve(failed(error));
-    }
-  }
-
-  return {
-    make(call, send) {
-      const note = watchWith(watches, call);
-      return passGates(0, call, send).then((outcome) => {
-        note(outcome);
-        if (!outcome.ok) {
-          throw outcome.error;
-        }
-        return outcome.result;
-      });
-    },
-    noteUnmade: noteUnmade ?? (() => undefined),
-  };
-}
-
-/** A function that passes the outcome of a call to all watches, and returns it. */
-function watchWith(watches: readonly WatchCall[], call: ToolCall): (outcome: CallOutcome) => CallOutcome {
-  const ends = watches.map((watch) => watch(call));
-  return (outcome) => {
-    ends.forEach((end) => end?.(outcome));
-    return outcome;
-  };
-}
 
 export function createCallTool({
   directory,

@@ -1,20 +1,14 @@
-/**
- * Collects what the view of a cell shows and the answer does not have: how long it took, and its calls. It learns that from a watch and
- * from the recorder of sessions, and only for cells whose client wants a view.
- */
+/** Collects what the view of a cell shows and the answer does not have: how long it took, and its calls. Only for clients that want a view. */
 import type { CellAnswer, CellRequest } from '../base/cell.ts';
-import { toBridgeError } from '../base/errors.ts';
-import type { CallOutcome, ToolCall, WatchCall } from '../calls/contract.ts';
-import { isFailure } from '../protocol/result-bytes.ts';
-import type { RecordedCell, SessionRecorder } from '../session/recorder.ts';
+import { type BegunCall, errorCodeOf, type Watcher } from '../calls/events.ts';
 import { buildView, MAX_TRACED_CALLS, type TracedCall } from './view-data.ts';
 
 /** What is known so far. */
-interface RunningCell {
-  readonly run: RecordedCell;
+interface ViewedCell {
   readonly code: string;
-  readonly begunAt: number;
-  readonly calls: TracedCall[];
+  readonly begun: number;
+  /** In the order in which they began. */
+  readonly calls: Map<BegunCall, TracedCall>;
   moreCalls: number;
   /** Undefined while it runs. */
   durationMs: number | undefined;
@@ -22,83 +16,71 @@ interface RunningCell {
 
 export class CellViews {
   readonly #mask: (text: string) => string;
-  /** By session, which runs one cell at a time. */
-  readonly #running = new Map<string, RunningCell>();
-  readonly #byRequest = new WeakMap<CellRequest, RunningCell>();
+  readonly #cells = new WeakMap<CellRequest, ViewedCell>();
 
   /** @param mask replaces known secrets. */
   constructor(mask: (text: string) => string) {
     this.#mask = mask;
   }
 
-  readonly recorder: SessionRecorder = {
-    sessionStarted: () => undefined,
-    sessionEnded: () => undefined,
-    cellStarted: (run, request) => {
-      // A cell that another recorder has refused did not end.
-      this.#running.delete(run.session);
+  /** Sees refused calls, and how long a person took to allow one. Calls of jobs have no cell. */
+  readonly watch: Watcher = (event) => {
+    if (event.type === 'cell_started') {
+      const { request } = event.cell;
       if (request.wantsView === true) {
-        const { code } = request;
-        const begunAt = performance.now();
-        const running: RunningCell = { run, code, begunAt, calls: [], moreCalls: 0, durationMs: undefined };
-        this.#running.set(run.session, running);
-        this.#byRequest.set(request, running);
+        const begun = performance.now();
+        this.#cells.set(request, { code: request.code, begun, calls: new Map(), moreCalls: 0, durationMs: undefined });
       }
-      return undefined;
-    },
-    cellEnded: ({ session }, _outcome, durationMs) => {
-      const running = this.#running.get(session);
-      this.#running.delete(session);
-      if (running !== undefined) {
-        running.durationMs = durationMs;
+    } else if (event.type === 'cell_ended') {
+      const cell = this.#cells.get(event.cell.request);
+      if (cell !== undefined) {
+        cell.durationMs = event.durationMs;
       }
-    },
-  };
-
-  /** Sees refused calls, and how long a person took to allow one. */
-  readonly callWatch: WatchCall = (call) => {
-    const running = this.#find(call);
-    if (running === undefined) {
-      return undefined;
+    } else if (event.type === 'call_started') {
+      this.#addCall(event.made);
+    } else if (event.type === 'call_ended') {
+      this.#endCall(event.made, errorCodeOf(event.outcome));
     }
-    if (running.calls.length >= MAX_TRACED_CALLS) {
-      running.moreCalls += 1;
-      return undefined;
-    }
-    const { begunAt, calls } = running;
-    const startMs = performance.now() - begunAt;
-    const begun = { server: call.server.name, tool: call.tool.name, startMs };
-    const index = calls.push({ ...begun, end: undefined }) - 1;
-    return (outcome) => {
-      // One that outlasts its cell was cancelled with it.
-      if (running.durationMs === undefined) {
-        calls[index] = { ...begun, end: { atMs: performance.now() - begunAt, ...failureIn(outcome) } };
-      }
-    };
   };
 
   /** The answer to a request, with its view if the client wants one and the cell has run. */
   withView(request: CellRequest, answer: CellAnswer): CellAnswer {
-    const running = this.#byRequest.get(request);
-    if (running?.durationMs === undefined) {
+    const cell = this.#cells.get(request);
+    if (cell?.durationMs === undefined) {
       return answer;
     }
-    const { calls, code, durationMs, moreCalls } = running;
-    return { ...answer, view: buildView({ calls, code, durationMs, moreCalls }, this.#mask) };
+    const { calls, code, durationMs, moreCalls } = cell;
+    return { ...answer, view: buildView({ calls: [...calls.values()], code, durationMs, moreCalls }, this.#mask) };
   }
 
-  /** Calls of jobs have no cell. */
-  #find({ context: { cell, generation, session } }: ToolCall): RunningCell | undefined {
-    const running = this.#running.get(session);
-    return running?.run.cell === cell && running.run.generation === generation ? running : undefined;
+  #addCall(made: BegunCall): void {
+    const cell = this.#cellOf(made);
+    if (cell === undefined) {
+      return;
+    }
+    if (cell.calls.size >= MAX_TRACED_CALLS) {
+      cell.moreCalls += 1;
+      return;
+    }
+    const { server, tool } = made.call;
+    cell.calls.set(made, {
+      server: server.name,
+      tool: tool.name,
+      startMs: made.begun - cell.begun,
+      end: undefined,
+    });
   }
-}
 
-function failureIn(outcome: CallOutcome): { readonly hasFailed: boolean; readonly errorCode: string | undefined } {
-  if (!outcome.ok) {
-    return { hasFailed: true, errorCode: toBridgeError(outcome.error).code };
+  /** A call that outlasts its cell was cancelled with it. */
+  #endCall(made: BegunCall, errorCode: string | undefined): void {
+    const cell = this.#cellOf(made);
+    const call = cell?.calls.get(made);
+    if (cell !== undefined && call !== undefined && cell.durationMs === undefined) {
+      cell.calls.set(made, { ...call, end: { atMs: performance.now() - cell.begun, errorCode } });
+    }
   }
-  const { result } = outcome;
-  const hasFailed = isFailure(result);
-  return { hasFailed, errorCode: hasFailed ? 'TOOL_FAILED' : undefined };
+
+  #cellOf({ cell }: BegunCall): ViewedCell | undefined {
+    return cell && this.#cells.get(cell.request);
+  }
 }

@@ -15,9 +15,7 @@ export interface TracedCall {
   /** Counted from the start of the cell. */
   readonly startMs: number;
   /** Undefined while it runs. */
-  readonly end:
-    | { readonly atMs: number; readonly hasFailed: boolean; readonly errorCode: string | undefined }
-    | undefined;
+  readonly end: { readonly atMs: number; readonly errorCode: string | undefined } | undefined;
 }
 
 export interface TracedCell {
@@ -60,7 +58,7 @@ function showCall(
     tool: name(tool),
     start_ms: rounded(startMs),
     duration_ms: rounded(Math.max(0, endMs - startMs)),
-    status: end === undefined ? 'cancelled' : end.hasFailed ? 'error' : 'ok',
+    status: end === undefined ? 'cancelled' : end.errorCode === undefined ? 'ok' : 'error',
     ...(end?.errorCode !== undefined && { error_code: end.errorCode }),
   };
 }

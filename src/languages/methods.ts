@@ -8,7 +8,7 @@ import type { CatalogServer } from '../catalog/known.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
 import type { CallMethod } from '../protocol/frames.ts';
 import type { CallContext, HandleCall } from '../session/dispatch.ts';
-import type { RecordedCell } from '../session/recorder.ts';
+import type { CellIdentity } from '../session/events.ts';
 import { MAX_ARGUMENTS, MAX_FILES } from './limits.ts';
 import type { RunOptions } from './run-program.ts';
 import type { CallOfProgram } from './runner-program.ts';
@@ -43,7 +43,7 @@ export interface ProgramMethodsOptions {
   readonly run: (
     request: ProgramRequest,
     call: Pick<RunOptions, 'callTool' | 'onProgress' | 'servers' | 'session' | 'signal'>,
-    cell: RecordedCell,
+    cell: CellIdentity,
   ) => Promise<ProgramResult>;
   /** Answers the calls of the program as those of its cell. */
   readonly handleCall: HandleCall;

@@ -5,13 +5,13 @@
 import { randomBytes } from 'node:crypto';
 import type { FieldValue, Person, Question, Reply } from '../base/cell.ts';
 import { isObject } from '../base/is-object.ts';
-import type { RecordedCell } from '../session/recorder.ts';
+import type { CellIdentity } from '../session/events.ts';
 
 export interface OpenQuestion {
   readonly id: string;
   readonly session: string;
   /** The cell that asks; undefined if it has not begun. */
-  readonly cell: RecordedCell | undefined;
+  readonly cell: CellIdentity | undefined;
   /** Milliseconds since 1970. */
   readonly askedAt: number;
   readonly question: Question;

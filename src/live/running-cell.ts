@@ -1,35 +1,36 @@
 /** A running cell as far as the API shows it: the end of its output and its last calls, whatever their number. */
-import type { CellClock, CellRequest } from '../base/cell.ts';
+import type { CellClock } from '../base/cell.ts';
 import type { ErrorCode } from '../base/errors.ts';
+import type { BegunCall } from '../calls/events.ts';
 import type { LiveSession } from '../local-api/schema.ts';
+import type { BegunCell } from '../session/events.ts';
 
 /** Of the output, as `schema.ts` says. */
 const KEPT_OUTPUT_CHARS = 16_384;
 /** Of the calls that have ended, as `schema.ts` says. */
 const KEPT_CALLS = 100;
 
-interface EndedCall {
+/** Without the arguments, which may be large. */
+interface StartedCall {
   readonly call: number;
   readonly server: string;
   readonly tool: string;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
-  readonly durationMs: number;
-  readonly errorCode: ErrorCode | undefined;
-  readonly hasFailed: boolean;
 }
 
-type StartedCall = Pick<EndedCall, 'call' | 'server' | 'tool' | 'startedAt'>;
+interface EndedCall extends StartedCall {
+  readonly durationMs: number;
+  readonly errorCode: ErrorCode | undefined;
+}
+
 type Shown = NonNullable<LiveSession['cell']>;
 
 export class RunningCell {
   readonly id: string;
-  readonly generation: number;
-  readonly cell: number;
-  readonly request: CellRequest;
+  readonly begun: BegunCell;
   /** Undefined until its code begins. */
   clock: CellClock | undefined;
-  readonly #servers: readonly string[];
   readonly #startedAt = Date.now();
   readonly #running = new Map<number, StartedCall>();
   /** A ring: the next call goes to `#endedCalls % KEPT_CALLS`. */
@@ -38,17 +39,9 @@ export class RunningCell {
   #output = '';
   #outputChars = 0;
 
-  constructor(
-    id: string,
-    run: { readonly generation: number; readonly cell: number },
-    request: CellRequest,
-    servers: readonly string[],
-  ) {
+  constructor(id: string, begun: BegunCell) {
     this.id = id;
-    this.generation = run.generation;
-    this.cell = run.cell;
-    this.request = request;
-    this.#servers = servers;
+    this.begun = begun;
   }
 
   /** The number of characters before these. */
@@ -63,20 +56,23 @@ export class RunningCell {
     return before;
   }
 
-  callStarted(call: StartedCall): void {
-    this.#running.set(call.call, call);
+  callStarted(made: BegunCall): void {
+    const started = startedCall(made);
+    this.#running.set(started.call, started);
   }
 
-  callEnded(call: EndedCall): void {
-    this.#running.delete(call.call);
-    this.#ended[this.#endedCalls % KEPT_CALLS] = call;
+  callEnded(made: BegunCall, durationMs: number, errorCode: ErrorCode | undefined): void {
+    const started = startedCall(made);
+    this.#running.delete(started.call);
+    this.#ended[this.#endedCalls % KEPT_CALLS] = { ...started, durationMs, errorCode };
     this.#endedCalls += 1;
   }
 
   /** @param mask replaces known secrets. */
   show(mask: (text: string) => string): Shown {
-    const { code, timeoutMs } = this.request;
     const { clock } = this;
+    const { request, servers } = this.begun;
+    const { code, timeoutMs } = request;
     const calls = [
       ...[...this.#running.values()].map((call) => ({ ...namesOf(call), status: 'running' as const })),
       ...this.#ended.map(showEnded),
@@ -84,7 +80,7 @@ export class RunningCell {
     return {
       id: this.id,
       code: mask(code),
-      servers: [...this.#servers],
+      servers: [...servers],
       started: isoTimeOf(this.#startedAt),
       deadline: isoTimeOf(clock === undefined ? this.#startedAt + timeoutMs : Date.now() + clock.leftMs()),
       ...(clock?.isHeld === true && { paused: true as const }),
@@ -98,13 +94,17 @@ export class RunningCell {
 }
 
 function showEnded(ended: EndedCall): Shown['calls'][number] {
-  const { durationMs, errorCode, hasFailed } = ended;
+  const { durationMs, errorCode } = ended;
   return {
     ...namesOf(ended),
-    status: hasFailed ? 'error' : 'ok',
+    status: errorCode === undefined ? 'ok' : 'error',
     duration_ms: durationMs,
     ...(errorCode !== undefined && { error_code: errorCode }),
   };
+}
+
+function startedCall({ call: { context, server, tool }, startedAt }: BegunCall): StartedCall {
+  return { call: context.call, server: server.name, tool: tool.name, startedAt };
 }
 
 function namesOf({ call, server, tool, startedAt }: StartedCall) {

@@ -1,8 +1,7 @@
 /** Counts the calls that are sent to each server, and how long the last of them took. */
 
 import { CappedMap } from '../base/capped-map.ts';
-import type { WatchCall } from '../calls/contract.ts';
-import { isFailure } from '../protocol/result-bytes.ts';
+import type { SentCall } from '../calls/events.ts';
 
 /** Of each server. Chosen: enough for a 95th percentile. */
 const KEPT_DURATIONS = 256;
@@ -26,16 +25,13 @@ export interface ServerCounts {
 export class ServerStatistics {
   readonly #servers = new CappedMap<string, Counts>(MAX_SERVERS);
 
-  /** Of calls that are sent, so that it sees no wait for a person. */
-  readonly watch: WatchCall = ({ server }) => {
-    const start = performance.now();
-    return (outcome) => {
-      const counts = this.#countsOf(server.name);
-      counts.durations[counts.calls % KEPT_DURATIONS] = performance.now() - start;
-      counts.calls += 1;
-      counts.failed += outcome.ok && !isFailure(outcome.result) ? 0 : 1;
-    };
-  };
+  /** `sent` has no wait for a person. */
+  note(server: string, { durationMs, hasFailed }: SentCall): void {
+    const counts = this.#countsOf(server);
+    counts.durations[counts.calls % KEPT_DURATIONS] = durationMs;
+    counts.calls += 1;
+    counts.failed += hasFailed ? 1 : 0;
+  }
 
   of(server: string): ServerCounts {
     const { calls, failed, durations } = this.#servers.get(server) ?? NONE;

@@ -1,17 +1,17 @@
 /**
- * What one bridge does now: its sessions, running cells, calls, questions and servers. It learns from the recorder of sessions and from
- * two watches of calls, and turns what happens into events. Over HTTP, a process has one for each principal.
+ * What one bridge does now: its sessions, running cells, calls, questions and servers. It turns what happens into events of the
+ * local API. Over HTTP, a process has one for each principal.
  */
 import { CappedMap } from '../base/capped-map.ts';
-import type { CellAnswer, CellRequest, EngineReport, Person, Reply } from '../base/cell.ts';
-import { BridgeError, toBridgeError } from '../base/errors.ts';
-import type { CallOutcome, ToolCall, WatchCall } from '../calls/contract.ts';
+import type { CellAnswer, CellRequest, Person, Reply } from '../base/cell.ts';
+import { BridgeError } from '../base/errors.ts';
+import type { ToolCall } from '../calls/contract.ts';
+import { type BridgeEvent, errorCodeOf, type Watcher } from '../calls/events.ts';
 import type { CatalogServer } from '../catalog/known.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
 import type { LiveApproval, LiveEvent, LiveServer, LiveSession } from '../local-api/schema.ts';
-import { isFailure } from '../protocol/result-bytes.ts';
-import type { RecordedCell, SessionRecorder, SessionRun } from '../session/recorder.ts';
-import { BY_OPERATOR, type CellOutcome } from '../session/run-cell.ts';
+import type { BegunCell, CellIdentity } from '../session/events.ts';
+import { BY_OPERATOR } from '../session/run-cell.ts';
 import type { SessionView } from '../session/session.ts';
 import type { Sessions } from '../session/sessions.ts';
 import type { UpstreamPool } from '../upstream/pool.ts';
@@ -31,7 +31,7 @@ export interface WatchedServers {
 /** A question that the operator has answered over the API. */
 export interface AnsweredQuestion {
   readonly session: string;
-  readonly cell: RecordedCell | undefined;
+  readonly cell: CellIdentity | undefined;
   readonly action: Reply['action'];
   /** What was chosen, if the form offers choices. */
   readonly choice: string | undefined;
@@ -77,6 +77,7 @@ const OPERATOR: Person = {
     }),
 };
 
+type EventOfType<Type> = Extract<BridgeEvent, { readonly type: Type }>;
 type RunCell = (request: CellRequest) => Promise<CellAnswer>;
 type EventOf = LiveEvent extends infer Each
   ? Each extends LiveEvent
@@ -90,6 +91,7 @@ export class WatchedBridge {
   readonly #statistics = new ServerStatistics();
   /** By session. */
   readonly #running = new Map<string, RunningCell>();
+  readonly #cells = new WeakMap<BegunCell, RunningCell>();
   readonly #interrupts = new WeakMap<CellRequest, AbortController>();
   readonly #questions: Questions;
   /** Called with the id of the cell when it has begun. */
@@ -124,8 +126,8 @@ export class WatchedBridge {
     return this.#engine;
   }
 
-  /** The same request, which can be interrupted and whose questions can be answered here. Call `left` when it has ended. */
-  watch(given: CellRequest): CellRequest {
+  /** The same request, which can be interrupted and whose questions can be answered here. */
+  open(given: CellRequest): CellRequest {
     const interrupt = new AbortController();
     const { signal, person } = given;
     const pass = (): void => interrupt.abort(signal?.reason);
@@ -152,7 +154,7 @@ export class WatchedBridge {
     return request;
   }
 
-  /** How cells of the operator are run; without this, they cannot be. `run` calls `watch`, `left` and `noticed`. */
+  /** How cells of the operator are run; without this, they cannot be. `run` calls `open` and `noticed`. */
   runWith(run: RunCell): void {
     this.#run = run;
   }
@@ -188,96 +190,28 @@ export class WatchedBridge {
     return answer;
   }
 
-  left(request: CellRequest): void {
-    const running = this.#runningFor(request);
-    // A cell that could not be recorded has begun here, but has not run.
-    if (running !== undefined) {
-      this.#running.delete(request.session);
-      this.#emit(() => ({
-        type: 'cell_ended',
-        session: request.session,
-        cell: running.id,
-        status: 'error',
-        duration_ms: 0,
-      }));
+  readonly watch: Watcher = (event) => {
+    switch (event.type) {
+      case 'session_started':
+        this.#engine = event.engine.name;
+        return this.#emit(() => ({ type: 'session_started', ...event.run, engine: event.engine.name }));
+      case 'session_ended':
+        return this.#emit(() => ({ type: 'session_ended', ...event.run, reason: this.#options.mask(event.reason) }));
+      case 'cell_started':
+        return this.#noteStart(event.cell);
+      case 'cell_output':
+        return this.#noteOutput(event);
+      case 'cell_ended':
+        return this.#noteEnd(event);
+      case 'call_started':
+        this.#cellOf(event.made.cell)?.callStarted(event.made);
+        return this.#emit(() => ({ type: 'call_started', ...this.#callOf(event.made.call) }));
+      case 'call_ended':
+        return this.#noteCallEnd(event);
+      default:
+        return undefined;
     }
-  }
-
-  readonly recorder: SessionRecorder = {
-    sessionStarted: (run: SessionRun, { name: engine }: EngineReport) => {
-      this.#engine = engine;
-      this.#emit(() => ({ type: 'session_started', ...runOf(run), engine }));
-    },
-    sessionEnded: (run: SessionRun, reason: string) => {
-      this.#emit(() => ({ type: 'session_ended', ...runOf(run), reason: this.#options.mask(reason) }));
-    },
-    cellStarted: (run: RecordedCell, request: CellRequest, servers: readonly string[]) => {
-      const cell = new RunningCell(this.#cellId(run), run, request, servers);
-      this.#running.set(run.session, cell);
-      this.#begun.get(request)?.(cell.id);
-      this.#emit(() => ({
-        type: 'cell_started',
-        session: run.session,
-        cell: cell.id,
-        code: this.#options.mask(request.code),
-        servers: [...servers],
-        timeout_ms: request.timeoutMs,
-      }));
-      return undefined;
-    },
-    cellOutput: (run, stream, text) => {
-      const from = this.#runningAs(run)?.addOutput(text) ?? 0;
-      const { events } = this.#options;
-      if (events.isWatched) {
-        const names = { session: run.session, cell: this.#cellId(run) };
-        events.addOutput({ type: 'cell_output', ...this.#head(), ...names, stream, from_char: from, text });
-      }
-    },
-    cellEnded: (run: RecordedCell, { status, error }: CellOutcome, durationMs: number) => {
-      this.#running.delete(run.session);
-      this.#emit(() => ({
-        type: 'cell_ended',
-        session: run.session,
-        cell: this.#cellId(run),
-        status,
-        ...(error?.code !== undefined && { error_code: error.code }),
-        duration_ms: durationMs,
-      }));
-    },
   };
-
-  /** Shows calls from the moment the code makes them, refused ones too. */
-  readonly callWatch: WatchCall = (call) => {
-    const startedAt = Date.now();
-    const start = performance.now();
-    const { context, server, tool } = call;
-    const cell = this.#runningAs(context);
-    const started = { call: context.call, server: server.name, tool: tool.name, startedAt };
-    cell?.callStarted(started);
-    this.#emit(() => ({ type: 'call_started', ...this.#callOf(call) }));
-    return (outcome) => {
-      const durationMs = performance.now() - start;
-      const hasFailed = !outcome.ok || isFailure(outcome.result);
-      const errorCode = hasFailed ? codeOf(outcome) : undefined;
-      cell?.callEnded({ ...started, durationMs, errorCode, hasFailed });
-      this.#emit(() => {
-        const { job: _job, ...names } = this.#callOf(call);
-        const status = hasFailed ? 'error' : 'ok';
-        return {
-          type: 'call_ended',
-          ...names,
-          status,
-          ...(errorCode !== undefined && { error_code: errorCode }),
-          duration_ms: durationMs,
-        };
-      });
-    };
-  };
-
-  /** For calls that are sent. */
-  get statisticsWatch(): WatchCall {
-    return this.#statistics.watch;
-  }
 
   sessions(): LiveSession[] {
     return this.#options
@@ -350,7 +284,7 @@ export class WatchedBridge {
   /** False if no cell of the session runs. */
   interrupt(session: string): boolean {
     const running = this.#running.get(session);
-    const controller = running && this.#interrupts.get(running.request);
+    const controller = running && this.#interrupts.get(running.begun.request);
     controller?.abort(BY_OPERATOR);
     return controller !== undefined;
   }
@@ -409,6 +343,62 @@ export class WatchedBridge {
     };
   }
 
+  #noteStart(begun: BegunCell): void {
+    const { request, servers, session } = begun;
+    const cell = new RunningCell(this.#cellId(begun), begun);
+    this.#cells.set(begun, cell);
+    this.#running.set(session, cell);
+    this.#begun.get(request)?.(cell.id);
+    this.#emit(() => ({
+      type: 'cell_started',
+      session,
+      cell: cell.id,
+      code: this.#options.mask(request.code),
+      servers: [...servers],
+      timeout_ms: request.timeoutMs,
+    }));
+  }
+
+  #noteOutput({ cell, stream, text }: EventOfType<'cell_output'>): void {
+    const from = this.#cellOf(cell)?.addOutput(text) ?? 0;
+    const { events } = this.#options;
+    if (events.isWatched) {
+      const names = { session: cell.session, cell: this.#cellId(cell) };
+      events.addOutput({ type: 'cell_output', ...this.#head(), ...names, stream, from_char: from, text });
+    }
+  }
+
+  #noteEnd({ cell, durationMs, outcome: { error, status } }: EventOfType<'cell_ended'>): void {
+    this.#running.delete(cell.session);
+    this.#emit(() => ({
+      type: 'cell_ended',
+      session: cell.session,
+      cell: this.#cellId(cell),
+      status,
+      ...(error?.code !== undefined && { error_code: error.code }),
+      duration_ms: durationMs,
+    }));
+  }
+
+  #noteCallEnd({ durationMs, made, outcome, sent }: EventOfType<'call_ended'>): void {
+    const { call, cell } = made;
+    if (sent !== undefined) {
+      this.#statistics.note(call.server.name, sent);
+    }
+    const errorCode = errorCodeOf(outcome);
+    this.#cellOf(cell)?.callEnded(made, durationMs, errorCode);
+    this.#emit(() => {
+      const { job: _job, ...names } = this.#callOf(call);
+      return {
+        type: 'call_ended',
+        ...names,
+        status: errorCode === undefined ? 'ok' : 'error',
+        ...(errorCode !== undefined && { error_code: errorCode }),
+        duration_ms: durationMs,
+      };
+    });
+  }
+
   #noteAnswer(open: OpenQuestion, by: 'client' | 'operator' | 'nobody', reply: Reply | undefined): void {
     const { cell, id, question, session } = open;
     this.#emit(() => ({
@@ -423,22 +413,20 @@ export class WatchedBridge {
     }
   }
 
-  /** Undefined if another cell of the session runs, or none. */
-  #runningAs({ session, generation, cell }: RecordedCell): RunningCell | undefined {
-    const running = this.#running.get(session);
-    return running?.cell === cell && running.generation === generation ? running : undefined;
+  #cellOf(cell: BegunCell | undefined): RunningCell | undefined {
+    return cell && this.#cells.get(cell);
   }
 
   /** Before its cell runs, a request asks for none: that of another one may run. */
   #askerOf(request: CellRequest): Pick<OpenQuestion, 'session' | 'cell'> {
     const { session } = request;
     const running = this.#runningFor(request);
-    return { session, cell: running && { session, generation: running.generation, cell: running.cell } };
+    return { session, cell: running?.begun };
   }
 
   #runningFor(request: CellRequest): RunningCell | undefined {
     const running = this.#running.get(request.session);
-    return running?.request === request ? running : undefined;
+    return running?.begun.request === request ? running : undefined;
   }
 
   /** What the running cell asks, or, if none runs, the one that is about to begin. */
@@ -446,7 +434,7 @@ export class WatchedBridge {
     const running = this.#running.get(session);
     return this.#questions
       .list()
-      .filter(({ cell, ...open }) => open.session === session && cell?.cell === running?.cell).length;
+      .filter(({ cell, ...open }) => open.session === session && cell?.cell === running?.begun.cell).length;
   }
 
   #callOf({ context, server, tool }: ToolCall) {
@@ -455,7 +443,7 @@ export class WatchedBridge {
     return { session, cell, call, ...(job !== undefined && { job }), server: server.name, tool: tool.name };
   }
 
-  #cellId({ session, generation, cell }: RecordedCell): string {
+  #cellId({ session, generation, cell }: CellIdentity): string {
     return `${this.#options.id}/${session}/${generation}/${cell}`;
   }
 
@@ -471,14 +459,6 @@ export class WatchedBridge {
   #head() {
     return { at: isoTimeOf(Date.now()), ...this.#whose };
   }
-}
-
-function runOf({ session, generation }: SessionRun) {
-  return { session, generation };
-}
-
-function codeOf(outcome: CallOutcome) {
-  return outcome.ok ? 'TOOL_FAILED' : toBridgeError(outcome.error).code;
 }
 
 function countOf({ variables, functions, imports, omitted }: NonNullable<SessionView['names']>): number {

@@ -3,7 +3,7 @@
  * this folder, or named ones. What has been imported is said by sandboxes, so only modules of a fixed list count.
  */
 import { z } from 'zod';
-import type { SessionRecorder } from '../session/recorder.ts';
+import type { Watcher } from '../calls/events.ts';
 import { MAX_MODULES_AHEAD, type PrestartMode } from '../settings/prestart.ts';
 import { RecentRuns, type RecentRunsOptions } from './recent-runs.ts';
 
@@ -47,7 +47,7 @@ const SLOW_MODULES: readonly string[] = [
 
 export interface ModulesAhead {
   /** Notes which modules cells import. */
-  readonly recorder: SessionRecorder;
+  readonly watch: Watcher;
   /** What a sandbox that is started now should import. Never rejects. */
   modules(): Promise<readonly string[]>;
   /** Resolves when it is written which modules were used. */
@@ -59,17 +59,13 @@ export function createModulesAhead(mode: Exclude<PrestartMode, 'off'>, options: 
   /** The last used one first. */
   let used: readonly string[] = [];
   return {
-    recorder: {
-      sessionStarted: () => undefined,
-      sessionEnded: () => undefined,
-      cellStarted: () => undefined,
-      cellEnded(_, { imported = [] }) {
-        const known = imported.filter((name) => SLOW_MODULES.includes(name));
-        if (mode === 'recent' && known.length > 0) {
-          used = [...new Set([...known.toReversed(), ...used])].slice(0, MAX_MODULES_AHEAD);
-          runs.writeSoon(async () => used);
-        }
-      },
+    watch(event) {
+      const imported = event.type === 'cell_ended' ? (event.outcome.imported ?? []) : [];
+      const known = imported.filter((name) => SLOW_MODULES.includes(name));
+      if (mode === 'recent' && known.length > 0) {
+        used = [...new Set([...known.toReversed(), ...used])].slice(0, MAX_MODULES_AHEAD);
+        runs.writeSoon(async () => used);
+      }
     },
     async modules() {
       if (mode !== 'recent') {

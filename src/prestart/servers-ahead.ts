@@ -2,7 +2,7 @@
 import { CancelSource } from '../base/cancel.ts';
 import { toBridgeError } from '../base/errors.ts';
 import { limitConcurrency } from '../base/limit-concurrency.ts';
-import type { WatchCall } from '../calls/contract.ts';
+import type { Watcher } from '../calls/events.ts';
 import type { CatalogServer } from '../catalog/known.ts';
 import { resolveName } from '../catalog/names.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
@@ -28,7 +28,7 @@ export interface ServersAheadOptions
 
 export interface ServersAhead {
   /** Notes which servers are used. */
-  readonly watch: WatchCall;
+  readonly watch: Watcher;
   /** Starts the servers, a few at a time. Resolves when that is done. Never rejects because of a server. */
   start(): Promise<void>;
   /** Starts no more. */
@@ -47,7 +47,7 @@ interface Candidate {
 }
 
 class Ahead implements ServersAhead {
-  readonly watch: WatchCall;
+  readonly watch: Watcher;
   readonly #options: ServersAheadOptions;
   readonly #used: UsedServers;
   readonly #closing = new CancelSource();

@@ -1,13 +1,14 @@
 /** Notes which servers answered a call. */
-import type { WatchCall } from '../calls/contract.ts';
-import { isFailure } from '../protocol/result-bytes.ts';
+import { errorCodeOf, type Watcher } from '../calls/events.ts';
 
 /** @param note gets the name of the server; called for each successful call that it really answered. */
-export function createUseWatch(note: (server: string) => void): WatchCall {
-  return ({ server }) =>
-    (outcome) => {
-      if (outcome.ok && outcome.isDryRun !== true && outcome.isResumed !== true && !isFailure(outcome.result)) {
-        note(server.name);
+export function createUseWatch(note: (server: string) => void): Watcher {
+  return (event) => {
+    if (event.type === 'call_ended') {
+      const { made, outcome } = event;
+      if (outcome.isDryRun !== true && outcome.isResumed !== true && errorCodeOf(outcome) === undefined) {
+        note(made.call.server.name);
       }
-    };
+    }
+  };
 }

@@ -5,18 +5,17 @@
 import { constants } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { CellAnswer, CellRequest } from '../base/cell.ts';
+import type { CellAnswer } from '../base/cell.ts';
 import { messageOf, toBridgeError } from '../base/errors.ts';
 import { MAX_RECORDED_RESULT_BYTES, MAX_RECORDING_BYTES, MAX_UNRECORDED_BYTES } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
 import { VERSION } from '../base/package.ts';
-import type { CallGate, CallOutcome, ToolCall } from '../calls/contract.ts';
+import type { BridgeEvent, Watcher } from '../calls/events.ts';
 import type { CatalogServer, KnownTool, ServerMetadata } from '../catalog/known.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import { objectOfResult } from '../protocol/result-bytes.ts';
 import { summarizeCellError } from '../render/cell-error.ts';
-import type { RecordedCell, SessionRecorder } from '../session/recorder.ts';
-import type { CellOutcome } from '../session/run-cell.ts';
+import type { BegunCell } from '../session/events.ts';
 import { makeFolders } from '../state/file-system.ts';
 import { ensureDirectory, openRegularFile } from '../state/state-files.ts';
 import { type LineOfType, RECORDING_VERSION, type RecordedLine, SUFFIX } from './format.ts';
@@ -44,14 +43,15 @@ interface KnownServer {
 
 const INSTANCE_CHARS = 8;
 
-export class Recording implements SessionRecorder {
+type EventOfType<Type> = Extract<BridgeEvent, { readonly type: Type }>;
+
+export class Recording {
   readonly #options: RecordingOptions;
   readonly #path: string;
   #file: Promise<FileHandle> | undefined;
   #writes: Promise<void> = Promise.resolve();
   #unwrittenBytes = 0;
   #bytes = 0;
-  #calls = 0;
   /** By server: the tools of its last line, and the line. */
   readonly #written = new Map<string, { readonly tools: readonly KnownTool[] | undefined; readonly line: string }>();
   #failure: string | undefined;
@@ -59,48 +59,22 @@ export class Recording implements SessionRecorder {
 
   constructor(options: RecordingOptions) {
     this.#options = options;
-    this.#calls = options.run?.lastNumber ?? 0;
     const time = new Date().toISOString().slice(0, 19).replaceAll(':', '-');
     const name = `${time}-${options.instanceId.slice(0, INSTANCE_CHARS)}${SUFFIX}`;
     this.#path = options.run?.path ?? join(options.folder, name);
   }
 
-  sessionStarted(): void {}
-
-  sessionEnded(): void {}
-
-  cellStarted(run: RecordedCell, { code, servers, timeoutMs }: CellRequest): undefined {
-    const at = new Date().toISOString();
-    this.#add({ type: 'cell', ...run, at, code, servers: [...servers], timeout_seconds: timeoutMs / 1_000 });
-  }
-
-  cellEnded(run: RecordedCell, { status, stdout, value, error }: CellOutcome, durationMs: number): void {
-    this.#noteServers();
-    this.#add({
-      type: 'cell_ended',
-      ...run,
-      duration_ms: Math.round(durationMs),
-      status,
-      stdout: stdout.head + stdout.tail,
-      ...(value === undefined ? {} : { value }),
-      ...(error === undefined ? {} : { error: summarizeCellError(error) }),
-    });
-  }
-
-  /** Records each call with its outcome, whoever decided about it. The outermost gate. */
-  readonly gate: CallGate = async (call, next) => {
-    this.#calls += 1;
-    const number = this.#calls;
-    const start = performance.now();
-    const outcome = await next(call);
-    if (outcome.isResumed === true) {
-      return outcome; // It is in the file already.
+  /** Code gets the answer of a call of a run only after it is on disk; others wait only while much is unwritten. */
+  readonly watch: Watcher = (event) => {
+    if (event.type === 'cell_started') {
+      this.#addCell(event.cell);
+    } else if (event.type === 'cell_ended') {
+      this.#addEnd(event);
+    } else if (event.type === 'call_ended' && event.outcome.isResumed !== true) {
+      this.#addCall(event);
+      return this.#options.run !== undefined || this.#unwrittenBytes > MAX_UNRECORDED_BYTES ? this.#writes : undefined;
     }
-    this.#addCall(call, outcome, number, performance.now() - start);
-    if (this.#options.run !== undefined || this.#unwrittenBytes > MAX_UNRECORDED_BYTES) {
-      await this.#writes;
-    }
-    return outcome;
+    return undefined;
   };
 
   /** The answer, with a notice the first time after recording has ended early. */
@@ -118,20 +92,53 @@ export class Recording implements SessionRecorder {
     await (await this.#file?.catch(() => undefined))?.close();
   }
 
-  #addCall({ arguments: given, context, server, tool }: ToolCall, outcome: CallOutcome, number: number, ms: number) {
+  #addCell({ cell, generation, request, session }: BegunCell): void {
+    const { code, servers, timeoutMs } = request;
+    const at = new Date().toISOString();
+    this.#add({
+      type: 'cell',
+      session,
+      generation,
+      cell,
+      at,
+      code,
+      servers: [...servers],
+      timeout_seconds: timeoutMs / 1_000,
+    });
+  }
+
+  #addEnd({ cell, durationMs, outcome }: EventOfType<'cell_ended'>): void {
+    const { generation, session } = cell;
+    const { error, status, stdout, value } = outcome;
+    this.#noteServers();
+    this.#add({
+      type: 'cell_ended',
+      session,
+      generation,
+      cell: cell.cell,
+      duration_ms: Math.round(durationMs),
+      status,
+      stdout: stdout.head + stdout.tail,
+      ...(value === undefined ? {} : { value }),
+      ...(error === undefined ? {} : { error: summarizeCellError(error) }),
+    });
+  }
+
+  #addCall({ durationMs, made, outcome }: EventOfType<'call_ended'>): void {
+    const { arguments: given, context, server, tool } = made.call;
     const { call, cell, generation, job, session } = context;
     const line: LineOfType<'call'> = {
       type: 'call',
       session,
       generation,
       cell,
-      number,
+      number: (this.#options.run?.lastNumber ?? 0) + made.number,
       call,
       ...(job === undefined ? {} : { job }),
       server: server.name,
       tool: tool.name,
       arguments: given,
-      duration_ms: Math.round(ms),
+      duration_ms: Math.round(durationMs),
     };
     if (!outcome.ok) {
       const { code, message, hint, data } = toBridgeError(outcome.error);

@@ -4,9 +4,17 @@
  */
 
 import { afterAttentiveMs } from '../base/attentive-timer.ts';
-import type { CellAnswer, CellError, CellProgress, CellRequest, CellStatus, Person } from '../base/cell.ts';
+import {
+  type CellAnswer,
+  type CellError,
+  type CellProgress,
+  type CellRequest,
+  type CellStatus,
+  NO_OUTPUT,
+  type Person,
+} from '../base/cell.ts';
 import { Countdown } from '../base/countdown.ts';
-import { BridgeError, type ErrorCode, reportError } from '../base/errors.ts';
+import { BridgeError, type ErrorCode, reportError, toBridgeError } from '../base/errors.ts';
 import { INTERRUPT_GRACE_MS, INTERRUPT_REPEAT_MS, MAX_REPORTED_NAMES, MAX_VALUE_CHARS } from '../base/limits.ts';
 import { escapeControls } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
@@ -52,6 +60,12 @@ export type CellOutcome = Pick<
   readonly imported?: readonly string[] | undefined;
   readonly memoryBytes?: number | undefined;
 };
+
+/** Of a cell whose code did not run, because of the error. */
+export function outcomeOfError(error: unknown): CellOutcome {
+  const report = reportError(toBridgeError(error));
+  return { status: 'error', stdout: NO_OUTPUT, stderr: NO_OUTPUT, names: undefined, error: report };
+}
 
 type Cause = 'deadline' | 'cancelled';
 type Raised = NonNullable<ResultFrame['error']>;

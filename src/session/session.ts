@@ -22,10 +22,10 @@ import type { CheckpointFacts, StoredCheckpoint } from './checkpoint-store.ts';
 import type { KernelConnection } from './connection.ts';
 import type { StateMethod } from './dispatch.ts';
 import { standInNotice } from './engine-report.ts';
+import type { BegunCell, EmitSessionEvent, SessionRun, TraceStart } from './events.ts';
 import { JOB_NAME } from './jobs.ts';
 import { Keeper, type KeeperOptions, NOT_RESTORED, type Restored } from './keeper.ts';
 import { type Kernel, type KernelOptions, startKernel } from './kernel.ts';
-import type { RecordedCell, SessionRecorder, SessionRun } from './recorder.ts';
 import {
   describeNeverSaved,
   describeNotRestored,
@@ -35,7 +35,7 @@ import {
   describeTroubles,
   STILL_SAVING,
 } from './restored.ts';
-import { type CellOutcome, isByOperator, isPythonName, runCell } from './run-cell.ts';
+import { type CellOutcome, isByOperator, isPythonName, outcomeOfError, runCell } from './run-cell.ts';
 
 /** What a session needs besides its own name and state. */
 export interface SessionOptions
@@ -65,7 +65,8 @@ export interface SessionOptions
   /** The servers that are starting now. */
   readonly startingServers: () => readonly StartingServer[];
   readonly savedTools: () => Promise<readonly { readonly name: string; readonly source: string }[]>;
-  readonly recorder?: SessionRecorder | undefined;
+  readonly emit?: EmitSessionEvent | undefined;
+  readonly traceStart?: TraceStart | undefined;
   /** Undefined if no checkpoints are taken. */
   readonly checkpoints?: CheckpointOptions | undefined;
   /** Whether a notice about the machine was not said today. Never rejects. By default, each session says it. */
@@ -375,8 +376,8 @@ export class Session {
     this.#cells += 1;
     this.#keeper?.cellRuns(this.#cells);
     const startedAt = performance.now();
-    const run = { session: this.name, generation: this.#generation, cell: this.#cells };
-    const recorded = this.#options.recorder?.cellStarted(run, request, [...this.#loaded]);
+    const cell = this.#begunCell(request);
+    const recorded = this.#tellOfStart(cell);
     if (recorded !== undefined) {
       await recorded;
     }
@@ -384,7 +385,7 @@ export class Session {
     const [loss, restored] = [this.#loss, this.#restored];
     const isPreviousReported = this.#isPreviousReported;
     const notices = this.#takeStateNotice();
-    const { imported: _, memoryBytes, names, ...outcome } = await this.#runRecorded(kernel, run, request);
+    const { imported: _, memoryBytes, names, ...outcome } = await this.#runWatched(kernel, cell);
     this.#names = names ?? this.#names;
     this.#memoryBytes = memoryBytes ?? this.#memoryBytes;
     const servers = [...this.#loaded].toSorted();
@@ -402,7 +403,7 @@ export class Session {
     const last = isSeen ? this.#takeNotices() : [];
     return {
       ...outcome,
-      cell: run.cell,
+      cell: cell.cell,
       servers,
       session: this.name,
       timeoutSeconds: request.timeoutMs / 1000,
@@ -411,17 +412,32 @@ export class Session {
     };
   }
 
-  #runRecorded(kernel: Kernel, run: RecordedCell, request: CellRequest): Promise<CellOutcome> {
+  #begunCell(request: CellRequest): BegunCell {
+    const run = { session: this.name, generation: this.#generation, cell: this.#cells };
+    return { ...run, request, servers: [...this.#loaded] };
+  }
+
+  #tellOfStart(cell: BegunCell): Promise<void> | undefined {
+    const { emit } = this.#options;
+    return emit?.({ type: 'cell_started', cell })?.catch((error: unknown) => {
+      void emit({ type: 'cell_ended', cell, outcome: outcomeOfError(error), durationMs: 0 });
+      throw error;
+    });
+  }
+
+  #runWatched(kernel: Kernel, cell: BegunCell): Promise<CellOutcome> {
     const start = performance.now();
-    const { logger, recorder } = this.#options;
-    logger.debug(`session ${run.session}: cell ${run.cell} begins in ${kernel.connection.sandbox.id}`);
+    const { emit, logger } = this.#options;
+    const { request } = cell;
+    const name = `session ${cell.session}: cell ${cell.cell}`;
+    logger.debug(`${name} begins in ${kernel.connection.sandbox.id}`);
     const ended = runCell(kernel.connection, {
-      frame: { cell: run.cell, code: request.code, ...this.#serversForFrame() },
+      frame: { cell: cell.cell, code: request.code, ...this.#serversForFrame() },
       timeoutMs: request.timeoutMs,
       signal: request.signal,
       onProgress: request.onProgress,
       onOutput(stream, text, droppedBytes) {
-        recorder?.cellOutput?.(run, stream, text);
+        void emit?.({ type: 'cell_output', cell, stream, text });
         request.onOutput?.(stream, text, droppedBytes);
       },
       onClock: request.onClock,
@@ -432,10 +448,8 @@ export class Session {
     });
     return ended.then((outcome) => {
       const durationMs = performance.now() - start;
-      logger.debug(
-        `session ${run.session}: cell ${run.cell} ended after ${Math.round(durationMs)} ms: ${outcome.status}`,
-      );
-      recorder?.cellEnded(run, outcome, durationMs);
+      logger.debug(`${name} ended after ${Math.round(durationMs)} ms: ${outcome.status}`);
+      void emit?.({ type: 'cell_ended', cell, outcome, durationMs });
       return outcome;
     });
   }
@@ -663,7 +677,8 @@ export class Session {
       readManual,
       autoload,
       savedTools,
-      recorder: _recorder,
+      emit: _emit,
+      traceStart: _trace,
       onSandboxEnd: _end,
       onSandboxGone: _gone,
       untilStart: _start,
@@ -700,20 +715,20 @@ export class Session {
   }
 
   #noteStart(run: { readonly session: string; readonly generation: number }, { connection, engine }: Kernel): void {
-    const { logger, onSandboxEnd, recorder } = this.#options;
+    const { emit, logger, onSandboxEnd } = this.#options;
     const where = `${connection.sandbox.id} on ${engine.name}`;
     logger.debug(`session ${this.name}: sandbox ${where} is ready`);
-    recorder?.sessionStarted(run, engine);
+    void emit?.({ type: 'session_started', run, engine });
     void connection.ended.then(({ reason }) => {
       logger.debug(`session ${this.name}: sandbox ${where} ended, because ${reason}`);
-      recorder?.sessionEnded(run, reason);
+      void emit?.({ type: 'session_ended', run, reason });
       onSandboxEnd?.(this.name);
     });
   }
 
   #watched(run: SessionRun, options: KernelOptions): Promise<Kernel> {
     const start = (): Promise<Kernel> => startKernel(options);
-    return this.#options.recorder?.sandboxStarts?.(run, start) ?? start();
+    return this.#options.traceStart?.(run, start) ?? start();
   }
 
   /** Waits until a sandbox may start. Rejects with `SESSION_LIMIT` if that takes too long. */

@@ -11,6 +11,7 @@ import { START_TIMEOUT_MS } from '../base/limits.ts';
 import type { SandboxExit } from '../engines/engine.ts';
 import type { PackageSet } from './boot.ts';
 import { reportEngine } from './engine-report.ts';
+import type { TraceStart } from './events.ts';
 import {
   type KernelOptions,
   MAX_START_ROUNDS,
@@ -20,7 +21,6 @@ import {
   type StandbySource,
   startSilent,
 } from './kernel.ts';
-import type { SessionRecorder } from './recorder.ts';
 
 /** What engines and `sessions` call a sandbox that was started ahead. No session can have this name. */
 export const STANDBY_SESSION = '(started ahead)';
@@ -42,7 +42,7 @@ export interface StandbyOptions
   /** How many to keep ready. */
   readonly count: number;
   /** Watches each start. */
-  readonly recorder?: Pick<SessionRecorder, 'sandboxStarts'> | undefined;
+  readonly traceStart?: TraceStart | undefined;
   /** Bytes of memory that are free; by default those of the machine. */
   readonly freeBytes?: (() => number) | undefined;
   /** Whether another one may be started beside what the rest of the process has; by default it may. */
@@ -212,12 +212,12 @@ export class StandbyPool implements StandbySource {
   }
 
   async #startWatched(contents: Contents): Promise<void> {
-    const { engine, recorder } = this.#options;
+    const { engine, traceStart } = this.#options;
     const start = async () => {
       await this.#startOne(contents);
       return { engine: reportEngine(engine) };
     };
-    await (recorder?.sandboxStarts?.(undefined, start) ?? start());
+    await (traceStart?.(undefined, start) ?? start());
   }
 
   /** Repeats a start like that of a session, because the engine may learn from a failure. */

@@ -1,62 +1,79 @@
-/** Calls from code to servers: a gate that makes their spans and measures them. */
+/** Calls from code to servers: their spans, with what approvals and policies took, and how long they are. */
 import type { Attributes } from '@opentelemetry/api';
 import { toBridgeError } from '../base/errors.ts';
-import type { CallGate, CallOutcome, NoteUnmade, ToolCall } from '../calls/contract.ts';
+import type { CallOutcome, ToolCall } from '../calls/contract.ts';
+import type { BegunCall, BridgeEvent, Watcher } from '../calls/events.ts';
+import type { TraceCall } from '../calls/pipeline.ts';
 import { isRefusal } from '../calls/refusals.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import { isFailure, ResultBytes } from '../protocol/result-bytes.ts';
-import { secondsSince, type TelemetryParts } from './cells.ts';
+import type { TelemetryParts } from './cells.ts';
 import { ATTRIBUTES, EXECUTE_TOOL, METHODS, TOOL_ERROR } from './names.ts';
 import { type CollectAttributes, type Fault, faultOf, shortened, type Work } from './tracing.ts';
 
-/** The outermost gate, so that the span has what approvals and policies took, and refusals are seen. */
-export function createTelemetryGate(parts: TelemetryParts): CallGate {
-  const { mask, tracing } = parts;
-  return (call, next) => {
-    const begun = performance.now();
-    if (tracing === undefined) {
-      return next(call).then((outcome) => {
-        note(parts, call, outcome, { begun, fault: faultOfOutcome(outcome, undefined) });
-        return outcome;
-      });
+export class CallTelemetry {
+  readonly #parts: TelemetryParts;
+  readonly #works = new WeakMap<BegunCall, Work>();
+
+  constructor(parts: TelemetryParts) {
+    this.#parts = parts;
+  }
+
+  readonly watch: Watcher = (event) => {
+    if (event.type === 'call_started') {
+      this.#begin(event.made);
+    } else if (event.type === 'call_ended') {
+      this.#end(event);
+    } else if (event.type === 'call_unmade') {
+      // Its names come from the sandbox, so they are left out.
+      const attributes = { [ATTRIBUTES.kind]: 'call', [ATTRIBUTES.errorType]: event.error.code };
+      this.#parts.measure('mcp_bridge.refused', 1, attributes);
     }
-    const { isMethod, name: tool } = call.tool;
-    const work = tracing.begin(isMethod === true ? tool : `${METHODS.callTool} ${tool}`, {
-      kind: 'client',
-      attributes: () => ({ ...identityOf(call), ...factsOf(call) }),
-    });
-    const made = tracing.within(work, () => next(call));
-    return made.then((outcome) => {
-      const fault = faultOfOutcome(outcome, work);
-      tracing.end(work, fault, tracing.showsContent ? withContent(call, outcome, mask) : withDecision(outcome));
-      note(parts, call, outcome, { begun, fault });
-      return outcome;
-    });
   };
-}
 
-/** Counts calls that reached no gate. Their names come from the sandbox, so they are left out. */
-export function createUnmadeMeasure({ measure }: Pick<TelemetryParts, 'measure'>): NoteUnmade {
-  return (_call, { code }) =>
-    measure('mcp_bridge.refused', 1, { [ATTRIBUTES.kind]: 'call', [ATTRIBUTES.errorType]: code });
-}
+  /** What the call starts belongs to its span. Undefined if there are no spans. */
+  get traceCall(): TraceCall | undefined {
+    const { tracing } = this.#parts;
+    return (
+      tracing &&
+      ((made, make) => {
+        const work = this.#works.get(made);
+        return work === undefined ? make() : tracing.within(work, make);
+      })
+    );
+  }
 
-interface EndedCall {
-  readonly begun: number;
-  readonly fault: Fault | undefined;
-}
-
-/** Keeps no result, which may be large, until the values are measured. */
-function note({ defer, measure }: TelemetryParts, call: ToolCall, outcome: CallOutcome, { begun, fault }: EndedCall) {
-  const seconds = secondsSince(begun);
-  const isRefused = !outcome.ok && isRefusal(toBridgeError(outcome.error));
-  defer(() => {
-    const attributes = { ...identityOf(call), [ATTRIBUTES.errorType]: fault?.type };
-    measure('mcp.client.operation.duration', seconds, attributes);
-    if (isRefused) {
-      measure('mcp_bridge.refused', 1, { [ATTRIBUTES.kind]: 'call', [ATTRIBUTES.errorType]: fault?.code });
+  #begin(made: BegunCall): void {
+    const { tracing } = this.#parts;
+    if (tracing !== undefined) {
+      const { call } = made;
+      const { isMethod, name: tool } = call.tool;
+      const work = tracing.begin(isMethod === true ? tool : `${METHODS.callTool} ${tool}`, {
+        kind: 'client',
+        attributes: () => ({ ...identityOf(call), ...factsOf(call) }),
+      });
+      this.#works.set(made, work);
     }
-  });
+  }
+
+  /** Keeps no result, which may be large, until the values are measured. */
+  #end({ durationMs, made, outcome }: Extract<BridgeEvent, { readonly type: 'call_ended' }>): void {
+    const { defer, mask, measure, tracing } = this.#parts;
+    const { call } = made;
+    const work = this.#works.get(made);
+    const fault = faultOfOutcome(outcome, work);
+    if (work !== undefined && tracing !== undefined) {
+      tracing.end(work, fault, tracing.showsContent ? withContent(call, outcome, mask) : withDecision(outcome));
+    }
+    const isRefused = !outcome.ok && isRefusal(toBridgeError(outcome.error));
+    defer(() => {
+      const attributes = { ...identityOf(call), [ATTRIBUTES.errorType]: fault?.type };
+      measure('mcp.client.operation.duration', durationMs / 1000, attributes);
+      if (isRefused) {
+        measure('mcp_bridge.refused', 1, { [ATTRIBUTES.kind]: 'call', [ATTRIBUTES.errorType]: fault?.code });
+      }
+    });
+  }
 }
 
 function identityOf({ tool: { isMethod, name } }: ToolCall): Record<string, string> {

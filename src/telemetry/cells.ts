@@ -1,8 +1,9 @@
 /** Cells and sandboxes: their spans, and which cell a call from a sandbox belongs to. */
-import type { CellAnswer, CellRequest, EngineReport, OutputText } from '../base/cell.ts';
+import type { CellAnswer, CellRequest, OutputText } from '../base/cell.ts';
 import { toBridgeError } from '../base/errors.ts';
+import type { Watcher } from '../calls/events.ts';
 import type { HandleCall } from '../session/dispatch.ts';
-import type { RecordedCell, SessionRecorder, SessionRun, StartedSandbox } from '../session/recorder.ts';
+import type { BegunCell, SessionRun, StartedSandbox } from '../session/events.ts';
 import type { CellOutcome } from '../session/run-cell.ts';
 import type { TypedMeasure } from './measures.ts';
 import { ATTRIBUTES, SPANS } from './names.ts';
@@ -32,7 +33,7 @@ export interface TelemetryParts {
   readonly mask: (text: string) => string;
 }
 
-export class CellTelemetry implements SessionRecorder {
+export class CellTelemetry {
   readonly #parts: TelemetryParts;
   readonly #byRequest = new WeakMap<CellRequest, CellInWork>();
   /** By session and generation; calls name their cell by these. */
@@ -42,7 +43,7 @@ export class CellTelemetry implements SessionRecorder {
     this.#parts = parts;
   }
 
-  /** Runs a cell with what it waits for. `run` gets the same request to the recorder. */
+  /** Runs a cell with what it waits for. `run` gets the same request to the events. */
   async runCell(request: CellRequest, run: () => Promise<CellAnswer>): Promise<CellAnswer> {
     const { defer, measure, tracing } = this.#parts;
     const { code, session } = request;
@@ -86,46 +87,48 @@ export class CellTelemetry implements SessionRecorder {
         };
   }
 
-  sessionStarted(_run: SessionRun, _engine: EngineReport): void {
-    this.#parts.measure('mcp_bridge.sandbox.live', 1);
-  }
+  readonly watch: Watcher = (event) => {
+    const { measure } = this.#parts;
+    if (event.type === 'session_started') {
+      measure('mcp_bridge.sandbox.live', 1);
+    } else if (event.type === 'session_ended') {
+      this.#last.delete(keyOf(event.run));
+      measure('mcp_bridge.sandbox.live', -1);
+    } else if (event.type === 'cell_started') {
+      this.#noteStart(event.cell);
+    } else if (event.type === 'cell_ended') {
+      measure('mcp_bridge.cell.duration', event.durationMs / 1000, { [ATTRIBUTES.status]: event.outcome.status });
+      this.#noteOutcome(event.cell, event.outcome);
+    }
+  };
 
-  sessionEnded(run: SessionRun, _reason: string): void {
-    this.#last.delete(keyOf(run));
-    this.#parts.measure('mcp_bridge.sandbox.live', -1);
-  }
-
-  cellStarted(run: RecordedCell, request: CellRequest, _servers: readonly string[]): undefined {
+  #noteStart({ cell: number, generation, request, session }: BegunCell): void {
     const cell = this.#byRequest.get(request);
     if (cell === undefined) {
-      return undefined;
+      return;
     }
     this.#endWait(cell);
     if (cell.work !== undefined) {
-      this.#last.set(keyOf(run), { cell: run.cell, work: cell.work });
+      this.#last.set(keyOf({ session, generation }), { cell: number, work: cell.work });
       const waited = secondsSince(cell.begun);
       cell.work.notes.push(() => ({
-        [ATTRIBUTES.cell]: run.cell,
-        [ATTRIBUTES.generation]: run.generation,
+        [ATTRIBUTES.cell]: number,
+        [ATTRIBUTES.generation]: generation,
         [ATTRIBUTES.waitSeconds]: waited,
       }));
     }
-    return undefined;
   }
 
-  cellEnded(run: RecordedCell, { status, stdout, stderr, value = '' }: CellOutcome, durationMs: number): void {
-    this.#parts.measure('mcp_bridge.cell.duration', durationMs / 1000, { [ATTRIBUTES.status]: status });
-    const work = this.#last.get(keyOf(run))?.work;
-    if (work !== undefined) {
-      work.notes.push(() => ({
-        [ATTRIBUTES.status]: status,
-        [ATTRIBUTES.outputBytes]: bytesOf(stdout) + bytesOf(stderr) + Buffer.byteLength(value),
-      }));
-    }
+  #noteOutcome({ request }: BegunCell, { status, stdout, stderr, value = '' }: CellOutcome): void {
+    const work = this.#byRequest.get(request)?.work;
+    work?.notes.push(() => ({
+      [ATTRIBUTES.status]: status,
+      [ATTRIBUTES.outputBytes]: bytesOf(stdout) + bytesOf(stderr) + Buffer.byteLength(value),
+    }));
     this.#showContent(work, () => ({ [ATTRIBUTES.output]: `${stdout.head}${stdout.tail}${value}` }));
   }
 
-  async sandboxStarts<Started extends StartedSandbox>(
+  async traceStart<Started extends StartedSandbox>(
     run: SessionRun | undefined,
     start: () => Promise<Started>,
   ): Promise<Started> {

@@ -3,13 +3,14 @@ import type { CellAnswer, CellRequest } from '../base/cell.ts';
 import { messageOf } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import type { Measure } from '../base/measure.ts';
-import type { CallGate, NoteUnmade } from '../calls/contract.ts';
+import type { Watcher } from '../calls/events.ts';
+import type { TraceCall } from '../calls/pipeline.ts';
 import type { ConfiguredServersOptions } from '../directory/configured-servers.ts';
 import type { ObserveCall } from '../server/call-observer.ts';
 import type { HandleCall } from '../session/dispatch.ts';
-import type { SessionRecorder } from '../session/recorder.ts';
+import type { TraceStart } from '../session/events.ts';
 import type { Settings } from '../settings/settings.ts';
-import { createTelemetryGate, createUnmadeMeasure } from './calls.ts';
+import { CallTelemetry } from './calls.ts';
 import { CellTelemetry, type TelemetryParts } from './cells.ts';
 import { Later } from './later.ts';
 import { measureBoth, type TypedMeasure } from './measures.ts';
@@ -93,9 +94,10 @@ export function withMeasure(telemetry: Telemetry | undefined, more: Measure): Te
 
 /** The part of one bridge. */
 export interface BridgeTelemetry {
-  readonly recorder: SessionRecorder;
-  readonly gate: CallGate;
-  readonly noteUnmade: NoteUnmade;
+  readonly watches: readonly Watcher[];
+  /** What a call, or the start of a sandbox, does belongs to its span. */
+  readonly traceCall: TraceCall | undefined;
+  readonly traceStart: TraceStart;
   /** Runs a cell with what it waits for. */
   runCell(request: CellRequest, run: () => Promise<CellAnswer>): Promise<CellAnswer>;
   /** Makes calls from sandboxes part of their cell. */
@@ -118,10 +120,11 @@ export function watchServers(telemetry: Telemetry): Pick<ConfiguredServersOption
 export function createBridgeTelemetry(telemetry: Telemetry, mask: (text: string) => string): BridgeTelemetry {
   const parts = { ...telemetry, mask };
   const cells = new CellTelemetry(parts);
+  const calls = new CallTelemetry(parts);
   return {
-    recorder: cells,
-    gate: createTelemetryGate(parts),
-    noteUnmade: createUnmadeMeasure(parts),
+    watches: [cells.watch, calls.watch],
+    traceCall: calls.traceCall,
+    traceStart: (run, start) => cells.traceStart(run, start),
     runCell: (...given) => cells.runCell(...given),
     within: (handle) => cells.within(handle),
   };

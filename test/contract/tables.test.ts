@@ -25,7 +25,7 @@ const BOUNDED: Readonly<Record<string, string>> = {
     audit/writer.ts #bytesOf #waiting #open
     base/connections.ts #known #owned #strangers
     base/run-process.ts endings
-    chat-view/cell-views.ts #running
+    calls/events.ts #cells
     directory/background-work.ts #busy #again
     engines/kubernetes/pods.ts #waiting
     engines/sandbox.ts #running

@@ -7,7 +7,7 @@ import { createLogger } from '../../../src/base/log.ts';
 import { createConfiguredServers, createGatedCalls } from '../../../src/bridge/build-servers.ts';
 import type { Approvals } from '../../../src/calls/contract.ts';
 import { createHostCalls } from '../../../src/calls/host-calls.ts';
-import { createCallPipeline } from '../../../src/calls/tool-calls.ts';
+import { createCallPipeline } from '../../../src/calls/pipeline.ts';
 import type { ConfiguredServers } from '../../../src/directory/configured-servers.ts';
 import { DryRun } from '../../../src/dry-run/index.ts';
 import { createPinGate } from '../../../src/pins/gate.ts';

@@ -6,8 +6,10 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createLogger } from '../../../src/base/log.ts';
 import { createConfiguredServers } from '../../../src/bridge/build-servers.ts';
+import { BridgeEvents } from '../../../src/calls/events.ts';
 import { createObservedResults } from '../../../src/calls/observed-results.ts';
-import { createCallPipeline, createCallTool } from '../../../src/calls/tool-calls.ts';
+import { createCallPipeline } from '../../../src/calls/pipeline.ts';
+import { createCallTool } from '../../../src/calls/tool-calls.ts';
 import { examinePrestart } from '../../../src/prestart/names.ts';
 import { createServersAhead } from '../../../src/prestart/servers-ahead.ts';
 import { loadSettings } from '../../../src/settings/settings.ts';
@@ -50,7 +52,7 @@ function setUp(entries: Entries) {
       pool,
       observed: createObservedResults(),
       logger,
-      calls: createCallPipeline({ watches: [ahead.watch] }),
+      calls: createCallPipeline({ events: new BridgeEvents([ahead.watch]) }),
     });
     const close = async (): Promise<void> => {
       ahead.stop();

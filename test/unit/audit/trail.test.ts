@@ -3,17 +3,17 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { createAuditGate } from '../../../src/audit/gate.ts';
 import { recordProgram } from '../../../src/audit/program-record.ts';
 import { renderRecord } from '../../../src/audit/text.ts';
 import { AuditTrail, type EndedCall } from '../../../src/audit/trail.ts';
+import { createAuditWatcher, createRequiredGate } from '../../../src/audit/watch.ts';
 import { CancelSource } from '../../../src/base/cancel.ts';
-import { NO_OUTPUT } from '../../../src/base/cell.ts';
 import { BridgeError } from '../../../src/base/errors.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import type { ProgramResult } from '../../../src/base/program.ts';
 import { succeeded, type ToolCall } from '../../../src/calls/contract.ts';
 import { type AuditRecord, AuditRecordSchema } from '../../../src/history/records.ts';
+import { begunCell, SUCCESS, watchedRun } from '../../support/watched-run.ts';
 
 const RUN = { session: 'default', generation: 1, cell: 1 };
 
@@ -55,8 +55,7 @@ function call(number: number, more: Partial<EndedCall> = {}): EndedCall {
   return { ...RUN, call: number, ...what, ...more };
 }
 const refused = { isRefused: true, errorCode: 'TOOL_UNKNOWN' } as const;
-const endCell = (trail: AuditTrail) =>
-  trail.cellEnded(RUN, { status: 'success', stdout: NO_OUTPUT, stderr: NO_OUTPUT, names: undefined }, 1);
+const endCell = (trail: AuditTrail) => trail.cellEnded(RUN, SUCCESS, 1);
 
 describe('a flood of refused calls', () => {
   // 22 of 25 real calls were missing after one.
@@ -126,7 +125,7 @@ describe('lost records', () => {
 describe('if a record is required', () => {
   it('a call waits until there is room for its record, which is then written', async () => {
     const { trail, folder, records } = createTrail('required', true);
-    const gate = createAuditGate(trail);
+    const gate = createRequiredGate(trail);
     // Twice, because the first failed write takes a batch out of the queue.
     for (const _ of [1, 2]) {
       for (let number = 0; number < 5_000; number += 1) {
@@ -135,10 +134,13 @@ describe('if a record is required', () => {
       await trail.takeNotices('default');
     }
     let isSent = false;
-    const made = gate(toolCall(), async () => {
-      isSent = true;
-      return succeeded('result');
-    });
+    const watched = watchedRun(createAuditWatcher(trail));
+    const made = watched.call(toolCall(), (one) =>
+      gate(one, async () => {
+        isSent = true;
+        return succeeded('result');
+      }),
+    );
     await trail.takeNotices('other');
     expect(isSent).toBe(false);
     rmSync(folder);
@@ -148,15 +150,8 @@ describe('if a record is required', () => {
   });
 
   it('a call that cannot be recorded is not made', async () => {
-    const refusal = () => Promise.reject(new Error('no room'));
-    const ended: EndedCall[] = [];
-    const gate = createAuditGate({
-      keepRoom: refusal,
-      callEnded: (one) => ended.push(one),
-      definitionsUsed: () => undefined,
-    });
+    const gate = createRequiredGate({ callStarts: () => Promise.reject(new Error('no room')) });
     expect(await gate(toolCall(), () => expect.fail())).toMatchObject({ ok: false });
-    expect(ended).toHaveLength(1);
   });
 });
 
@@ -183,7 +178,7 @@ it('the answer of a session reports a lost record of a saved function', async ()
 
 it('a cell is recorded with a short name of its client', async () => {
   const { trail, records } = createTrail('on', false, undefined, () => `s3cret client ${'x'.repeat(1_000)}`);
-  void trail.cellStarted(RUN, { code: '1', servers: [], timeoutMs: 1, session: 'default' }, []);
+  void trail.cellStarted(begunCell(RUN, { code: '1' }));
   const [cell] = await records();
   const { client = '' } = cell as { client?: string };
   expect([client.slice(0, 13), client.length < 110]).toEqual(['*** client xx', true]);
@@ -264,15 +259,10 @@ describe('a program', () => {
 
 it('a cell of the operator is recorded as theirs, and as one whose answer no client reads', async () => {
   const { records, trail } = createTrail('on', false, 1_000);
-  const request = { code: '1', servers: [], timeoutMs: 5, session: 'default' };
-  void trail.cellStarted(RUN, { ...request, ranBy: 'operator' }, []);
+  void trail.cellStarted(begunCell(RUN, { code: '1', ranBy: 'operator' }));
   endCell(trail);
-  void trail.cellStarted({ ...RUN, cell: 2 }, request, []);
-  trail.cellEnded(
-    { ...RUN, cell: 2 },
-    { status: 'success', stdout: NO_OUTPUT, stderr: NO_OUTPUT, names: undefined },
-    1,
-  );
+  void trail.cellStarted(begunCell({ ...RUN, cell: 2 }, { code: '1' }));
+  trail.cellEnded({ ...RUN, cell: 2 }, SUCCESS, 1);
   const [started, ended, other, otherEnd] = await records();
   expect([started, other]).toMatchObject([{ run_by: 'operator' }, { cell: 2 }]);
   expect([ended, otherEnd].map((record) => record !== undefined && 'answer_bytes' in record)).toEqual([false, true]);

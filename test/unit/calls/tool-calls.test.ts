@@ -4,7 +4,8 @@ import { silentLogger } from '../../../src/base/log.ts';
 import { type CallGate, failed, succeeded } from '../../../src/calls/contract.ts';
 import { checkParams } from '../../../src/calls/method.ts';
 import { createObservedResults } from '../../../src/calls/observed-results.ts';
-import { createCallPipeline, toolMethods } from '../../../src/calls/tool-calls.ts';
+import { createCallPipeline } from '../../../src/calls/pipeline.ts';
+import { toolMethods } from '../../../src/calls/tool-calls.ts';
 import { createServerDirectory } from '../../../src/directory/server-directory.ts';
 import { createMetadataSource } from '../../../src/directory/server-metadata.ts';
 

@@ -10,7 +10,7 @@ import { buildView, MAX_TRACED_CALLS, type TracedCell } from '../../../src/chat-
 import { CELL_VIEW_KEY } from '../../../src/server/views.ts';
 import type { CellOutcome } from '../../../src/session/run-cell.ts';
 import { readShownResult } from '../../../src/ui/page/chat/shown-result.ts';
-import { makeWatched } from '../../support/watched-call.ts';
+import { watchedRun } from '../../support/watched-run.ts';
 
 beforeEach(() => void vi.useFakeTimers({ now: 0 }));
 afterEach(() => void vi.useRealTimers());
@@ -32,11 +32,15 @@ function callOf(tool: string, more: Partial<ToolCall['context']> = {}): ToolCall
 }
 
 /** Runs a cell of 100 ms, in which `use` makes calls. */
-async function viewOf(use: (views: CellViews) => Promise<unknown>, request = REQUEST): Promise<CellAnswer['view']> {
+async function viewOf(
+  use: (run: ReturnType<typeof watchedRun>) => Promise<unknown>,
+  request = REQUEST,
+): Promise<CellAnswer['view']> {
   const views = new CellViews(mask);
-  void views.recorder.cellStarted(RUN, request, []);
-  await use(views);
-  views.recorder.cellEnded(RUN, OUTCOME, 100);
+  const run = watchedRun(views.watch);
+  const cell = run.begin(RUN, request);
+  await use(run);
+  run.end(cell, OUTCOME, 100);
   return views.withView(request, ANSWER).view;
 }
 
@@ -47,12 +51,10 @@ async function after(ms: number, outcome: CallOutcome): Promise<CallOutcome> {
 
 describe('a view', () => {
   it('has the code without secrets, the time, and the calls with how they ended', async () => {
-    const view = await viewOf(async (views) => {
-      await makeWatched(views.callWatch, callOf('read'), () => after(10, succeeded({ content: [] })));
-      await makeWatched(views.callWatch, callOf('write'), () => after(5, succeeded({ isError: true })));
-      await makeWatched(views.callWatch, callOf('s3cret'), () =>
-        after(1, failed(new BridgeError('CALL_REFUSED', 'no'))),
-      );
+    const view = await viewOf(async (run) => {
+      await run.call(callOf('read'), () => after(10, succeeded({ content: [] })));
+      await run.call(callOf('write'), () => after(5, succeeded({ isError: true })));
+      await run.call(callOf('s3cret'), () => after(1, failed(new BridgeError('CALL_REFUSED', 'no'))));
     });
     expect(view).toEqual({
       code: 'use("***")',
@@ -69,9 +71,10 @@ describe('a view', () => {
   it('shows a call that outlasts the cell as cancelled, even if it ends later', async () => {
     const { promise, resolve } = createDeferred<CallOutcome>();
     const views = new CellViews(mask);
-    void views.recorder.cellStarted(RUN, REQUEST, []);
-    const pending = makeWatched(views.callWatch, callOf('read'), () => promise);
-    views.recorder.cellEnded(RUN, OUTCOME, 50);
+    const run = watchedRun(views.watch);
+    const cell = run.begin(RUN, REQUEST);
+    const pending = run.call(callOf('read'), () => promise);
+    run.end(cell, OUTCOME, 50);
     resolve(succeeded({}));
     await pending;
     expect(views.withView(REQUEST, ANSWER).view?.calls).toMatchObject([{ status: 'cancelled', duration_ms: 50 }]);
@@ -79,18 +82,18 @@ describe('a view', () => {
 
   it('has no calls of jobs, other cells and earlier sandboxes', async () => {
     const others = [{ cell: 0, job: 'j' }, { cell: 4 }, { generation: 2 }, { session: 'other' }];
-    const view = await viewOf(async (views) => {
+    const view = await viewOf(async (run) => {
       for (const other of others) {
-        await makeWatched(views.callWatch, callOf('read', other), () => after(1, succeeded({})));
+        await run.call(callOf('read', other), () => after(1, succeeded({})));
       }
     });
     expect(view).toMatchObject({ calls: [], calls_left_out: 0 });
   });
 
   it('counts calls beyond the limit', async () => {
-    const view = await viewOf(async (views) => {
+    const view = await viewOf(async (run) => {
       for (let made = 0; made < MAX_TRACED_CALLS + 7; made += 1) {
-        await makeWatched(views.callWatch, callOf('read'), async () => succeeded({}));
+        await run.call(callOf('read'), async () => succeeded({}));
       }
     });
     expect(view?.calls).toHaveLength(MAX_TRACED_CALLS);
@@ -101,7 +104,7 @@ describe('a view', () => {
     const { wantsView: _wants, ...usual } = REQUEST;
     const made: string[] = [];
     const view = await viewOf(
-      (views) => makeWatched(views.callWatch, callOf('read'), async ({ tool }) => succeeded(made.push(tool.name))),
+      (run) => run.call(callOf('read'), async ({ tool }) => succeeded(made.push(tool.name))),
       usual,
     );
     expect([view, made]).toEqual([undefined, ['read']]);
@@ -110,7 +113,7 @@ describe('a view', () => {
   it('is not there if the cell has not run', () => {
     const views = new CellViews(mask);
     expect(views.withView(REQUEST, ANSWER)).toBe(ANSWER);
-    void views.recorder.cellStarted(RUN, REQUEST, []);
+    watchedRun(views.watch).begin(RUN, REQUEST);
     expect(views.withView(REQUEST, ANSWER)).toBe(ANSWER);
   });
 });
@@ -150,7 +153,6 @@ describe('limits', () => {
     const end = fc.option(
       fc.record({
         atMs: ms,
-        hasFailed: fc.boolean(),
         errorCode: fc.option(fc.constant('LIMIT_CALLS'), { nil: undefined }),
       }),
       { nil: undefined },

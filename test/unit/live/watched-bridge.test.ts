@@ -14,15 +14,17 @@ import {
   ServerSchema,
   SessionSchema,
 } from '../../../src/local-api/schema.ts';
+import type { BegunCell } from '../../../src/session/events.ts';
 import type { CellOutcome } from '../../../src/session/run-cell.ts';
 import { BY_OPERATOR } from '../../../src/session/run-cell.ts';
 import type { SessionView } from '../../../src/session/session.ts';
-import { makeWatched } from '../../support/watched-call.ts';
+import { begunCell, watchedRun } from '../../support/watched-run.ts';
 
 beforeEach(() => void vi.useFakeTimers({ now: Date.parse('2026-11-26T00:00:00Z') }));
 afterEach(() => void vi.useRealTimers());
 
-const RUN = { session: 'work', generation: 1, cell: 3 };
+const SESSION_RUN = { session: 'work', generation: 1 };
+const RUN = { ...SESSION_RUN, cell: 3 };
 const OK = { status: 'success' } as unknown as CellOutcome;
 const VIEW: SessionView = {
   name: 'work',
@@ -98,13 +100,16 @@ function open(principal?: string) {
     const lines = text.split('\n').filter((line) => line.startsWith('data: '));
     return lines.map((line) => EventSchema.parse(JSON.parse(line.slice('data: '.length))));
   };
-  return { answered, bridge, events, pool, seen };
+  const run = watchedRun(bridge.watch);
+  const print = (cell: BegunCell, printed: string, stream: 'stdout' | 'stderr' = 'stdout') =>
+    run.emit({ type: 'cell_output', cell, stream, text: printed });
+  return { answered, bridge, events, pool, print, run, seen };
 }
 
-function begin(bridge: WatchedBridge, given = REQUEST): CellRequest {
-  const request = bridge.watch(given);
-  void bridge.recorder.cellStarted(RUN, request, ['files']);
-  return request;
+type Opened = ReturnType<typeof open>;
+
+function begin({ bridge, run }: Pick<Opened, 'bridge' | 'run'>, given = REQUEST): BegunCell {
+  return run.begin(RUN, bridge.open(given), ['files']);
 }
 
 describe('a cell of the operator', () => {
@@ -112,13 +117,13 @@ describe('a cell of the operator', () => {
   const ANSWER = { status: 'success', cell: 4, notices: ['It was restored.'] } as unknown as CellAnswer;
 
   /** Runs cells as a bridge does, and keeps the requests. */
-  function runs(bridge: WatchedBridge, answer: CellAnswer = ANSWER): CellRequest[] {
+  function runs({ bridge, run }: Opened, answer: CellAnswer = ANSWER): CellRequest[] {
     const requests: CellRequest[] = [];
     bridge.runWith(async (given) => {
-      const request = bridge.watch(given);
+      const request = bridge.open(given);
       requests.push(request);
       if (answer.cell !== undefined) {
-        void bridge.recorder.cellStarted(RUN, request, ['files']);
+        run.begin(RUN, request, ['files']);
       }
       return bridge.noticed(request, answer);
     });
@@ -126,8 +131,9 @@ describe('a cell of the operator', () => {
   }
 
   it('is answered when it has begun, and the next answer to a client says so once', async () => {
-    const { bridge } = open();
-    const requests = runs(bridge);
+    const opened = open();
+    const { bridge } = opened;
+    const requests = runs(opened);
     expect(await bridge.run(SESSION, 'x = 1')).toBe('bridge/work/1/3');
     expect(requests).toMatchObject([{ code: 'x = 1', servers: ['files'], session: 'work', timeoutMs: 5_000 }]);
     expect(requests[0]?.ranBy).toBe('operator');
@@ -139,8 +145,9 @@ describe('a cell of the operator', () => {
   });
 
   it('can ask the operator, whom no client shows anything', async () => {
-    const { bridge } = open();
-    const requests = runs(bridge);
+    const opened = open();
+    const { bridge } = opened;
+    const requests = runs(opened);
     await bridge.run(SESSION, 'x = 1');
     const asked = requests[0]?.person?.ask(
       { mode: 'form', message: 'May it?', requestedSchema: {}, calls: [{ server: 's', tool: 't', reason: 'r' }] },
@@ -157,10 +164,11 @@ describe('a cell of the operator', () => {
   });
 
   it('rejects if it did not run', async () => {
-    const { bridge } = open();
+    const opened = open();
+    const { bridge } = opened;
     await expect(bridge.run(SESSION, 'x')).rejects.toThrow('runs no cells of the operator');
     const error = { code: 'ENGINE_UNAVAILABLE', message: 'no engine' };
-    runs(bridge, { status: 'error', notices: [], error } as unknown as CellAnswer);
+    runs(opened, { status: 'error', notices: [], error } as unknown as CellAnswer);
     await expect(bridge.run(SESSION, 'x')).rejects.toMatchObject(error);
     bridge.runWith(() => Promise.reject(new BridgeError('SESSION_LIMIT', 'too many')));
     await expect(bridge.run(SESSION, 'x')).rejects.toThrow('too many');
@@ -171,16 +179,16 @@ const pass = (outcome: CallOutcome) => async () => outcome;
 
 describe('a cell', () => {
   it('is told from its start to its end, with its output and calls, and without secrets', async () => {
-    const { bridge, seen } = open('alice');
-    bridge.recorder.sessionStarted(RUN, ENGINE);
-    const request = begin(bridge);
-    bridge.recorder.cellOutput?.(RUN, 'stdout', 'hello\n');
-    await makeWatched(bridge.callWatch, callOf(1), pass({ ok: true, result: {} }));
-    await makeWatched(bridge.callWatch, callOf(2), pass({ ok: true, result: { isError: true } }));
-    await makeWatched(bridge.callWatch, callOf(3), pass({ ok: false, error: new BridgeError('POLICY_DENIED', 'no') }));
-    bridge.recorder.cellEnded(RUN, OK, 12);
-    bridge.left(request);
-    bridge.recorder.sessionEnded(RUN, 'it met s3cret');
+    const opened = open('alice');
+    const { print, run, seen } = opened;
+    void run.emit({ type: 'session_started', run: SESSION_RUN, engine: ENGINE });
+    const begun = begin(opened);
+    void print(begun, 'hello\n');
+    await run.call(callOf(1), pass({ ok: true, result: {} }));
+    await run.call(callOf(2), pass({ ok: true, result: { isError: true } }));
+    await run.call(callOf(3), pass({ ok: false, error: new BridgeError('POLICY_DENIED', 'no') }));
+    run.end(begun, OK, 12);
+    void run.emit({ type: 'session_ended', run: SESSION_RUN, reason: 'it met s3cret' });
     const cell = 'bridge/work/1/3';
     const events = await seen();
     expect(events.every((event) => event.principal === 'alice')).toBe(true);
@@ -200,17 +208,18 @@ describe('a cell', () => {
   });
 
   it('is shown while it runs, with a bounded end of its output and its last calls', async () => {
-    const { bridge } = open();
-    begin(bridge);
+    const opened = open();
+    const { bridge, print, run } = opened;
+    const begun = begin(opened);
     for (let number = 1; number <= 300; number += 1) {
-      bridge.recorder.cellOutput?.(RUN, 'stdout', `${number}${'x'.repeat(999)}\n`);
-      await makeWatched(bridge.callWatch, callOf(number), pass({ ok: true, result: {} }));
+      void print(begun, `${number}${'x'.repeat(999)}\n`);
+      await run.call(callOf(number), pass({ ok: true, result: {} }));
     }
     const waiting = createDeferred<CallOutcome>();
-    void makeWatched(bridge.callWatch, callOf(301), () => waiting.promise);
+    void run.call(callOf(301), () => waiting.promise);
     // Neither a call of a job nor one of an earlier sandbox belongs to the cell.
-    void makeWatched(bridge.callWatch, callOf(302, { cell: 0, job: 'later' }), () => waiting.promise);
-    void makeWatched(bridge.callWatch, callOf(303, { generation: 0 }), () => waiting.promise);
+    void run.call(callOf(302, { cell: 0, job: 'later' }), () => waiting.promise);
+    void run.call(callOf(303, { generation: 0 }), () => waiting.promise);
     const [session] = SessionSchema.array().parse(bridge.sessions());
     expect(session).toMatchObject({
       name: 'work',
@@ -227,11 +236,12 @@ describe('a cell', () => {
   });
 
   it('says of its output where it is, so whoever joins gets each part once', async () => {
-    const { bridge, seen } = open();
-    begin(bridge);
-    bridge.recorder.cellOutput?.(RUN, 'stdout', 'one\n');
-    bridge.recorder.cellOutput?.(RUN, 'stdout', 'two\n');
-    bridge.recorder.cellOutput?.(RUN, 'stderr', 'three\n');
+    const opened = open();
+    const { bridge, print, seen } = opened;
+    const begun = begin(opened);
+    void print(begun, 'one\n');
+    void print(begun, 'two\n');
+    void print(begun, 'three\n', 'stderr');
     const outputs = (await seen()).filter(({ type }) => type === 'cell_output');
     expect(outputs).toMatchObject([
       { stream: 'stdout', from_char: 0, text: 'one\ntwo\n' },
@@ -241,24 +251,19 @@ describe('a cell', () => {
   });
 
   it('can be interrupted while it runs, and its client can still cancel it', () => {
-    const { bridge } = open();
+    const opened = open();
+    const { bridge, run } = opened;
     expect(bridge.interrupt('work')).toBe(false);
     const client = new AbortController();
-    const first = begin(bridge, { ...REQUEST, signal: client.signal });
+    const begun = begin(opened, { ...REQUEST, signal: client.signal });
+    const first = begun.request;
     expect(bridge.interrupt('work')).toBe(true);
     expect([first.signal?.aborted, first.signal?.reason]).toEqual([true, BY_OPERATOR]);
-    bridge.left(first);
+    run.end(begun);
     expect(bridge.interrupt('work')).toBe(false);
-    const second = begin(bridge, { ...REQUEST, signal: client.signal });
+    const second = begin(opened, { ...REQUEST, signal: client.signal }).request;
     client.abort();
     expect([second.signal?.aborted, second.signal?.reason === BY_OPERATOR]).toEqual([true, false]);
-  });
-
-  it('that could not be recorded ends, too', async () => {
-    const { bridge, seen } = open();
-    bridge.left(begin(bridge));
-    expect((await seen()).at(-1)).toMatchObject({ type: 'cell_ended', status: 'error' });
-    expect(bridge.sessions()[0]).not.toHaveProperty('cell');
   });
 });
 
@@ -280,7 +285,7 @@ describe('a question', () => {
         return reply;
       },
     };
-    const request = begin(parts.bridge, { ...REQUEST, person });
+    const { request } = begin(parts, { ...REQUEST, person });
     const asking = new AbortController();
     const answer = request.person?.ask(FORM, asking.signal);
     const [open1] = ApprovalSchema.array().parse(parts.bridge.approvals());
@@ -296,7 +301,7 @@ describe('a question', () => {
     client.resolve({ action: 'decline' });
     expect(await answer).toEqual(YES);
     expect([isWithdrawn(), bridge.approvals(), bridge.answer(id, YES)]).toEqual([true, [], false]);
-    expect(answered).toEqual([{ session: 'work', cell: RUN, action: 'accept', choice: 'Allow once' }]);
+    expect(answered).toMatchObject([{ session: 'work', cell: RUN, action: 'accept', choice: 'Allow once' }]);
     expect((await seen()).slice(-2)).toMatchObject([
       { type: 'approval_asked', id, session: 'work' },
       { type: 'approval_answered', id, answered_by: 'operator', action: 'accept' },
@@ -322,16 +327,17 @@ describe('a question', () => {
   });
 
   it('of a request that waits is not one of the cell that runs', async () => {
-    const { answered, bridge, seen } = open();
-    begin(bridge);
+    const opened = open();
+    const { answered, bridge, print, seen } = opened;
+    begin(opened);
     const person: Person = { opensPages: false, ask: () => createDeferred<Reply>().promise };
-    const answer = bridge.watch({ ...REQUEST, person }).person?.ask(FORM, new AbortController().signal);
+    const answer = bridge.open({ ...REQUEST, person }).person?.ask(FORM, new AbortController().signal);
     expect(bridge.sessions()[0]).not.toHaveProperty('questions');
     bridge.answer(bridge.approvals()[0]?.id ?? '', YES);
     expect(await answer).toEqual(YES);
     expect(answered).toMatchObject([{ session: 'work', cell: undefined }]);
     // Output of a cell that has ended is not that of the next.
-    bridge.recorder.cellOutput?.({ ...RUN, cell: 2 }, 'stdout', 'late');
+    void print(begunCell({ ...RUN, cell: 2 }), 'late');
     expect(bridge.sessions()[0]?.cell?.output).toBe('');
     expect((await seen()).at(-1)).toMatchObject({ type: 'cell_output', cell: 'bridge/work/1/2' });
   });
@@ -367,14 +373,12 @@ describe('a question', () => {
 
 describe('servers', () => {
   it('are shown with calls, failures and percentiles', async () => {
-    const { bridge, pool } = open();
+    const { bridge, pool, run } = open();
     for (let number = 1; number <= 300; number += 1) {
-      const result = { ok: true, result: { isError: number > 290 } } as const;
-      const made = makeWatched(bridge.statisticsWatch, callOf(number), async () => {
+      await run.send(callOf(number), async () => {
         await vi.advanceTimersByTimeAsync(number);
-        return result;
+        return { isError: number > 290 };
       });
-      await made;
     }
     pool.state = 'failing';
     const [server] = ServerSchema.array().parse(bridge.servers());

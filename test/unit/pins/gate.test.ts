@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { ToolCall } from '../../../src/calls/contract.ts';
-import { createCallPipeline } from '../../../src/calls/tool-calls.ts';
+import { createCallPipeline } from '../../../src/calls/pipeline.ts';
 import type { CatalogTool, ToolChange } from '../../../src/catalog/known.ts';
 import { createPinGate } from '../../../src/pins/gate.ts';
 

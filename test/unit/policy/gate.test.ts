@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { CancelSource } from '../../../src/base/cancel.ts';
 import { BridgeError } from '../../../src/base/errors.ts';
-import type { Approvals, CallFacts, CallGate, CallToApprove, SendCall, ToolCall } from '../../../src/calls/contract.ts';
-import { createCallPipeline } from '../../../src/calls/tool-calls.ts';
+import type { Approvals, CallFacts, CallGate, CallToApprove, ToolCall } from '../../../src/calls/contract.ts';
+import { createCallPipeline, type SendCall } from '../../../src/calls/pipeline.ts';
 import { createPolicyGate } from '../../../src/policy/gate.ts';
 import { Policies } from '../../../src/policy/rules/policies.ts';
 import { readPolicy } from '../../../src/policy/rules/schema.ts';

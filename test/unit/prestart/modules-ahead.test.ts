@@ -2,11 +2,10 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { NO_OUTPUT } from '../../../src/base/cell.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import { createModulesAhead } from '../../../src/prestart/modules-ahead.ts';
 import { UsedServers } from '../../../src/prestart/used-servers.ts';
-import type { CellOutcome } from '../../../src/session/run-cell.ts';
+import { begunCell, SUCCESS, watchedRun } from '../../support/watched-run.ts';
 
 const CELL = { session: 'default', generation: 1, cell: 1 };
 
@@ -28,15 +27,7 @@ function memory(client = 'client') {
 const open = (client?: string) => createModulesAhead('recent', memory(client));
 
 function endCell(ahead: ReturnType<typeof open>, ...imported: readonly string[]): void {
-  const outcome: CellOutcome = {
-    status: 'success',
-    stdout: NO_OUTPUT,
-    stderr: NO_OUTPUT,
-    attachments: [],
-    names: undefined,
-    imported,
-  };
-  ahead.recorder.cellEnded(CELL, outcome, 1);
+  watchedRun(ahead.watch).end(begunCell(CELL), { ...SUCCESS, imported });
 }
 
 /** A run in which a cell imports these modules. */

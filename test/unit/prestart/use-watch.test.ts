@@ -3,8 +3,14 @@ import { type CallOutcome, failed, succeeded, type ToolCall } from '../../../src
 import { createUseWatch } from '../../../src/prestart/use-watch.ts';
 import { JsonScan } from '../../../src/protocol/json-scan.ts';
 import { ResultBytes } from '../../../src/protocol/result-bytes.ts';
+import { watchedRun } from '../../support/watched-run.ts';
 
-const CALL = { server: { name: 'x', alias: 'x' }, tool: { name: 't' }, arguments: {} } as unknown as ToolCall;
+const CALL = {
+  server: { name: 'x', alias: 'x' },
+  tool: { name: 't' },
+  arguments: {},
+  context: {},
+} as unknown as ToolCall;
 
 /** A result as a large one arrives. */
 function bytesOf(result: object): ResultBytes {
@@ -26,8 +32,8 @@ test.each<[string, CallOutcome, readonly string[]]>([
   ['answered with a large result', succeeded(bytesOf({ content: [] })), ['x']],
   ['only pretended', { ...succeeded({ content: [] }), isDryRun: true }, []],
   ['answered by an earlier run', { ...succeeded({ content: [] }), isResumed: true }, []],
-])('a call that was %s', (_, outcome, noted) => {
+])('a call that was %s', async (_, outcome, noted) => {
   const names: string[] = [];
-  createUseWatch((name) => names.push(name))(CALL)?.(outcome);
+  await watchedRun(createUseWatch((name) => names.push(name))).call(CALL, async () => outcome);
   expect(names).toEqual(noted);
 });

@@ -13,6 +13,7 @@ import { parseExact } from '../../../src/protocol/exact-json.ts';
 import { Recording, readRecording } from '../../../src/recordings/index.ts';
 import { showRecording } from '../../../src/recordings/run.ts';
 import { createSecretMask } from '../../../src/secrets/index.ts';
+import { begunCell, SUCCESS, watchedRun } from '../../support/watched-run.ts';
 
 const SECRET = 'sk-canary-0123456789';
 const RUN = { session: 'default', generation: 1, cell: 1 };
@@ -58,14 +59,15 @@ function callOf(given: Record<string, unknown>, tool = 'read'): ToolCall {
 /** Records calls, each with the outcome it gets, in one cell. */
 async function record(...calls: readonly (readonly [given: Record<string, unknown>, outcome: unknown])[]) {
   const recording = startRecording();
-  recording.cellStarted(RUN, { code: 'x', servers: ['files'], timeoutMs: 30_000, session: 'default' });
+  const run = watchedRun(recording.watch);
+  const cell = run.begin(RUN, { code: 'x', servers: ['files'], timeoutMs: 30_000, session: 'default' });
   await Promise.all(
     calls.map(([given, outcome]) =>
-      recording.gate(callOf(given), async () => (outcome instanceof Error ? failed(outcome) : succeeded(outcome))),
+      run.call(callOf(given), async () => (outcome instanceof Error ? failed(outcome) : succeeded(outcome))),
     ),
   );
   const stdout = { ...NO_OUTPUT, head: 'printed' };
-  recording.cellEnded(RUN, { status: 'success', stdout, stderr: NO_OUTPUT, attachments: [], names: undefined }, 1.5);
+  run.end(cell, { ...SUCCESS, stdout }, 1.5);
   await recording.close();
   const [name = ''] = readdirSync(folder);
   return join(folder, name);
@@ -148,9 +150,10 @@ it('leaves out a result that is too large, and says so when it is asked for', as
 
 it('shows calls of background jobs after the cells', async () => {
   const recording = startRecording();
-  recording.cellStarted(RUN, { code: 'x', servers: [], timeoutMs: 1_000, session: 'default' });
+  const run = watchedRun(recording.watch);
+  run.begin(RUN, { code: 'x', servers: [], timeoutMs: 1_000, session: 'default' });
   const call = callOf({ path: 'a' });
-  await recording.gate({ ...call, context: { ...call.context, cell: 0, job: 'watch' } }, async () => succeeded('it'));
+  await run.call({ ...call, context: { ...call.context, cell: 0, job: 'watch' } }, async () => succeeded('it'));
   await recording.close();
   const [name = ''] = readdirSync(folder);
   const { settings } = createContext({ MCP_BRIDGE_STATE_DIR: folder, MCP_BRIDGE_RECORD: folder });
@@ -176,15 +179,9 @@ it('shows calls of background jobs after the cells', async () => {
 
 it('writes the tools of a server once, and again when they change', async () => {
   const recording = startRecording();
-  const outcome = {
-    status: 'success',
-    stdout: NO_OUTPUT,
-    stderr: NO_OUTPUT,
-    attachments: [],
-    names: undefined,
-  } as const;
-  recording.cellEnded(RUN, outcome, 1);
-  recording.cellEnded(RUN, outcome, 1);
+  const run = watchedRun(recording.watch);
+  run.end(begunCell(RUN));
+  run.end(begunCell(RUN));
   await recording.close();
   const lines = readFileSync(join(folder, readdirSync(folder)[0] ?? ''), 'utf8')
     .trimEnd()
@@ -196,7 +193,7 @@ it('says once in an answer that nothing is recorded any more', async () => {
   const file = join(folder, 'a-file');
   writeFileSync(file, '');
   const recording = startRecording(file);
-  recording.cellStarted(RUN, { code: 'x', servers: [], timeoutMs: 1, session: 'default' });
+  watchedRun(recording.watch).begin(RUN, { code: 'x', servers: [], timeoutMs: 1, session: 'default' });
   await recording.close();
   expect(recording.withNotice(ANSWER).notices).toEqual([
     expect.stringMatching(/^Nothing more is recorded: .*cannot be written/),
@@ -207,10 +204,10 @@ it('says once in an answer that nothing is recorded any more', async () => {
 // The rest went to a file without a name.
 it('says so if someone removes the file', async () => {
   const recording = startRecording();
-  recording.cellStarted(RUN, { code: 'x', servers: [], timeoutMs: 1, session: 'default' });
+  watchedRun(recording.watch).begin(RUN, { code: 'x', servers: [], timeoutMs: 1, session: 'default' });
   await expect.poll(() => readdirSync(folder)).toHaveLength(1);
   rmSync(join(folder, readdirSync(folder)[0] ?? ''));
-  recording.cellStarted(RUN, { code: 'y', servers: [], timeoutMs: 1, session: 'default' });
+  watchedRun(recording.watch).begin(RUN, { code: 'y', servers: [], timeoutMs: 1, session: 'default' });
   await recording.close();
   expect(recording.withNotice(ANSWER).notices).toEqual([
     expect.stringMatching(/^Nothing more is recorded: .*cannot be written: it was removed\.$/),

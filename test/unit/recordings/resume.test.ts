@@ -3,13 +3,14 @@ import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFi
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
-import { type CellStatus, NO_OUTPUT } from '../../../src/base/cell.ts';
+import type { CellStatus } from '../../../src/base/cell.ts';
 import { BridgeError } from '../../../src/base/errors.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import { type CallOutcome, failed, succeeded, type ToolCall } from '../../../src/calls/contract.ts';
 import { openRun, Recording, RunAnswers } from '../../../src/recordings/index.ts';
 import { createSecretMask } from '../../../src/secrets/index.ts';
 import { claimSession } from '../../../src/session/session-claim.ts';
+import { SUCCESS, watchedRun } from '../../support/watched-run.ts';
 
 const SECRET = 'sk-canary-0123456789';
 const RUN = { session: 'default', generation: 1, cell: 1 };
@@ -53,11 +54,12 @@ async function run(
     logger: silentLogger,
     run: opened,
   });
-  recording.cellStarted(RUN, { code: 'x', servers: [], timeoutMs: 1_000, session: 'default' });
+  const watched = watchedRun(recording.watch);
+  const cell = watched.begin(RUN, { code: 'x', servers: [], timeoutMs: 1_000, session: 'default' });
   const sent: unknown[] = [];
   const answers: unknown[] = [];
   for (const given of calls) {
-    const outcome = await recording.gate(callOf(given), (call) =>
+    const outcome = await watched.call(callOf(given), (call) =>
       resume.gate(call, async ({ arguments: reached }) => {
         sent.push(reached);
         return answer(sent.length);
@@ -66,8 +68,7 @@ async function run(
     answers.push(outcome.ok ? outcome.result : 'failed');
   }
   if (status !== undefined) {
-    const ended = { status, stdout: NO_OUTPUT, stderr: NO_OUTPUT, attachments: [], names: undefined };
-    recording.cellEnded(RUN, ended, 1);
+    watched.end(cell, { ...SUCCESS, status });
   }
   await recording.close();
   await opened.release();
@@ -119,7 +120,7 @@ test('an answer is in the file before code gets it', async () => {
     logger: silentLogger,
     run: opened,
   });
-  await recording.gate(callOf({ a: 1 }), async () => succeeded('done'));
+  await watchedRun(recording.watch).call(callOf({ a: 1 }), async () => succeeded('done'));
   expect(readFileSync(file, 'utf8')).toContain('"result":"done"');
   await recording.close();
 });

@@ -4,7 +4,7 @@ import { createDeferred } from '../../../src/base/deferred.ts';
 import { BridgeError } from '../../../src/base/errors.ts';
 import type { CheckpointStore } from '../../../src/session/checkpoint-store.ts';
 import type { CallContext, HandleCall } from '../../../src/session/dispatch.ts';
-import type { SessionRecorder } from '../../../src/session/recorder.ts';
+import type { EmitSessionEvent } from '../../../src/session/events.ts';
 import { BY_OPERATOR } from '../../../src/session/run-cell.ts';
 import { type BegunCell, openSession, settle } from '../../support/fake-session.ts';
 
@@ -763,16 +763,16 @@ describe('a session that is ended', () => {
 });
 
 describe('a session that is watched', () => {
-  it('shows its state, and its recorder gets output as it comes', async () => {
+  it('shows its state, and tells of output as it comes', async () => {
     const output: string[] = [];
-    const recorder: SessionRecorder = {
-      sessionStarted: () => undefined,
-      sessionEnded: () => undefined,
-      cellStarted: () => undefined,
-      cellOutput: ({ cell }, stream, text) => output.push(`${cell} ${stream} ${text}`),
-      cellEnded: () => undefined,
-    };
-    const { begin, session } = openSession({ recorder });
+    const { begin, session } = openSession({
+      emit(event) {
+        if (event.type === 'cell_output') {
+          output.push(`${event.cell.cell} ${event.stream} ${event.text}`);
+        }
+        return undefined;
+      },
+    });
     expect(session.view()).toBeUndefined();
     const cell = await begin({ servers: ['files'] });
     expect(session.view()).toMatchObject({ state: 'running', engine: 'podman', cells: 1, servers: ['files'] });
@@ -855,18 +855,24 @@ describe('a background job', () => {
 });
 
 describe('the record of a session', () => {
-  function recordInto(events: unknown[]): SessionRecorder {
-    return {
-      sessionStarted: ({ generation }, { name }) => void events.push(['session', generation, name]),
-      cellStarted: async ({ cell }, { code }, servers) => void events.push(['cell', cell, code, servers]),
-      cellEnded: ({ cell }, { status }, durationMs) => void events.push(['ended', cell, status, durationMs]),
-      sessionEnded: ({ generation }, reason) => void events.push(['gone', generation, reason]),
+  function recordInto(events: unknown[]): EmitSessionEvent {
+    return (event) => {
+      if (event.type === 'session_started') {
+        events.push(['session', event.run.generation, event.engine.name]);
+      } else if (event.type === 'cell_started') {
+        events.push(['cell', event.cell.cell, event.cell.request.code, event.cell.servers]);
+      } else if (event.type === 'cell_ended') {
+        events.push(['ended', event.cell.cell, event.outcome.status, event.durationMs]);
+      } else if (event.type === 'session_ended') {
+        events.push(['gone', event.run.generation, event.reason]);
+      }
+      return event.type === 'cell_started' ? Promise.resolve() : undefined;
     };
   }
 
   it('holds the start of the sandbox, the start and end of each cell, then the end of the sandbox', async () => {
     const events: unknown[] = [];
-    const { begin, session } = openSession({ recorder: recordInto(events) });
+    const { begin, session } = openSession({ emit: recordInto(events) });
     const cell = await begin({ code: 'one', servers: ['github'] });
     expect(events).toEqual([
       ['session', 1, 'podman'],
@@ -882,12 +888,15 @@ describe('the record of a session', () => {
   });
 
   it('prevents a cell from running if it cannot be written', async () => {
-    const recorder: SessionRecorder = {
-      ...recordInto([]),
-      cellStarted: () => Promise.reject(new BridgeError('AUDIT_UNAVAILABLE', 'the disk is full')),
-    };
-    const { run, engine } = openSession({ recorder });
+    const events: unknown[] = [];
+    const record = recordInto(events);
+    const refusal = new BridgeError('AUDIT_UNAVAILABLE', 'the disk is full');
+    const { run, engine } = openSession({
+      emit: (event) => (event.type === 'cell_started' ? Promise.reject(refusal) : record(event)),
+    });
     await expect(run()).rejects.toMatchObject({ code: 'AUDIT_UNAVAILABLE' });
     expect(engine.sandboxes[0]?.framesOf('execute')).toEqual([]);
+    // Whoever watches was told that the cell has begun, so it ends, too.
+    expect(events.at(-1)).toEqual(['ended', 1, 'error', 0]);
   });
 });

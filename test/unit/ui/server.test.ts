@@ -16,6 +16,7 @@ import {
 } from '../../../src/ui/schema.ts';
 import { readFences } from '../../support/documented-samples.ts';
 import { type Ask, newStateDir, startFakeBridge, startUi } from '../../support/ui-server.ts';
+import { watchedRun } from '../../support/watched-run.ts';
 
 const WAIT = { timeout: 5_000 };
 
@@ -184,12 +185,12 @@ describe('bridges', () => {
     const ui = await startUi();
     const first = await startFakeBridge(ui.stateDir);
     const { seen } = await ui.events();
-    const request = first.bridge.watch({ code: '1', servers: [], timeoutMs: 5, session: 'work' });
-    void first.bridge.recorder.cellStarted({ session: 'work', generation: 1, cell: 4 }, request, []);
+    const request = first.bridge.open({ code: '1', servers: [], timeoutMs: 5, session: 'work' });
+    watchedRun(first.bridge.watch).begin({ session: 'work', generation: 1, cell: 4 }, request);
     await expect.poll(() => seen.map(({ type }) => type), WAIT).toEqual(['cell_started']);
     const second = await startFakeBridge(ui.stateDir);
     await expect.poll(() => seen.map(({ type }) => type), WAIT).toContain('bridge_started');
-    second.bridge.recorder.sessionEnded({ session: 's', generation: 2 }, 'why');
+    void second.bridge.watch({ type: 'session_ended', run: { session: 's', generation: 2 }, reason: 'why' });
     await expect.poll(() => seen.map(({ type }) => type), WAIT).toContain('session_ended');
     await first.close();
     await expect.poll(() => seen.at(-1)?.['type'], WAIT).toBe('bridge_ended');
@@ -212,9 +213,9 @@ describe('bridges', () => {
       silent.close();
     });
     const reading = ui.events();
-    const request = bridge.watch({ code: '1', servers: [], timeoutMs: 5, session: 'work' });
+    const request = bridge.open({ code: '1', servers: [], timeoutMs: 5, session: 'work' });
     const start = setInterval(() => {
-      void bridge.recorder.cellStarted({ session: 'work', generation: 1, cell: 4 }, request, []);
+      watchedRun(bridge.watch).begin({ session: 'work', generation: 1, cell: 4 }, request);
     }, 50);
     onTestFinished(() => clearInterval(start));
     const { seen } = await reading;
@@ -239,8 +240,8 @@ describe('bridges', () => {
     expect(await ui.ask('POST', `${at}/servers/..%2f..%2fsessions/stop`)).toMatchObject({ status: 404 });
     expect(await ui.ask('POST', `${at}/sessions/work/run`, { body: {} })).toMatchObject({ status: 400 });
     bridge.runWith(async (given) => {
-      const request = bridge.watch(given);
-      void bridge.recorder.cellStarted({ session: 'work', generation: 1, cell: 4 }, request, []);
+      const request = bridge.open(given);
+      watchedRun(bridge.watch).begin({ session: 'work', generation: 1, cell: 4 }, request);
       return bridge.noticed(request, { status: 'success', cell: 4, notices: [] } as unknown as CellAnswer);
     });
     expect(await ui.ask('POST', `${at}/sessions/work/run`, { body: { code: 'x' } })).toMatchObject({
@@ -266,7 +267,7 @@ describe('a question', () => {
     writeFileSync(file, JSON.stringify(policy));
     const ui = await startUi({ stateDir });
     const { bridge, done } = await startFakeBridge(stateDir);
-    const request = bridge.watch({ code: '1', servers: [], timeoutMs: 5, session: 'work', person: SILENT });
+    const request = bridge.open({ code: '1', servers: [], timeoutMs: 5, session: 'work', person: SILENT });
     const reply: Promise<Reply> | undefined = request.person?.ask(
       { ...FORM, ...(callsFor && { calls: callsFor(file) }) },
       new AbortController().signal,

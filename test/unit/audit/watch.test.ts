@@ -3,13 +3,14 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createAuditGate, createBeginGate } from '../../../src/audit/gate.ts';
 import { AuditTrail } from '../../../src/audit/trail.ts';
+import { createAuditWatcher, createRequiredGate } from '../../../src/audit/watch.ts';
 import { CancelSource } from '../../../src/base/cancel.ts';
 import { BridgeError, type ErrorCode } from '../../../src/base/errors.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import type { Approvals, CallGate, ToolCall } from '../../../src/calls/contract.ts';
-import { createCallPipeline } from '../../../src/calls/tool-calls.ts';
+import { BridgeEvents } from '../../../src/calls/events.ts';
+import { createCallPipeline } from '../../../src/calls/pipeline.ts';
 import { AuditRecordSchema } from '../../../src/history/records.ts';
 import { createPolicyGate } from '../../../src/policy/gate.ts';
 import { Policies } from '../../../src/policy/rules/policies.ts';
@@ -66,9 +67,9 @@ async function lastRecordOf(setup: Setup) {
   };
   // The record must be complete even if a gate in between passes on a copy of the call.
   const copying: CallGate = (one, next) => next({ ...one });
-  const begin = audit === 'required' ? [createBeginGate(trail)] : [];
-  const gates = [createAuditGate(trail), copying, createPolicyGate(() => policies, approvals), ...begin];
-  const pipeline = createCallPipeline({ gates });
+  const begin = audit === 'required' ? [createRequiredGate(trail)] : [];
+  const gates = [copying, createPolicyGate(() => policies, approvals), ...begin];
+  const pipeline = createCallPipeline({ gates, events: new BridgeEvents([createAuditWatcher(trail)]) });
   const call: ToolCall = {
     server: { name: 'files', alias: 'files', description: '' },
     tool: { name: 'read', alias: 'read', inputSchema: {} },
