@@ -4,8 +4,7 @@ import type { Logger } from '../base/log.ts';
 import { LiveHub, WatchedBridge } from '../live/index.ts';
 import { createSecretMask } from '../secrets/index.ts';
 import type { Sessions } from '../session/sessions.ts';
-import type { Settings } from '../settings/settings.ts';
-import type { BridgeOptions } from '../terminal/command.ts';
+import type { Basis } from './basis.ts';
 import type { ServersToCall } from './replayed-servers.ts';
 
 /** A bridge that can be watched, with the API of its process. */
@@ -14,11 +13,10 @@ export interface LiveParts {
   readonly watched: WatchedBridge;
 }
 
-interface WatchOptions extends Pick<BridgeOptions, 'client' | 'principal' | 'profile' | 'room'> {
-  readonly instanceId: string;
+interface WatchedParts {
   readonly servers: ServersToCall;
   readonly sessions: () => Sessions;
-  readonly trail: () => AuditTrail | undefined;
+  readonly trail: AuditTrail | undefined;
 }
 
 /** The bridges of a process have one logger, and share one API. */
@@ -28,10 +26,10 @@ const BRIDGE_ID_CHARS = 13;
 
 /** Undefined for a command, which runs its cells in front of its user, and if the setting says so. */
 export function watchBridge(
-  settings: Settings,
-  logger: Logger,
-  { client, instanceId, principal, profile, room, servers, sessions, trail }: WatchOptions,
+  { instanceId, options, settings, sharedLog: logger }: Basis,
+  { servers, sessions, trail }: WatchedParts,
 ): LiveParts | undefined {
+  const { client, principal, room } = options;
   if (client === undefined || !settings.live) {
     return undefined;
   }
@@ -41,14 +39,14 @@ export function watchBridge(
   const watched = new WatchedBridge({
     id: instanceId.slice(0, BRIDGE_ID_CHARS),
     principal: principal?.name,
-    profile,
+    profile: options.profile,
     client,
     mask: createSecretMask(servers.secrets),
     events: hub.events,
     sessions,
     servers,
     timeoutMs: settings.timeoutSeconds * 1000,
-    onAnswered: (answered) => trail()?.questionAnswered(answered),
+    onAnswered: (answered) => trail?.questionAnswered(answered),
   });
   hub.join(watched);
   return { hub, watched };

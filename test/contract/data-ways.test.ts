@@ -35,7 +35,7 @@ const WAYS: readonly Way[] = PAGE.split(/^## /m)
   });
 
 /** Connects steps of different folders. */
-const COMPOSITION = ['bridge/bridge.ts'];
+const COMPOSITION = ['bridge/build-calls.ts', 'bridge/build-servers.ts'];
 
 const readSource = (file: string): string => readFileSync(join(ROOT, 'src', file), 'utf8');
 
