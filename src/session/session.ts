@@ -4,38 +4,23 @@
  */
 
 import { unlessAborted } from '../base/cancel.ts';
-import type { CellAnswer, CellRequest, EngineReport } from '../base/cell.ts';
+import type { CellAnswer, CellRequest } from '../base/cell.ts';
 import { createDeferred } from '../base/deferred.ts';
 import { BridgeError, messageOf } from '../base/errors.ts';
-import {
-  INTERRUPT_GRACE_MS,
-  MAX_REPORTED_NAMES,
-  RESTORE_TIMEOUT_MS,
-  START_GRACE_MS,
-  START_TIMEOUT_MS,
-} from '../base/limits.ts';
+import { INTERRUPT_GRACE_MS, RESTORE_TIMEOUT_MS, START_GRACE_MS, START_TIMEOUT_MS } from '../base/limits.ts';
 import { escapeControls } from '../base/log.ts';
-import type { MaybePromise } from '../base/maybe-promise.ts';
 import type { ServerReference } from '../protocol/frames.ts';
 import type { StartingServer } from './cell-progress.ts';
 import type { CheckpointFacts, StoredCheckpoint } from './checkpoint-store.ts';
 import type { KernelConnection } from './connection.ts';
 import type { StateMethod } from './dispatch.ts';
-import { standInNotice } from './engine-report.ts';
 import type { BegunCell, EmitSessionEvent, SessionRun, TraceStart } from './events.ts';
 import { JOB_NAME } from './jobs.ts';
-import { Keeper, type KeeperOptions, NOT_RESTORED, type Restored } from './keeper.ts';
+import { Keeper, type KeeperOptions, NOT_RESTORED } from './keeper.ts';
 import { type Kernel, type KernelOptions, startKernel } from './kernel.ts';
-import {
-  describeNeverSaved,
-  describeNotRestored,
-  describePrevious,
-  describeRestored,
-  describeSaved,
-  describeTroubles,
-  STILL_SAVING,
-} from './restored.ts';
-import { type CellOutcome, isByOperator, isPythonName, outcomeOfError, runCell } from './run-cell.ts';
+import { SessionNotices } from './notices.ts';
+import { describeNeverSaved, describeNotRestored, describeSaved, STILL_SAVING } from './restored.ts';
+import { type CellOutcome, isByOperator, outcomeOfError, runCell } from './run-cell.ts';
 
 /** What a session needs besides its own name and state. */
 export interface SessionOptions
@@ -86,16 +71,6 @@ interface CheckpointOptions extends Omit<KeeperOptions, 'lasting' | 'logger' | '
 
 type Names = NonNullable<CellOutcome['names']>;
 
-/** A lost kernel, kept until an answer has reported it. */
-interface Loss {
-  readonly reason: string;
-  readonly names: Names | undefined;
-  /** Number of the last cell that ended in it. */
-  readonly cell: number;
-  /** Whether it was ended because it was idle, so that nothing failed. */
-  readonly isIdle: boolean;
-}
-
 /** A session that has a sandbox, or is about to. */
 export interface SessionFacts {
   readonly name: string;
@@ -138,10 +113,6 @@ export class Session {
   readonly name: string;
   readonly #options: SessionOptions;
   readonly #loaded = new Set<string>();
-  /** Those that code has loaded since the last answer. */
-  #loadedByCode: string[] = [];
-  /** Saved functions that no answer has named since the sandbox got them. */
-  #defined: readonly string[] = [];
   #queue: Promise<unknown> = Promise.resolve();
   #waiting = 0;
   #cells = 0;
@@ -160,10 +131,6 @@ export class Session {
   readonly #closing = new AbortController();
   #names: Names | undefined;
   #memoryBytes: number | undefined;
-  #loss: Loss | undefined;
-  #reportedEngine: EngineReport | undefined;
-  /** The notice about the engine that the next answer has if it is due. */
-  #standIn: { readonly notice: string; readonly isDue: Promise<boolean> | undefined } | undefined;
   #sentDiscovered: readonly ServerReference[] | undefined;
   #isResetPending = false;
   /** What the running cell has asked for. */
@@ -173,14 +140,9 @@ export class Session {
   readonly #keeper: Keeper | undefined;
   /** Resolved once the sandbox that starts restores the session. */
   #restoring = createDeferred<void>();
-  /** What became of a checkpoint that a cell has asked for but did not wait for. */
-  #savedLate: string[] = [];
-  /** What the sandbox got from an earlier one, kept until an answer has reported it; or a sentence that says why it got nothing. */
-  #restored: Restored | string | undefined;
   /** Set while it is saved before its sandbox ends. A cell that arrives takes that back. */
   #ending: symbol | undefined;
-  #isHeldReported = false;
-  #isPreviousReported = false;
+  readonly #notices: SessionNotices;
 
   /** @param generation of its last sandbox, if it had one before. */
   constructor(name: string, options: SessionOptions, generation = 0) {
@@ -194,8 +156,9 @@ export class Session {
         lasting: options.checkpoints.lasting(),
         logger: options.logger,
         isBusy: () => this.isBusy,
-        names: () => this.#userNames(),
+        names: () => userNames(this.#names),
       });
+    this.#notices = new SessionNotices(name, this.#keeper, options.isDue);
   }
 
   /** Whether a cell runs or waits, or a sandbox starts. */
@@ -271,7 +234,7 @@ export class Session {
     await this.#starting?.catch(() => undefined);
     // Only then does it know what an earlier bridge has saved of it.
     await (await this.#openCheckpoint())?.close();
-    this.#restored = undefined;
+    this.#notices.notRestored(undefined);
     this.#loaded.clear();
     const forgotten = this.#keeper?.forget();
     this.#leave('it was reset');
@@ -381,10 +344,7 @@ export class Session {
     if (recorded !== undefined) {
       await recorded;
     }
-    const engine = this.#takeEngineReport(kernel);
-    const [loss, restored] = [this.#loss, this.#restored];
-    const isPreviousReported = this.#isPreviousReported;
-    const notices = this.#takeStateNotice();
+    const first = this.#notices.takeFirst(kernel.engine, userNames(this.#names));
     const { imported: _, memoryBytes, names, ...outcome } = await this.#runWatched(kernel, cell);
     this.#names = names ?? this.#names;
     this.#memoryBytes = memoryBytes ?? this.#memoryBytes;
@@ -398,17 +358,17 @@ export class Session {
     }
     const isSeen = outcome.status !== 'cancelled' || isByOperator(request.signal);
     if (!isSeen) {
-      this.#reportAgain(loss, restored, isPreviousReported);
+      first.repeat();
     }
-    const last = isSeen ? this.#takeNotices() : [];
+    const last = isSeen ? this.#notices.takeLast() : [];
     return {
       ...outcome,
       cell: cell.cell,
       servers,
       session: this.name,
       timeoutSeconds: request.timeoutMs / 1000,
-      notices: [...notices, ...saved, ...(last instanceof Promise ? await last : last)],
-      engine,
+      notices: [...first.notices, ...saved, ...(last instanceof Promise ? await last : last)],
+      engine: first.engine,
     };
   }
 
@@ -474,17 +434,6 @@ export class Session {
     return null;
   }
 
-  /** What an answer that someone reads says once. */
-  #takeNotices(): MaybePromise<string[]> {
-    const keeper = this.#keeper;
-    const late = this.#savedLate;
-    this.#savedLate = [];
-    const troubles = keeper === undefined ? [] : describeTroubles(keeper.takeTroubles(), keeper.saved);
-    const notices = [...this.#takeDefinedNotice(), ...this.#takeLoadedNotice(), ...late, ...troubles];
-    const standIn = this.#takeStandIn();
-    return standIn === undefined ? notices : standIn.then((said) => [...said, ...notices]);
-  }
-
   /** Returns the notices. A checkpoint that takes longer than `leftMs` goes on without the cell. */
   async #carryOut(kernel: Kernel, leftMs: number): Promise<string[]> {
     const wanted = this.#wanted;
@@ -523,7 +472,7 @@ export class Session {
     if (sentence !== undefined) {
       return sentence;
     }
-    void saved.then((text) => this.#savedLate.push(text));
+    void saved.then((text) => this.#notices.savedLate(text));
     return STILL_SAVING;
   }
 
@@ -598,7 +547,8 @@ export class Session {
       return this.#start(timeoutMs, false);
     }
     await this.#keeper?.setAside();
-    this.#restored = describeNotRestored(`${failure}. To try again: runtime.restore("${NOT_RESTORED}")`);
+    const again = `${failure}. To try again: runtime.restore("${NOT_RESTORED}")`;
+    this.#notices.notRestored(describeNotRestored(again));
     const fresh = await this.#startKernel(timeoutMs, mayTakeStandby);
     this.#enter(fresh);
     return fresh;
@@ -616,12 +566,12 @@ export class Session {
     try {
       const stored = await keeper?.open();
       if (keeper !== undefined && stored === undefined && keeper.reached > this.#cells) {
-        this.#restored = describeNeverSaved(keeper.reached);
+        this.#notices.notRestored(describeNeverSaved(keeper.reached));
         this.#cells = keeper.reached;
       }
       return stored;
     } catch (error) {
-      this.#restored = describeNotRestored(messageOf(error));
+      this.#notices.notRestored(describeNotRestored(messageOf(error)));
       return undefined;
     }
   }
@@ -647,7 +597,7 @@ export class Session {
       this.#memoryBytes = memoryBytes;
       const reached = this.#keeper?.reached ?? 0;
       // Cells of this bridge that are missing are those of a sandbox that it has lost.
-      this.#restored = { facts, report, reached: reached > this.#cells ? reached : undefined };
+      this.#notices.restored({ facts, report, reached: reached > this.#cells ? reached : undefined });
       this.#cells = Math.max(this.#cells, facts.cell, reached);
       facts.servers.forEach((server) => this.#loaded.add(server));
       return undefined;
@@ -689,7 +639,7 @@ export class Session {
     const startTimeoutMs = Math.min(START_TIMEOUT_MS, timeoutMs + START_GRACE_MS);
     const run = { session: this.name, generation: this.#generation };
     const [saved, manual] = await unlessAborted(Promise.all([savedTools(), readManual()]), signal);
-    this.#defined = saved.map(({ name }) => name);
+    this.#notices.defined(saved.map(({ name }) => name));
     await this.#untilStart(startTimeoutMs);
     const kernel = await this.#watched(run, {
       ...options,
@@ -776,31 +726,8 @@ export class Session {
   #load(server: string): void {
     if (!this.#loaded.has(server)) {
       this.#loaded.add(server);
-      this.#loadedByCode.push(server);
+      this.#notices.loadedByCode(server);
     }
-  }
-
-  /** No client reads the answer of a cancelled cell, so the next answer repeats its notices. */
-  #reportAgain(loss: Loss | undefined, restored: Restored | string | undefined, isPreviousReported: boolean): void {
-    this.#isPreviousReported = isPreviousReported;
-    this.#loss ??= loss;
-    this.#restored ??= restored;
-    this.#reportedEngine = undefined;
-  }
-
-  /** Names the servers that whoever approved the cell did not see. */
-  #takeLoadedNotice(): string[] {
-    const names = this.#loadedByCode;
-    this.#loadedByCode = [];
-    return names.length === 0 ? [] : [`Servers loaded by the code: ${names.join(', ')}.`];
-  }
-
-  /** Names functions from earlier sessions, because code of this one may call them unseen. */
-  #takeDefinedNotice(): string[] {
-    const names = this.#defined;
-    this.#defined = [];
-    const more = names.length > MAX_REPORTED_NAMES ? ` and ${names.length - MAX_REPORTED_NAMES} more` : '';
-    return names.length === 0 ? [] : [`Functions saved by earlier sessions: ${reportable(names)}${more}.`];
   }
 
   #noteEnd(kernel: Kernel, reason: string, isIdle = false): void {
@@ -808,7 +735,7 @@ export class Session {
       return;
     }
     this.#kernel = undefined;
-    this.#loss = { reason, names: this.#names, cell: this.#cells, isIdle };
+    this.#notices.lost({ reason, names: this.#names, cell: this.#cells, isIdle });
     this.#names = undefined;
     this.#memoryBytes = undefined;
     this.#keeper?.sandboxEnded();
@@ -827,7 +754,7 @@ export class Session {
     this.#kernel = undefined;
     this.#names = undefined;
     this.#memoryBytes = undefined;
-    this.#loss = undefined;
+    this.#notices.lost(undefined);
     this.#keeper?.sandboxEnded();
     void kernel?.connection.kill(reason);
   }
@@ -842,67 +769,6 @@ export class Session {
     const isSame = JSON.stringify(discovered) === JSON.stringify(this.#sentDiscovered);
     this.#sentDiscovered = discovered;
     return isSame ? { servers } : { servers, discovered: [...discovered] };
-  }
-
-  /** Undefined if an answer has reported the same engine already. */
-  #takeEngineReport({ engine }: Kernel): EngineReport | undefined {
-    const reported = this.#reportedEngine;
-    this.#reportedEngine = engine;
-    // Another sandbox has a report of its own, usually the same.
-    const isSame = engine === reported || JSON.stringify(engine) === JSON.stringify(reported);
-    if (isSame) {
-      return undefined;
-    }
-    this.#noteStandIn(engine);
-    return engine;
-  }
-
-  /** While the cell runs, it is asked whether the notice is due. One that no client has read is. */
-  #noteStandIn(engine: EngineReport): void {
-    const notice = standInNotice(engine);
-    if (notice !== this.#standIn?.notice) {
-      this.#standIn = notice === undefined ? undefined : { notice, isDue: this.#options.isDue?.(notice) };
-    }
-  }
-
-  #takeStandIn(): Promise<string[]> | undefined {
-    const standIn = this.#standIn;
-    this.#standIn = undefined;
-    return standIn && Promise.resolve(standIn.isDue).then((isDue) => (isDue === false ? [] : [standIn.notice]));
-  }
-
-  #takeStateNotice(): string[] {
-    const [loss, restored] = [this.#loss, this.#restored];
-    this.#loss = undefined;
-    this.#restored = undefined;
-    const held = this.#takeHeldNotice();
-    if (typeof restored === 'object') {
-      return [describeRestored(restored, loss, this.#userNames()), ...held];
-    }
-    const failure = restored === undefined ? [] : [restored];
-    const lost = loss === undefined ? failure : [[describeLoss(loss), ...failure].join(' ')];
-    return [...lost, ...held, ...this.#takePreviousNotice()];
-  }
-
-  #userNames(): string[] {
-    return [...(this.#names?.variables ?? []), ...(this.#names?.functions ?? [])];
-  }
-
-  #takePreviousNotice(): string[] {
-    const previous = this.#isPreviousReported ? undefined : this.#keeper?.previous;
-    this.#isPreviousReported = true;
-    const { older = [], previousReached = 0 } = this.#keeper ?? {};
-    return previous === undefined ? [] : [describePrevious(previous, previousReached, older)];
-  }
-
-  #takeHeldNotice(): string[] {
-    const pid = this.#isHeldReported ? undefined : this.#keeper?.heldBy;
-    this.#isHeldReported ||= pid !== undefined;
-    return pid === undefined
-      ? []
-      : [
-          `Another client (process ${pid}) uses the session '${this.name}', so this is a copy that is not kept. To keep state, run cells with session='${this.name}-2'.`,
-        ];
   }
 
   /** Called after each cell. */
@@ -956,19 +822,6 @@ function checkpointName(name: unknown, isOptional: boolean): string | undefined 
   return name;
 }
 
-/** Names from the sandbox that may appear in a sentence of ours: only identifiers, few and short. */
-function reportable(names: readonly string[]): string {
-  return names.filter(isPythonName).slice(0, MAX_REPORTED_NAMES).join(', ');
-}
-
-function describeLoss({ reason, names }: Loss): string {
-  const parts = (['variables', 'functions', 'imports'] as const)
-    .map((kind) => ({ kind, list: reportable(names?.[kind] ?? []) }))
-    .filter(({ list }) => list !== '')
-    .map(({ kind, list }) => `${kind} ${list}`);
-  if (names !== undefined && names.omitted > 0) {
-    parts.push(`${names.omitted} more`);
-  }
-  const gone = parts.length === 0 ? 'variables, files and background jobs, if there were any' : parts.join('; ');
-  return `State was lost: the earlier sandbox of this session ended because ${reason}. Gone: ${gone}.`;
+function userNames(names: Names | undefined): string[] {
+  return [...(names?.variables ?? []), ...(names?.functions ?? [])];
 }
