@@ -18,7 +18,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const NAME = 'mcp-server-code-execution-mode';
 const EMBEDDED_FILES = [
   'child.cjs',
-  'javascript-guest.js',
+  'javascript-guest.bytecode',
   'javascript.cjs',
   'manifest.json',
   'memory.snapshot',

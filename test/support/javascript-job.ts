@@ -1,10 +1,8 @@
 /** Runs JavaScript in QuickJS in this process, without the child process and its layers. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { bundleGuest } from '../../scripts/embedded/build.mjs';
+import { compileGuest } from '../../scripts/embedded/build.mjs';
 import { parseJob } from '../../src/engines/embedded/javascript/job.ts';
 import { type RunningJob, runJob } from '../../src/engines/embedded/javascript/run-job.ts';
 
@@ -97,23 +95,17 @@ export function createCollector(send: (line: string) => void, options: ProgramOp
   };
 }
 
-let parts: Promise<{ module: WebAssembly.Module; guestSource: string }> | undefined;
+let parts: Promise<{ module: WebAssembly.Module; guestBytecode: Uint8Array }> | undefined;
 
 async function loadParts() {
-  const folder = mkdtempSync(join(tmpdir(), 'bridge-guest-'));
-  try {
-    await bundleGuest(ROOT, join(folder, 'guest.js'));
-    const wasm = readFileSync(createRequire(import.meta.url).resolve('quickjs-wasi/quickjs.wasm'));
-    return { module: new WebAssembly.Module(wasm), guestSource: readFileSync(join(folder, 'guest.js'), 'utf8') };
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const wasm = readFileSync(createRequire(import.meta.url).resolve('quickjs-wasi/quickjs.wasm'));
+  return { module: new WebAssembly.Module(wasm), guestBytecode: (await compileGuest(ROOT)).bytecode };
 }
 
 /** Runs a program to its end. */
 export async function runJavaScript(code: string, options: ProgramOptions = {}): Promise<ProgramOutput> {
   parts ??= loadParts();
-  const { guestSource, module } = await parts;
+  const { guestBytecode, module } = await parts;
   const { memoryBytes = 64 * MEBIBYTE, workspaceBytes = MEBIBYTE } = options;
   const { promise, resolve } = createGate();
   const answers: string[] = [];
@@ -130,7 +122,7 @@ export async function runJavaScript(code: string, options: ProgramOptions = {}):
   }, options);
   const write = (line: string) => collector.add(line);
   const job = parseJob(jobLine(code, options));
-  started.job = await runJob({ module, guestSource, job, memoryBytes, workspaceBytes, write, onEnd: resolve });
+  started.job = await runJob({ module, guestBytecode, job, memoryBytes, workspaceBytes, write, onEnd: resolve });
   deliver();
   await promise;
   return collector.output();

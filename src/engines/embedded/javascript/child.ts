@@ -87,12 +87,12 @@ function runThread({ directory, memoryBytes, workspaceBytes }: ProgramData): voi
   const pages = Math.min(Math.max(MIN_PAGES, Math.floor(memoryBytes / PAGE_BYTES)), MAX_PAGES);
   setFlagsFromString(`--wasm-max-mem-pages=${pages}`);
   const module = new WebAssembly.Module(readFileSync(join(directory, 'quickjs.wasm')));
-  const guestSource = readFileSync(join(directory, 'javascript-guest.js'), 'utf8');
+  const guestBytecode = readFileSync(join(directory, 'javascript-guest.bytecode'));
   report({ report: 'started', memory_limit_bytes: memoryBytes, pids_limit: null, seccomp: false });
   let running: Promise<RunningJob> | undefined;
   parentPort?.on('message', (line: string) => {
     if (running === undefined) {
-      const options = { module, guestSource, memoryBytes, workspaceBytes, write, onEnd: () => process.exit(0) };
+      const options = { module, guestBytecode, memoryBytes, workspaceBytes, write, onEnd: () => process.exit(0) };
       running = startJob(line, options);
     } else {
       void running.then((job) => job.answer(line));

@@ -10,8 +10,8 @@ import type { ProgramJob } from './job.ts';
 
 export interface JobOptions {
   readonly module: WebAssembly.Module;
-  /** Source of `guest/`, bundled. */
-  readonly guestSource: string;
+  /** `guest/` as bytecode: one function that takes the host. */
+  readonly guestBytecode: Uint8Array;
   readonly job: ProgramJob;
   readonly memoryBytes: number;
   readonly workspaceBytes: number;
@@ -66,7 +66,7 @@ class JobRun implements RunningJob {
   }
 
   async start(): Promise<void> {
-    const { guestSource, job } = this.#options;
+    const { guestBytecode, job } = this.#options;
     const vm = await QuickJS.create(this.#settings());
     this.#vm = vm;
     const functions = vm.newObject();
@@ -77,7 +77,7 @@ class JobRun implements RunningJob {
         vm.newFunction(name, (...values) => this.#toGuest(run(...values.map(plainValue)))),
       );
     }
-    const begin = vm.evalCode(`(function (host) { ${guestSource}\nreturn guest.start(host); })`, 'guest.js');
+    const begin = vm.evalBytecode(guestBytecode);
     this.#guest = vm.callFunction(begin, vm.undefined, functions);
     // From here on, the host counts the time of the program.
     this.#line({ type: 'started' });

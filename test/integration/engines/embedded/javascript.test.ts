@@ -185,7 +185,7 @@ describe.runIf(embedded !== undefined)('the child for JavaScript', () => {
   it('leaves nothing in its folder', () => {
     const folder = new URL('../../../../dist/embedded/', import.meta.url);
     expect(readdirSync(folder).filter((name) => /javascript|quickjs/.test(name))).toEqual([
-      'javascript-guest.js',
+      'javascript-guest.bytecode',
       'javascript.cjs',
       'quickjs.wasm',
     ]);
