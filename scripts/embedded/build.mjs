@@ -83,12 +83,14 @@ export async function compileGuest(root) {
     bundle: true,
     format: 'iife',
     globalName: 'guest',
-    banner: { js: '(function (host) {' },
-    footer: { js: 'return guest.start(host); })' },
+    // QuickJS has no `Atomics`, for which node-inspect-extracted looks while it loads.
+    banner: { js: '(function (host) { globalThis.Atomics = {};' },
+    footer: { js: 'delete globalThis.Atomics; return guest.start(host); })' },
     // Names stay, because programs see some.
     minifyWhitespace: true,
     minifySyntax: true,
     platform: 'neutral',
+    mainFields: ['module', 'main'],
     target: 'es2023',
     legalComments: 'none',
     metafile: true,

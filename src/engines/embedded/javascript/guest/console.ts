@@ -1,5 +1,5 @@
 /** `console`, on top of the two output streams. */
-import { formatValues, inspectValue } from './inspect.ts';
+import { format, type InspectOptions, inspect } from 'node-inspect-extracted';
 
 type Write = (stream: number, text: string) => void;
 
@@ -12,7 +12,7 @@ export function createConsole(write: Write): object {
   const print =
     (stream: number) =>
     (...values: unknown[]): void =>
-      write(stream, `${indent}${formatValues(values).replaceAll('\n', `\n${indent}`)}\n`);
+      write(stream, `${indent}${format(...values).replaceAll('\n', `\n${indent}`)}\n`);
   const [log, error] = [print(1), print(2)];
   const elapsed = (label: string) => `${label}: ${(performance.now() - (started.get(label) ?? 0)).toFixed(3)}ms`;
   const group = (...values: unknown[]) => {
@@ -27,12 +27,12 @@ export function createConsole(write: Write): object {
     debug: log,
     error,
     warn: error,
-    trace: (...values: unknown[]) => error(`Trace: ${formatValues(values)}`),
-    dir: (value: unknown, options?: { depth?: number | null }) => log(inspectValue(value, options)),
+    trace: (...values: unknown[]) => error(`Trace: ${format(...values)}`),
+    dir: (value: unknown, options?: InspectOptions) => log(inspect(value, { customInspect: false, ...options })),
     table: (rows: unknown) => log(tableText(rows)),
     assert: (isTrue: unknown, ...values: unknown[]) => {
       if (!isTrue) {
-        error(values.length === 0 ? 'Assertion failed' : `Assertion failed: ${formatValues(values)}`);
+        error(values.length === 0 ? 'Assertion failed' : `Assertion failed: ${format(...values)}`);
       }
     },
     count: (label = 'default') => {
@@ -57,13 +57,13 @@ export function createConsole(write: Write): object {
 /** A table with the columns of Node's. */
 function tableText(rows: unknown): string {
   if (typeof rows !== 'object' || rows === null) {
-    return formatValues([rows]);
+    return format(rows);
   }
   const entries = Object.entries(rows);
   const isRecord = (row: unknown): row is Record<string, unknown> => typeof row === 'object' && row !== null;
   const columns = [...new Set(entries.flatMap(([, row]) => (isRecord(row) ? Object.keys(row) : [])))];
   const hasValues = entries.some(([, row]) => !isRecord(row));
-  const shown = (value: unknown) => inspectValue(value, { depth: 0 });
+  const shown = (value: unknown) => inspect(value, { depth: 0 });
   const lines = entries.map(([key, row]) => [
     key,
     ...columns.map((column) => (isRecord(row) && column in row ? shown(row[column]) : '')),

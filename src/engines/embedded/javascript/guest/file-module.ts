@@ -1,5 +1,5 @@
 /** `node:fs` and `node:fs/promises` on the files in memory. Reading descriptor 0 reads stdin. */
-import { bytesOf, GuestBuffer, textOf, viewOf } from './bytes.ts';
+import { Buffer, bytesOf, textOf, viewOf } from './bytes.ts';
 import { fileError, type MemoryFiles } from './memory-files.ts';
 import { guestPath } from './paths.ts';
 
@@ -45,7 +45,7 @@ function readers(files: MemoryFiles, takeStdin: () => Uint8Array) {
     return kind === undefined ? undefined : statsOf(files, toPath(path), kind);
   };
   return {
-    readFileSync(path: unknown, option?: EncodingOption): string | GuestBuffer {
+    readFileSync(path: unknown, option?: EncodingOption): string | Buffer {
       const isStdin = path === 0 || path === '/dev/stdin';
       const content = isStdin ? takeStdin() : files.file(toPath(path)).content;
       const encoding = encodingOf(option);
@@ -131,5 +131,5 @@ function writers(files: MemoryFiles) {
 }
 
 function joined(files: MemoryFiles, path: string, more: Uint8Array): Uint8Array {
-  return files.kindOf(path) === 'file' ? GuestBuffer.concat([files.file(path).content, more]) : more;
+  return files.kindOf(path) === 'file' ? Buffer.concat([files.file(path).content, more]) : more;
 }

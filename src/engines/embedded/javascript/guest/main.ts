@@ -2,13 +2,13 @@
  * What a program finds in QuickJS: the globals and modules of Node that need nothing of the machine. All of it is the program's
  * own: it can break it for itself. The host functions, which it cannot break, are in a closure.
  */
-import { GuestBuffer, GuestTextDecoder, GuestTextEncoder, ownBuffer, textOf, useCodec } from './bytes.ts';
+import { format, inspect, stripVTControlCharacters } from 'node-inspect-extracted';
+import { Buffer, GuestTextDecoder, GuestTextEncoder, ownBuffer, textOf, useCodec } from './bytes.ts';
 import { GuestCalls, MCPError } from './calls.ts';
 import { cloneValue } from './clone.ts';
 import { createConsole } from './console.ts';
 import { createFileModules } from './file-module.ts';
 import type { Guest, GuestHost, GuestJob } from './host.ts';
-import { errorText, formatValues, inspectValue } from './inspect.ts';
 import { MemoryFiles } from './memory-files.ts';
 import { GuestModules, missingText } from './modules.ts';
 import { guestPath, WORKSPACE } from './paths.ts';
@@ -141,13 +141,14 @@ class Program {
 
   #describe(error: unknown, isRejection: boolean): string {
     if (!(error instanceof Error)) {
-      const shown = formatValues([error]);
-      const text = `[UnhandledPromiseRejection: the promise was rejected with the reason ${inspectValue(error)}]`;
-      return isRejection ? text : `Uncaught ${typeof error === 'string' ? inspectValue(error) : shown}`;
+      const shown = format(error);
+      const text = `[UnhandledPromiseRejection: the promise was rejected with the reason ${inspect(error)}]`;
+      return isRejection ? text : `Uncaught ${typeof error === 'string' ? inspect(error) : shown}`;
     }
-    const text = inspectValue(error);
+    // Without frames, `inspect` puts it in brackets.
+    const text = inspect(error).replace(/^\[([^]*)\]$/, '$1');
     const [, url = '', line = '', column = ''] =
-      /(file:\/\/\/workspace\/[^\s:)]+):(\d+):(\d+)/.exec(errorText(error)) ?? [];
+      /(file:\/\/\/workspace\/[^\s:)]+):(\d+):(\d+)/.exec(String(error.stack)) ?? [];
     const source = url === '' ? undefined : this.#modules?.line(url, Number(line));
     return source === undefined || source.length > 500
       ? text
@@ -225,7 +226,7 @@ class Program {
       process: this.#process,
       mcp: this.#calls.createProxy(this.#job?.servers ?? []),
       MCPError,
-      Buffer: GuestBuffer,
+      Buffer,
       TextEncoder: GuestTextEncoder,
       TextDecoder: GuestTextDecoder,
       URL: GuestUrl,
@@ -250,6 +251,8 @@ class Program {
     for (const [name, value] of Object.entries(values)) {
       Object.defineProperty(globalThis, name, { value, writable: true, configurable: true });
     }
+    // QuickJS tells no code the state of a promise, and `inspect` would show each as pending.
+    Object.defineProperty(Promise.prototype, inspect.custom, { value: () => 'Promise {}', configurable: true });
   }
 
   #createCrypto(): object {
@@ -273,8 +276,9 @@ class Program {
     const sleep = async (delayMs: number, value?: unknown) =>
       new Promise((resolve) => this.#timers.start(resolve, delayMs, [value]));
     const util = {
-      inspect: inspectValue,
-      format: (...values: unknown[]) => formatValues(values),
+      inspect,
+      format,
+      stripVTControlCharacters,
       promisify,
       types: {},
       TextEncoder: GuestTextEncoder,
@@ -293,7 +297,7 @@ class Program {
       path: guestPath,
       'path/posix': guestPath,
       process: this.#process,
-      buffer: { Buffer: GuestBuffer },
+      buffer: { Buffer },
       util,
       url,
       os,

@@ -1,5 +1,5 @@
 /** `process`: arguments, environment, streams and the end of the program. */
-import { GuestBuffer, ownBuffer, textOf } from './bytes.ts';
+import { Buffer, ownBuffer, textOf } from './bytes.ts';
 import type { GuestHost, GuestJob } from './host.ts';
 import { missingText } from './modules.ts';
 import { WORKSPACE } from './paths.ts';
@@ -87,7 +87,7 @@ function createStdin({ takeStdin, timers }: ProcessParts): object {
   let encoding: string | undefined;
   const take = (): unknown[] => {
     const bytes = takeStdin();
-    return bytes.length === 0 ? [] : [encoding === undefined ? GuestBuffer.concat([bytes]) : textOf(bytes, encoding)];
+    return bytes.length === 0 ? [] : [encoding === undefined ? Buffer.concat([bytes]) : textOf(bytes, encoding)];
   };
   const stdin = {
     fd: 0,

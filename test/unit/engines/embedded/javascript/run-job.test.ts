@@ -57,7 +57,7 @@ describe('scripts as agents write them', () => {
       `class Animal { #name; static count = 0; constructor(name) { this.#name = name; Animal.count += 1; } get name() { return this.#name; } }
        class Dog extends Animal { speak() { return \`\${this.name} barks\`; } }
        console.log(new Dog("Rex").speak(), Animal.count, new Dog("x"), Dog);`,
-      'Rex barks 1 Dog {} [class Dog]\n',
+      'Rex barks 1 Dog {} [class Dog extends Animal]\n',
     ],
     [
       'generate',
@@ -129,6 +129,12 @@ describe('scripts as agents write them', () => {
   ])('%s', async (_what, code, expected) => {
     const files = { 'data/x.csv': 'a,b\n1,2\n3,4\n', 'lib.js': 'exports.add = (a, b) => a + b;', 'n.json': '{"n":1}' };
     expect(await stdoutOf(code, { files, stdin: 'input' })).toBe(expected);
+  });
+
+  it('are not told that a promise waits, which they cannot know', async () => {
+    expect(await stdoutOf('console.log(Promise.resolve(1), [new Promise(() => undefined)]);')).toBe(
+      'Promise {} [ Promise {} ]\n',
+    );
   });
 
   // People format numbers and dates with it: they get the error that Node would give for an unknown name.

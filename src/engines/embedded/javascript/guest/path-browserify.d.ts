@@ -1,0 +1,4 @@
+declare module 'path-browserify' {
+  const path: typeof import('node:path').posix;
+  export default path;
+}
