@@ -5,7 +5,7 @@
 import { randomFillSync } from 'node:crypto';
 import { type JSValueHandle, QuickJS, type QuickJSOptions } from 'quickjs-wasi';
 import { messageOf } from '../../../base/errors.ts';
-import type { Guest, GuestHost, GuestJob } from './guest/host.ts';
+import { type Guest, type GuestHost, type GuestJob, URL_PARTS } from './guest/host.ts';
 import type { ProgramJob } from './job.ts';
 
 export interface JobOptions {
@@ -130,6 +130,7 @@ class JobRun implements RunningJob {
       encode: (text) => new Uint8Array(Buffer.from(asString(text).toWellFormed())).buffer,
       decode: (bytes, isFatal) =>
         new TextDecoder('utf-8', { fatal: isFatal === true, ignoreBOM: true }).decode(asBytes(bytes)),
+      url: (input, base, part, value) => urlParts(asString(input), base, part, asString(value)),
     };
   }
 
@@ -262,6 +263,19 @@ class JobRun implements RunningJob {
 
 function bytesIn(base64: string): ArrayBuffer {
   return base64 === '' ? NO_BYTES : new Uint8Array(Buffer.from(base64, 'base64')).buffer;
+}
+
+function urlParts(input: string, base: Argument | undefined, part: Argument | undefined, value: string): string {
+  const baseText = typeof base === 'string' ? base : undefined;
+  if (!URL.canParse(input, baseText)) {
+    return '';
+  }
+  const url = new URL(input, baseText);
+  const changed = URL_PARTS.find((name) => name === part);
+  if (changed !== undefined && changed !== 'href' && changed !== 'origin') {
+    url[changed] = value;
+  }
+  return URL_PARTS.map((name) => url[name]).join('\n');
 }
 
 /** Reads only values that no code of the program can take part in. */

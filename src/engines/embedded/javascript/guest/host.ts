@@ -1,5 +1,20 @@
 /** What the guest, JavaScript in QuickJS, can ask of its host. Only strings, numbers and bytes cross, and each is checked there. */
 
+/** What `url` returns, in this order; none can contain a line break. */
+export const URL_PARTS = [
+  'href',
+  'origin',
+  'protocol',
+  'username',
+  'password',
+  'host',
+  'hostname',
+  'port',
+  'pathname',
+  'search',
+  'hash',
+] as const;
+
 export interface GuestHost {
   /** Output as text; 1 is stdout, 2 is stderr. */
   write(stream: number, text: string): void;
@@ -18,6 +33,8 @@ export interface GuestHost {
   encode(text: string): ArrayBuffer;
   /** Invalid bytes become U+FFFD, or throw if `isFatal`. A byte order mark is kept. */
   decode(bytes: ArrayBuffer, isFatal: boolean): string;
+  /** The parts of a URL, one a line, after `part` has got `value`; no text if it is none. */
+  url(input: string, base?: string, part?: string, value?: string): string;
 }
 
 /** What the program gets, apart from its files and stdin. */

@@ -15,7 +15,7 @@ import { guestPath, WORKSPACE } from './paths.ts';
 
 import { fillProcess, type ProcessListener } from './process.ts';
 import { GuestTimers } from './timers.ts';
-import { GuestSearchParams, GuestUrl } from './urls.ts';
+import { GuestSearchParams, GuestUrl, useUrls } from './urls.ts';
 
 /** Node's exit code for a program whose top-level `await` never ends. */
 const UNSETTLED = 13;
@@ -37,6 +37,7 @@ interface Job extends GuestJob {
 
 export function start(host: GuestHost): Guest {
   useCodec(host);
+  useUrls(host);
   return new Program(host).guest();
 }
 
@@ -288,7 +289,8 @@ class Program {
       URL: GuestUrl,
       URLSearchParams: GuestSearchParams,
       fileURLToPath: (value: unknown) => decodeURIComponent(String(value).replace('file://', '')),
-      pathToFileURL: (value: string) => new GuestUrl(`file://${guestPath.resolve(value)}`),
+      pathToFileURL: (value: string) =>
+        new GuestUrl(`file://${encodeURI(guestPath.resolve(value)).replaceAll('?', '%3F').replaceAll('#', '%23')}`),
     };
     const os = { EOL: '\n', tmpdir: () => '/tmp', homedir: () => WORKSPACE, platform: () => 'linux', cpus: () => [] };
     this.#modules = new GuestModules(this.#files, {

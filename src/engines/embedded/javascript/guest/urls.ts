@@ -1,55 +1,66 @@
-/** `URL` and `URLSearchParams` for addresses as scripts take them apart and build them: not all of the URL standard. */
+/** `URL`, which the host parses, and `URLSearchParams`. */
+import { type InspectOptions, inspect } from 'node-inspect-extracted';
+import { bytesOf, textOf } from './bytes.ts';
+import { type GuestHost, URL_PARTS } from './host.ts';
 
-const PATTERN =
-  /^([a-z][a-z\d+.-]*:)(?:(\/\/)(?:([^/?#@]*)@)?(\[[^\]]*\]|[^/?#:]*)(?::(\d*))?)?([^?#]*)(\?[^#]*)?(#.*)?$/i;
-const DEFAULT_PORTS: Readonly<Record<string, string>> = {
-  'http:': '80',
-  'https:': '443',
-  'ws:': '80',
-  'wss:': '443',
-  'ftp:': '21',
-};
+let parse: GuestHost['url'] = () => '';
+let replacePairs: (params: GuestSearchParams, query: string) => void;
 
+/** Must be called before anything else here. */
+export function useUrls({ url }: Pick<GuestHost, 'url'>): void {
+  parse = url;
+}
+
+function parseForm(query: string): [string, string][] {
+  const parts = query.replace(/^\?/, '').split('&').filter(Boolean);
+  return parts.map((part) => {
+    const [name = '', ...value] = part.split('=');
+    return [decodeForm(name), decodeForm(value.join('='))];
+  });
+}
+
+/** A percent sign without two digits stands for itself. */
 function decodeForm(text: string): string {
-  const spaced = text.replaceAll('+', ' ');
-  try {
-    return decodeURIComponent(spaced);
-  } catch {
-    // A lone percent sign stands for itself.
-    return spaced;
-  }
+  const decode = (bytes: string) => textOf(bytesOf(bytes.replaceAll('%', ''), 'hex'));
+  return text.replaceAll('+', ' ').replaceAll(/(?:%[\da-f]{2})+/gi, decode);
 }
 
 function encodeForm(text: string): string {
-  return encodeURIComponent(text)
+  return encodeURIComponent(text.toWellFormed())
     .replaceAll(/[!'()~]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
     .replaceAll('%20', '+');
 }
 
-/** Percent-encodes what may not be in a path or a query, and leaves what is encoded already. */
-function encodePart(text: string): string {
-  return encodeURI(text.toWellFormed()).replaceAll('%25', '%').replaceAll('%5B', '[').replaceAll('%5D', ']');
+function isMatch([key, text]: readonly [string, string], name: unknown, value: unknown): boolean {
+  return key === String(name) && (value === undefined || text === String(value));
 }
 
 export class GuestSearchParams {
   #pairs: [string, string][];
   readonly #onChange: (() => void) | undefined;
 
-  constructor(
-    init: string | Iterable<readonly [unknown, unknown]> | Record<string, unknown> = '',
-    onChange?: () => void,
-  ) {
+  constructor(init: unknown = '', onChange?: () => void) {
     this.#onChange = onChange;
-    if (typeof init === 'string') {
-      const parts = init.replace(/^\?/, '').split('&').filter(Boolean);
-      this.#pairs = parts.map((part) => {
-        const [name = '', ...value] = part.split('=');
-        return [decodeForm(name), decodeForm(value.join('='))];
+    if (typeof init === 'object' && init !== null) {
+      const pairs = Symbol.iterator in init ? [...(init as Iterable<Iterable<unknown>>)] : Object.entries(init);
+      this.#pairs = pairs.map((pair) => {
+        const [name, value, ...more] = pair;
+        if (value === undefined || more.length > 0) {
+          throw Object.assign(new TypeError('Each query pair must be an iterable [name, value] tuple'), {
+            code: 'ERR_INVALID_TUPLE',
+          });
+        }
+        return [String(name), String(value)];
       });
     } else {
-      const pairs = Symbol.iterator in init ? [...init] : Object.entries(init);
-      this.#pairs = pairs.map(([name, value]) => [String(name), String(value)]);
+      this.#pairs = parseForm(String(init));
     }
+  }
+
+  static {
+    replacePairs = (params, query) => {
+      params.#pairs = parseForm(query);
+    };
   }
 
   get size(): number {
@@ -64,12 +75,12 @@ export class GuestSearchParams {
     return this.#pairs.filter(([key]) => key === name).map(([, value]) => value);
   }
 
-  has(name: string): boolean {
-    return this.#pairs.some(([key]) => key === name);
+  has(name: string, value?: unknown): boolean {
+    return this.#pairs.some((pair) => isMatch(pair, name, value));
   }
 
   append(name: string, value: unknown): void {
-    this.#pairs.push([name, String(value)]);
+    this.#pairs.push([String(name), String(value)]);
     this.#onChange?.();
   }
 
@@ -85,8 +96,8 @@ export class GuestSearchParams {
     this.#onChange?.();
   }
 
-  delete(name: string): void {
-    this.#pairs = this.#pairs.filter(([key]) => key !== name);
+  delete(name: string, value?: unknown): void {
+    this.#pairs = this.#pairs.filter((pair) => !isMatch(pair, name, value));
     this.#onChange?.();
   }
 
@@ -95,9 +106,9 @@ export class GuestSearchParams {
     this.#onChange?.();
   }
 
-  forEach(run: (value: string, name: string) => void): void {
+  forEach(run: (value: string, name: string, params: GuestSearchParams) => void, self?: unknown): void {
     for (const [name, value] of this.#pairs) {
-      run(value, name);
+      Reflect.apply(run, self, [value, name, this]);
     }
   }
 
@@ -120,65 +131,68 @@ export class GuestSearchParams {
   toString(): string {
     return this.#pairs.map(([name, value]) => `${encodeForm(name)}=${encodeForm(value)}`).join('&');
   }
+
+  get [Symbol.toStringTag](): string {
+    return 'URLSearchParams';
+  }
+
+  [inspect.custom](_depth: number, options: InspectOptions): string {
+    const pairs = this.#pairs.map(([name, value]) => `${inspect(name, options)} => ${inspect(value, options)}`);
+    return pairs.length === 0 ? 'URLSearchParams {}' : `URLSearchParams { ${pairs.join(', ')} }`;
+  }
 }
 
 export class GuestUrl {
-  protocol = '';
-  username = '';
-  password = '';
-  hostname = '';
-  port = '';
-  pathname = '';
-  search = '';
-  hash = '';
-  readonly searchParams: GuestSearchParams;
-  readonly #slashes: string;
+  declare readonly href: string;
+  #parts: readonly string[];
+  readonly #params: GuestSearchParams;
 
   constructor(input: unknown, base?: unknown) {
-    const text = String(input).trim();
-    const match = PATTERN.exec(text) ?? (base === undefined ? null : PATTERN.exec(against(new GuestUrl(base), text)));
-    const isSpecial = match !== null && (match[1] ?? '').toLowerCase() in DEFAULT_PORTS;
-    if (match === null || (isSpecial && !match[4]) || Number(match[5] ?? 0) > 65_535) {
-      throw Object.assign(new TypeError('Invalid URL'), { code: 'ERR_INVALID_URL', input: text });
+    const text = String(input);
+    const baseText = base === undefined ? undefined : String(base);
+    this.#parts = parse(text, baseText).split('\n');
+    if (this.#parts.length !== URL_PARTS.length) {
+      const details = { code: 'ERR_INVALID_URL', input: text, ...(baseText !== undefined && { base: baseText }) };
+      throw Object.assign(new TypeError('Invalid URL'), details);
     }
-    const [, scheme = '', slashes = '', login = '', host = '', port = '', path = '', search = '', hash = ''] = match;
-    const [user = '', ...password] = login.split(':');
-    this.protocol = scheme.toLowerCase();
-    this.#slashes = slashes;
-    this.username = user;
-    this.password = password.join(':');
-    this.hostname = isSpecial ? host.toLowerCase() : host;
-    this.port = port === DEFAULT_PORTS[this.protocol] ? '' : port;
-    this.pathname = slashes === '' ? path : withoutDots(encodePart(path)) || (isSpecial ? '/' : '');
-    this.search = search === '?' ? '' : encodePart(search);
-    this.hash = hash === '#' ? '' : encodePart(hash);
-    this.searchParams = new GuestSearchParams(search, () => {
-      const query = this.searchParams.toString();
-      this.search = query === '' ? '' : `?${query}`;
-    });
-    Object.defineProperty(this, 'searchParams', { enumerable: false });
+    this.#params = new GuestSearchParams(this.#part('search'), () => this.#change('search', this.#params));
   }
 
-  get host(): string {
-    return this.hostname + (this.port === '' ? '' : `:${this.port}`);
-  }
-
-  get origin(): string {
-    return this.protocol in DEFAULT_PORTS ? `${this.protocol}//${this.host}` : 'null';
-  }
-
-  get href(): string {
-    const password = this.password === '' ? '' : `:${this.password}`;
-    const login = this.username === '' && password === '' ? '' : `${this.username}${password}@`;
-    return this.protocol + this.#slashes + login + this.host + this.pathname + this.search + this.hash;
+  static {
+    for (const part of URL_PARTS) {
+      Object.defineProperty(GuestUrl.prototype, part, {
+        get(this: GuestUrl) {
+          return this.#part(part);
+        },
+        set(this: GuestUrl, value: unknown) {
+          this.#change(part, value);
+          replacePairs(this.#params, this.#part('search'));
+        },
+        enumerable: true,
+        configurable: true,
+      });
+    }
   }
 
   static canParse(input: unknown, base?: unknown): boolean {
+    return GuestUrl.parse(input, base) !== null;
+  }
+
+  static parse(input: unknown, base?: unknown): GuestUrl | null {
     try {
-      return new GuestUrl(input, base) instanceof GuestUrl;
+      return new GuestUrl(input, base);
     } catch {
-      return false;
+      // It is none.
+      return null;
     }
+  }
+
+  get searchParams(): GuestSearchParams {
+    return this.#params;
+  }
+
+  get [Symbol.toStringTag](): string {
+    return 'URL';
   }
 
   toString(): string {
@@ -188,42 +202,25 @@ export class GuestUrl {
   toJSON(): string {
     return this.href;
   }
-}
 
-function against(base: GuestUrl, text: string): string {
-  const root = base.href.slice(0, base.href.length - (base.pathname + base.search + base.hash).length);
-  if (text.startsWith('//')) {
-    return base.protocol + text;
+  [inspect.custom](_depth: number, options: InspectOptions): string {
+    const parts = URL_PARTS.map((part) => [part, this.#part(part)]);
+    const shown = Object.fromEntries([...parts.slice(0, -1), ['searchParams', this.#params], ...parts.slice(-1)]);
+    return `URL ${inspect(shown, options)}`;
   }
-  if (text.startsWith('/')) {
-    return root + text;
-  }
-  if (text.startsWith('?')) {
-    return root + base.pathname + text;
-  }
-  if (text.startsWith('#') || text === '') {
-    return root + base.pathname + base.search + text;
-  }
-  return `${root}${base.pathname.replace(/[^/]*$/, '')}${text}`;
-}
 
-function withoutDots(path: string): string {
-  const parts: string[] = [];
-  const all = path.split('/');
-  for (const [index, part] of all.entries()) {
-    const isLast = index === all.length - 1;
-    if (part === '..') {
-      if (parts.length > 1) {
-        parts.pop();
-      }
-      if (isLast) {
-        parts.push('');
-      }
-    } else if (part !== '.') {
-      parts.push(part);
-    } else if (isLast) {
-      parts.push('');
+  #part(name: (typeof URL_PARTS)[number]): string {
+    return this.#parts[URL_PARTS.indexOf(name)] ?? '';
+  }
+
+  #change(part: (typeof URL_PARTS)[number], value: unknown): void {
+    if (part === 'href') {
+      this.#parts = new GuestUrl(value).#parts;
+    } else if (part !== 'origin') {
+      this.#parts = parse(this.href, undefined, part, String(value)).split('\n');
     }
   }
-  return parts.join('/');
 }
+
+Object.defineProperty(GuestUrl, 'name', { value: 'URL' });
+Object.defineProperty(GuestSearchParams, 'name', { value: 'URLSearchParams' });

@@ -70,6 +70,34 @@ describe.each([
     ],
   ],
   [
+    'URL',
+    [
+      'new URL("https://u:p@EXAMPLE.com:8443/a/../b c?x=1&y=%20#h")',
+      '[new URL("http://0x7f.1/"), new URL("http://[::1]:80/"), new URL("https://münchen.de/ü?ü#ü")].map(String)',
+      '["http://a b/", "http://[1::2::3]/", "https://x:99999/", "//x", "", "http://%41%zz/", "http://a^b/"].map((text) => URL.canParse(text))',
+      '["../x", "?q", "#h", "", "//y/z", "\\\\y\\z", "/a/./b/%2e%2e/c", "mailto:a@b"].map((text) => new URL(text, "https://a.b/c/d?e#f").href)',
+      '(() => { const u = new URL("https://a.b/c?d=1#e"); u.search = "q=é"; u.port = "8080"; u.pathname = "/ü x"; u.hash = ""; u.host = "z.com:9"; u.protocol = "http"; return [u.href, u.origin, u.searchParams.get("q")]; })()',
+      '(() => { const u = new URL("https://a.b/c?d=1"); const { searchParams } = u; u.href = "https://x.y/?k=v"; searchParams.append("z", "1 2"); return [u.href, searchParams === u.searchParams]; })()',
+      '(() => { const u = new URL("https://a.b/c"); u.port = "x"; u.protocol = "nope:"; u.host = ""; return u.href; })()',
+      '(() => { try { new URL("x"); } catch (error) { return [error.name, error.message, error.code, error.input]; } })()',
+      '["data:text/plain,hi", "blob:https://a.com/x", "file:///a/b%20c", "mailto:a@b.c", "x:/a/../b"].map((text) => { const u = new URL(text); return [u.origin, u.pathname, u.href]; })',
+      '[new URL("http://x/").toString(), JSON.stringify(new URL("http://x")), Object.prototype.toString.call(new URL("http://x")), URL.name]',
+      '[require("url").pathToFileURL("/a b/c#d?e%").href, require("url").fileURLToPath("file:///a%20b")]',
+    ],
+  ],
+  [
+    'URLSearchParams',
+    [
+      '[new URLSearchParams("a=1&b=x+y"), new URLSearchParams()]',
+      '[{ a: 1, b: "x y" }, [["a", "1"], ["a", "2"]], new Map([["a", "1"]]), "?a=%zz%20&b=%F0%9F%98%80%ff", undefined].map((init) => new URLSearchParams(init).toString())',
+      '[new URLSearchParams("a=1&a=2").has("a", "2"), new URLSearchParams("a=1").has("a", "2"), new URLSearchParams("a=1&a=2").size]',
+      '(() => { const p = new URLSearchParams("a=1&a=2&b=3"); p.delete("a", "1"); p.set("b", 4); p.append(5, true); p.sort(); return [p.toString(), [...p.keys()], p.get("none")]; })()',
+      '(() => { const seen = []; new URLSearchParams("a=1").forEach((value, name, params) => seen.push(value, name, params instanceof URLSearchParams)); return seen; })()',
+      '(() => { try { new URLSearchParams([["a"]]); } catch (error) { return [error.name, error.code]; } })()',
+      'new URLSearchParams({ text: "a!\'()~*-._ é\ud800" }).toString()',
+    ],
+  ],
+  [
     'node:path',
     [
       'require("path").parse("/home/u/file.tar.gz")',
