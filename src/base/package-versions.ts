@@ -1,7 +1,7 @@
 /**
  * Compares versions of Python packages with specifiers such as `>=2,<3` or `==1.26.*`, as pip does (PEP 440, "Version
- * specifiers"). `===`, which compares texts, is left out. Our own, because the library for this, @renovatebot/pep440 4.2,
- * says that 3.0a1 is not `<3.0b1`: a policy that denies by version must not miss one.
+ * specifiers"). `===`, which compares texts, is left out. Our own, because a policy that denies by version must not miss one
+ * (decision 040 has what libraries miss).
  */
 
 interface Version {
@@ -76,7 +76,9 @@ function compile(clause: string): ((version: Version) => boolean) | undefined {
       return (version) => compare(version, wanted) >= 0;
     // A pre-release of 3 is not `<3`, and a post-release of 2 is not `>2`.
     case '<':
-      return (version) => compare(version, wanted) < 0 && !(version.isPre && !wanted.isPre && isSame(version, wanted));
+      return (version) =>
+        compare(version, wanted) < 0 &&
+        !(version.isPre && !wanted.isPre && compare(version, firstPreRelease(wanted)) >= 0);
     case '>':
       return (version) =>
         compare(version, wanted) > 0 && !(version.isPost && compare(withoutPost(version), wanted) === 0);
@@ -138,8 +140,10 @@ function compareLists(one: readonly number[], other: readonly number[]): number 
   return 0;
 }
 
-function isSame(one: Version, other: Version): boolean {
-  return one.epoch === other.epoch && compareLists(one.release, other.release) === 0;
+/** The lowest pre-release of a version: its first development release. */
+function firstPreRelease(version: Version): Version {
+  const [, , post = 0] = version.suffix;
+  return { ...version, suffix: [version.isPost ? 0 : -4, 0, post, -LAST] };
 }
 
 function withoutPost(version: Version): Version {

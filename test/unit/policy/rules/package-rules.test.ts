@@ -20,6 +20,9 @@ it.each([
   ['1.0.dev3', '<1.0a1', true],
   ['1.0a1.dev1', '<1.0a1', true],
   ['1.0.post1.dev2', '<1.0.post1', false],
+  // Not a pre-release of the post-release: a rule that denies `<1.0.post1` missed it.
+  ['1.0a1', '<1.0.post1', true],
+  ['1.0.dev3', '<1.0.post1', true],
   ['1.7.post1', '>1.7', false],
   ['1.7.post2', '>1.7.post1', true],
   ['1.7-1', '>=1.7.post1', true],
