@@ -1,4 +1,4 @@
-"""The check of values: certain violations are reported, and everything in doubt passes."""
+"""The check of values: certain violations are reported. Doubtful values pass, in `test_argument_cases.py`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,6 @@ from bridge_kernel.patterns import matches
 NODE: dict[str, Any] = {
     "$defs": {
         "node": {"properties": {"next": {"$ref": "#/$defs/node"}, "v": {"type": "integer"}}, "required": ["v"]},
-        "a/b %": {"type": "string"},
-        "loop": {"$ref": "#/$defs/loop"},
-        "own": {"$id": "https://x/y", "type": "string"},
     },
     "$ref": "#/$defs/node",
 }
@@ -58,32 +55,6 @@ class Checks(unittest.TestCase):
         ):
             with self.subTest(said):
                 self.assertEqual(problem(value, schema), said)
-
-    def test_doubtful_values_pass(self) -> None:
-        schemas: tuple[tuple[object, dict[str, Any]], ...] = (
-            (1.0, {"type": "integer"}),
-            (1, {"enum": [1.0]}),
-            (None, {"type": "string", "nullable": True}),
-            ("x", {"type": "strange"}),
-            ("x", {"type": ["integer", "strange"]}),
-            ("x", {"$ref": "https://example.com/x.json"}),
-            ("x", {"$ref": "#/nowhere/0"}),
-            ("x", {"$ref": "#/$defs/own", "$defs": NODE["$defs"]}),
-            ("x", {"$ref": "#/$defs/loop", "$defs": NODE["$defs"]}),
-            ("x", {"$ref": "#/$defs/a~1b%20%25", "type": "integer", "$defs": NODE["$defs"]}),
-            ("x", {"properties": {"x": {"$id": "y", "type": "integer"}}}),
-            ({"x": "a"}, {"properties": {"x": {"$id": "y", "type": "integer"}}}),
-            ("x", {"not": {"type": "string"}}),
-            (0.3, {"multipleOf": 0.1}),
-            (5, {"minimum": 5, "exclusiveMinimum": True}),
-            ("x", {"minLength": "2", "enum": 5, "anyOf": {}, "allOf": [None], "required": 5, "pattern": 3}),
-            ({"a b": 1}, {"patternProperties": {"(?<=a) ": {}}, "additionalProperties": False}),
-            ("\u00a0", {"pattern": "^\\s$"}),
-            ([1, 2], {"prefixItems": [{}]}),
-        )
-        for value, schema in schemas:
-            with self.subTest(schema=schema):
-                self.assertIsNone(problem(value, schema))
 
     def test_schema_bombs_pass_quickly(self) -> None:
         levels = {str(n): {"allOf": [{"$ref": f"#/$defs/{n + 1}"}] * 2} for n in range(60)}
