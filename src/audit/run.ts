@@ -8,6 +8,7 @@ import { auditDirectory } from '../history/files.ts';
 import { History } from '../history/history.ts';
 import type { HistoryQuery } from '../history/query.ts';
 import { AuditReader, type ReadRecord } from '../history/reader.ts';
+import type { AuditRecord } from '../history/records.ts';
 import { StatisticsBuilder } from '../history/statistics.ts';
 import type { CommandContext } from '../terminal/command.ts';
 import { renderFound, renderTailLine } from './tail.ts';
@@ -110,13 +111,15 @@ async function tail(
   reader: AuditReader,
   { hasColors = false, writeOut, signal, nothing }: WithNothing,
 ): Promise<void> {
-  const render = ({ line, record }: ReadRecord): string =>
-    command.isJson ? `${line}\n` : renderTailLine(record, hasColors);
-  let last: ReadRecord[] = [];
+  // The text of a record is gone when the next one is read.
+  const keep = ({ record, text }: ReadRecord): AuditRecord | string => (command.isJson ? text() : record);
+  const render = (kept: AuditRecord | string): string =>
+    typeof kept === 'string' ? `${kept}\n` : renderTailLine(kept, hasColors);
+  let last: (AuditRecord | string)[] = [];
   let isEmpty = true;
   for await (const found of reader.read()) {
     isEmpty = false;
-    last.push(found);
+    last.push(keep(found));
     // Trimmed rarely, because each time copies the rest.
     last = last.length > 2 * command.lines ? newest(last, command.lines) : last;
   }
@@ -127,12 +130,12 @@ async function tail(
   while (command.isFollowing && signal?.aborted !== true) {
     await sleep(FOLLOW_MS);
     for await (const found of reader.read()) {
-      writeOut(render(found));
+      writeOut(render(keep(found)));
     }
   }
 }
 
-function newest(records: ReadRecord[], wanted: number): ReadRecord[] {
+function newest<Kept>(records: Kept[], wanted: number): Kept[] {
   return records.slice(Math.max(0, records.length - wanted));
 }
 

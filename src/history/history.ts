@@ -184,7 +184,12 @@ export class History {
       const file = this.#files.get(path) ?? new LogFile(path, () => (this.#badLines += 1));
       this.#files.set(path, file);
       try {
-        await file.readOn((value, offset, bytes) => this.#take(value, { file, offset, bytes }, added), pause);
+        for await (const lines of file.readOn()) {
+          for (const { bytes, offset, value } of lines) {
+            this.#take(value, { file, offset, bytes }, added);
+          }
+          await pause();
+        }
         this.#unreadable.delete(path);
       } catch (error) {
         this.#unreadable.set(path, messageOf(error));

@@ -1,24 +1,19 @@
 /** Reads the audit log line by line, whatever its size, and reports what could not be read. */
 import { messageOf } from '../base/errors.ts';
-import { LineSplitter } from '../protocol/line-splitter.ts';
-import { openRegularFile } from '../state/state-files.ts';
 import { dayOf, listAuditFiles } from './files.ts';
+import { LogFile } from './log-file.ts';
 import { type AuditRecord, AuditRecordSchema } from './records.ts';
 
-/** The longest record is the start of a cell, whose code may be 1 MiB and is escaped. */
-export const MAX_LINE_BYTES = 16 * 1024 * 1024;
-const READ_BYTES = 256 * 1024;
-
-/** One record with the line it was read from. */
 export interface ReadRecord {
   readonly record: AuditRecord;
-  readonly line: string;
+  /** The line it was read from, until the next record is asked for. */
+  text(): string;
 }
 
 /** Reads the log in a folder, from its start or from a given time; each further call continues where the last one ended. */
 export class AuditReader {
   readonly #directory: string;
-  readonly #sources = new Map<string, LineSource>();
+  readonly #files = new Map<string, LogFile>();
   readonly #unreadable = new Map<string, string>();
   #badLines = 0;
 
@@ -28,8 +23,7 @@ export class AuditReader {
 
   /** Lines that are not valid records: damaged, incomplete or from a later version. */
   get badLines(): number {
-    const incomplete = [...this.#sources.values()].filter((source) => source.isInLine).length;
-    return this.#badLines + incomplete;
+    return this.#badLines + [...this.#files.values()].filter((file) => file.isInLine).length;
   }
 
   /** Files that could not be read, each with the reason. */
@@ -61,15 +55,17 @@ export class AuditReader {
   }
 
   async *#readFile(path: string, sinceMs: number): AsyncGenerator<ReadRecord> {
-    const source = this.#sources.get(path) ?? new LineSource(path, () => (this.#badLines += 1));
-    this.#sources.set(path, source);
+    const file = this.#files.get(path) ?? new LogFile(path, () => (this.#badLines += 1));
+    this.#files.set(path, file);
     try {
-      for await (const line of source.read()) {
-        const record = parseRecord(line);
-        if (record === undefined) {
-          this.#badLines += 1;
-        } else if (Date.parse(record.at) >= sinceMs) {
-          yield { record, line };
+      for await (const lines of file.readOn()) {
+        for (const { text, value } of lines) {
+          const record = AuditRecordSchema.safeParse(value).data;
+          if (record === undefined) {
+            this.#badLines += 1;
+          } else if (Date.parse(record.at) >= sinceMs) {
+            yield { record, text };
+          }
         }
       }
     } catch (error) {
@@ -92,51 +88,5 @@ async function* mergeByTime(sources: readonly AsyncGenerator<ReadRecord>[]): Asy
     const earliest = heads.reduce((left, right) => (right.next.record.at < left.next.record.at ? right : left));
     yield earliest.next;
     await advance(earliest.source, heads.indexOf(earliest));
-  }
-}
-
-function parseRecord(line: string): AuditRecord | undefined {
-  try {
-    return AuditRecordSchema.safeParse(JSON.parse(line)).data;
-  } catch {
-    // Not JSON; the caller counts it.
-    return undefined;
-  }
-}
-
-/** The lines of one growing file. */
-class LineSource {
-  readonly #path: string;
-  readonly #splitter: LineSplitter;
-  #lines: Buffer[] = [];
-  #offset = 0;
-
-  constructor(path: string, onOversize: () => void) {
-    this.#path = path;
-    this.#splitter = new LineSplitter(MAX_LINE_BYTES, (line) => this.#lines.push(line), onOversize);
-  }
-
-  /** Whether the data read so far ends in the middle of a line. */
-  get isInLine(): boolean {
-    return this.#splitter.pendingBytes > 0;
-  }
-
-  async *read(): AsyncGenerator<string> {
-    const handle = await openRegularFile(this.#path);
-    try {
-      for (;;) {
-        const { buffer, bytesRead } = await handle.read(Buffer.allocUnsafe(READ_BYTES), 0, READ_BYTES, this.#offset);
-        if (bytesRead === 0) {
-          return;
-        }
-        this.#offset += bytesRead;
-        this.#splitter.push(buffer.subarray(0, bytesRead));
-        const lines = this.#lines;
-        this.#lines = [];
-        yield* lines.filter((line) => line.length > 0).map((line) => line.toString('utf8'));
-      }
-    } finally {
-      await handle.close();
-    }
   }
 }

@@ -101,7 +101,7 @@ const BOUNDED: Readonly<Record<string, string>> = {
   'reads files of a limited size: the log, a recording, an index of packages': `
     history/call-sums.ts #counts #open
     history/history.ts #files #cells #groups #begun #saved #interned #unreadable
-    history/reader.ts #sources #unreadable
+    history/reader.ts #files #unreadable
     history/savings.ts #bridges
     history/statistics.ts #bridges #cells #tools
     packages/pure/resolve.ts #projects #requires
