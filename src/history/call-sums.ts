@@ -32,25 +32,36 @@ export class Durations {
   }
 }
 
-/** Calls that have begun, as their records say, but have no end: they run, or their bridge was killed. */
-export class UnendedCalls {
-  /** By id, which the calls of one program shared in earlier versions. */
-  readonly #open = new Map<string, number>();
-
-  /** Whether the call has ended. */
-  note({ id, outcome }: Pick<RecordOf<'call'>, 'id' | 'outcome'>): boolean {
-    const open = (this.#open.get(id) ?? 0) + (outcome === 'started' ? 1 : -1);
-    if (open > 0) {
-      this.#open.set(id, open);
-    } else {
-      this.#open.delete(id);
-    }
-    return outcome !== 'started';
-  }
+/** Calls that have begun, as their records say, but have no end: they run, or their bridge was killed. Each with what is known of it. */
+export class UnendedCalls<Known> {
+  readonly #open = new Map<string, Known[]>();
 
   get count(): number {
-    return [...this.#open.values()].reduce((sum, open) => sum + open, 0);
+    return [...this.#open.values()].reduce((sum, open) => sum + open.length, 0);
   }
+
+  begin(call: CallKey, known: Known): void {
+    const key = keyOf(call);
+    this.#open.set(key, [...(this.#open.get(key) ?? []), known]);
+  }
+
+  /** What is known of the call that has ended, of the earliest if several are the same; undefined if its begin has no record. */
+  end(call: CallKey): Known | undefined {
+    const key = keyOf(call);
+    const open = this.#open.get(key);
+    const known = open?.shift();
+    if (open?.length === 0) {
+      this.#open.delete(key);
+    }
+    return known;
+  }
+}
+
+type CallKey = Pick<RecordOf<'call'>, 'id' | 'server' | 'tool'>;
+
+/** What the records of a call have in common. In earlier versions, the calls of one program shared an id. */
+function keyOf({ id, server, tool }: CallKey): string {
+  return `${id}\n${server}\n${tool}`;
 }
 
 /** Calls that were made or refused and have ended; dry runs were neither. */

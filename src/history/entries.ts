@@ -1,4 +1,5 @@
 /** Joins records into entries for people: a cell with its code, its calls and its end. Keeps the open cells in memory. */
+import { UnendedCalls } from './call-sums.ts';
 import type { AuditRecord, RecordOf } from './records.ts';
 
 /** Calls kept per cell; further ones are counted. Chosen: far more than anyone reads. */
@@ -26,8 +27,8 @@ export type AuditEntry = CellEntry | LoneEntry;
 interface OpenCell {
   readonly started: RecordOf<'cell_started'>;
   readonly calls: RecordOf<'call'>[];
-  /** Places of calls that have no end yet, by `keyOfCall`. */
-  readonly begun: Map<string, number[]>;
+  /** Places of calls that have no end yet. */
+  readonly begun: UnendedCalls<number>;
   callsLeftOut: number;
 }
 
@@ -50,7 +51,7 @@ export async function* joinRecords(
 function take(open: Map<string, OpenCell>, record: AuditRecord): AuditEntry | undefined {
   switch (record.type) {
     case 'cell_started':
-      open.set(record.id, { started: record, calls: [], begun: new Map(), callsLeftOut: 0 });
+      open.set(record.id, { started: record, calls: [], begun: new UnendedCalls(), callsLeftOut: 0 });
       return undefined;
     case 'cell_ended': {
       const cell = open.get(record.id);
@@ -68,28 +69,18 @@ function addCall(cell: OpenCell | undefined, call: RecordOf<'call'>): AuditEntry
   if (cell === undefined) {
     return { kind: 'record', record: call };
   }
-  const key = keyOfCall(call);
-  const begun = call.outcome === 'started' ? undefined : cell.begun.get(key);
-  const place = begun?.shift();
-  if (begun?.length === 0) {
-    cell.begun.delete(key);
-  }
+  const place = call.outcome === 'started' ? undefined : cell.begun.end(call);
   if (place !== undefined) {
     cell.calls[place] = call;
   } else if (cell.calls.length < MAX_CALLS) {
     if (call.outcome === 'started') {
-      cell.begun.set(key, [...(cell.begun.get(key) ?? []), cell.calls.length]);
+      cell.begun.begin(call, cell.calls.length);
     }
     cell.calls.push(call);
   } else {
     cell.callsLeftOut += 1;
   }
   return undefined;
-}
-
-/** What the records of a call have in common. In earlier versions, the calls of one program shared an id. */
-export function keyOfCall({ id, server, tool }: Pick<RecordOf<'call'>, 'id' | 'server' | 'tool'>): string {
-  return `${id}\n${server}\n${tool}`;
 }
 
 function entryOf(id: string, cell: OpenCell | undefined, ended: CellEntry['ended']): CellEntry {

@@ -7,7 +7,8 @@
 import { lstat } from 'node:fs/promises';
 import { messageOf } from '../base/errors.ts';
 import { createPause } from '../base/slices.ts';
-import { type CellEntry, keyOfCall, MAX_CALLS } from './entries.ts';
+import { UnendedCalls } from './call-sums.ts';
+import { type CellEntry, MAX_CALLS } from './entries.ts';
 import { factsOf, type RecordFacts, sessionOf, statusOf } from './facts.ts';
 import { listAuditFiles } from './files.ts';
 import type { HistoryKind } from './kinds.ts';
@@ -77,8 +78,7 @@ export class History {
   #entries: Entry[] = [];
   #cells = new Map<string, Entry>();
   #groups = new Map<string, Group>();
-  /** Calls without an end, by `keyOfCall`. */
-  #begun = new Map<string, Entry[]>();
+  #begun = new UnendedCalls<Entry>();
   /** Records of saved files, by cell. */
   #saved = new Map<string, Entry[]>();
   #interned = new Map<string, string>();
@@ -220,7 +220,7 @@ export class History {
     this.#entries = [];
     this.#cells = new Map();
     this.#groups = new Map();
-    this.#begun = new Map();
+    this.#begun = new UnendedCalls();
     this.#saved = new Map();
     this.#interned = new Map();
     this.#texts = new Map();
@@ -255,22 +255,16 @@ export class History {
     if (facts.record.type === 'call') {
       entry.group.calls.push(entry);
       if (entry.status === 'started') {
-        const key = keyOfCall(facts.record);
-        this.#begun.set(key, [...(this.#begun.get(key) ?? []), entry]);
+        this.#begun.begin(facts.record, entry);
       }
     }
   }
 
   /** The record of its end takes the place of the one of its begin. Returns whether there is one. */
   #endCall(facts: RecordFacts, call: RecordOf<'call'>, place: Line): boolean {
-    const key = keyOfCall(call);
-    const begun = call.outcome === 'started' ? undefined : this.#begun.get(key);
-    const entry = begun?.shift();
-    if (begun === undefined || entry === undefined) {
+    const entry = call.outcome === 'started' ? undefined : this.#begun.end(call);
+    if (entry === undefined) {
       return false;
-    }
-    if (begun.length === 0) {
-      this.#begun.delete(key);
     }
     this.#isSorted &&= entry.timeMs === facts.timeMs;
     entry.line = place;

@@ -2,6 +2,7 @@
  * What cells cost in tokens, and what their calls would have cost if a client had made them directly. Everything is counted so that
  * the saving is too small rather than too large; `SAVINGS_METHOD` says how. In bounded memory: sums, and the cells that are open.
  */
+import { CappedMap } from '../base/capped-map.ts';
 import { definitionTokens, denseTokens, textTokens } from '../base/token-estimate.ts';
 import { isRefused } from './facts.ts';
 import type { AuditRecord, RecordOf } from './records.ts';
@@ -86,7 +87,7 @@ const MAX_OPEN = 10_000;
 
 export class SavingsBuilder {
   readonly #bridges = new Map<string, BridgeSums>();
-  readonly #open = new Map<string, OpenCell>();
+  readonly #open = new CappedMap<string, OpenCell>(MAX_OPEN);
   #oldCalls = 0;
 
   add(record: AuditRecord): void {
@@ -142,9 +143,6 @@ export class SavingsBuilder {
 
   #begin({ code_bytes: codeBytes, id, run_by: runBy }: RecordOf<'cell_started'>): void {
     this.#open.set(id, { codeBytes, isOfOperator: runBy === 'operator', calls: new Map() });
-    if (this.#open.size > MAX_OPEN) {
-      this.#open.delete(this.#open.keys().next().value ?? '');
-    }
   }
 
   #addCall(call: RecordOf<'call'>): void {

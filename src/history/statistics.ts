@@ -1,5 +1,6 @@
 /** Statistics of the audit log in bounded memory: one entry per tool. */
-import { CallSums, Durations, UnendedCalls } from './call-sums.ts';
+import { CallSums } from './call-sums.ts';
+import { LogTotals, type Totals } from './log-totals.ts';
 import type { AuditRecord } from './records.ts';
 
 /** The calls to one tool. */
@@ -15,21 +16,13 @@ export interface ToolStatistics {
   readonly result_bytes: number;
 }
 
-export interface AuditStatistics {
+export interface AuditStatistics extends Totals {
   /** Time of the first and the last record; null if there are none. */
   readonly from: string | null;
   readonly to: string | null;
-  readonly bridges: number;
-  readonly sessions: number;
-  readonly cells: Readonly<Record<string, number>>;
-  readonly cell_p50_ms: number | null;
-  readonly cell_p95_ms: number | null;
   readonly output_bytes: number;
   /** Most calls first. */
   readonly tools: readonly ToolStatistics[];
-  /** Calls that were sent, with a required record, and whose end is not in the log. They are in no other number. */
-  readonly calls_without_end: number;
-  readonly lost_records: number;
 }
 
 interface Tool {
@@ -39,70 +32,34 @@ interface Tool {
 }
 
 export class StatisticsBuilder {
-  readonly #bridges = new Set<string>();
-  readonly #cells = new Map<string, number>();
-  readonly #cellTimes = new Durations();
+  readonly #totals = new LogTotals();
   readonly #tools = new Map<string, Tool>();
-  #from: string | undefined;
-  #to: string | undefined;
-  #sessions = 0;
   #outputBytes = 0;
-  #lost = 0;
-  readonly #unended = new UnendedCalls();
 
   add(record: AuditRecord): void {
-    this.#bridges.add(record.bridge);
-    // ISO timestamps sort chronologically.
-    this.#from = this.#from === undefined || record.at < this.#from ? record.at : this.#from;
-    this.#to = this.#to === undefined || record.at > this.#to ? record.at : this.#to;
-    switch (record.type) {
-      case 'session_started':
-        this.#sessions += 1;
-        break;
-      case 'cell_ended':
-        this.#countCell(record.status);
-        this.#cellTimes.add(record.duration_ms);
-        this.#outputBytes += record.stdout_bytes + record.stderr_bytes + record.value_bytes + record.error_bytes;
-        break;
-      case 'cell_refused':
-        this.#countCell('refused');
-        break;
-      case 'call':
-        this.#unended.note(record);
-        this.#sumsOf(record.server, record.tool).add(record);
-        break;
-      case 'calls_refused':
-        this.#sumsOf(record.server ?? VARIOUS, record.tool ?? VARIOUS).addRefused(record);
-        break;
-      case 'lost':
-        this.#lost += record.records;
-        break;
-      default:
+    this.#totals.add(record);
+    if (record.type === 'cell_ended') {
+      this.#outputBytes += record.stdout_bytes + record.stderr_bytes + record.value_bytes + record.error_bytes;
+    } else if (record.type === 'call') {
+      this.#sumsOf(record.server, record.tool).add(record);
+    } else if (record.type === 'calls_refused') {
+      this.#sumsOf(record.server ?? VARIOUS, record.tool ?? VARIOUS).addRefused(record);
     }
   }
 
   result(): AuditStatistics {
+    const { first, last } = this.#totals;
     return {
-      from: this.#from ?? null,
-      to: this.#to ?? null,
-      bridges: this.#bridges.size,
-      sessions: this.#sessions,
-      cells: Object.fromEntries(this.#cells),
-      cell_p50_ms: this.#cellTimes.percentile(0.5),
-      cell_p95_ms: this.#cellTimes.percentile(0.95),
+      from: first ?? null,
+      to: last ?? null,
+      ...this.#totals.result(),
       output_bytes: this.#outputBytes,
       tools: [...this.#tools.values()]
         // Of some there were only dry runs.
         .filter(({ sums }) => sums.calls > 0)
         .toSorted((a, b) => b.sums.calls - a.sums.calls)
         .map(toStatistics),
-      calls_without_end: this.#unended.count,
-      lost_records: this.#lost,
     };
-  }
-
-  #countCell(status: string): void {
-    this.#cells.set(status, (this.#cells.get(status) ?? 0) + 1);
   }
 
   #sumsOf(server: string, tool: string): CallSums {

@@ -1,6 +1,8 @@
 /** Sums up records, in bounded memory: code and servers choose names, so each list of names has a limit. */
-import { CallSums, Durations, UnendedCalls } from '../history/call-sums.ts';
+import { CappedMap } from '../base/capped-map.ts';
+import { CallSums } from '../history/call-sums.ts';
 import { statusOf } from '../history/facts.ts';
+import { LogTotals, type Totals } from '../history/log-totals.ts';
 import type { AuditRecord, RecordOf } from '../history/records.ts';
 import { type Savings, SavingsBuilder } from '../history/savings.ts';
 
@@ -62,19 +64,14 @@ export interface ApprovalReport {
   readonly last_at: string;
 }
 
-export interface ActivityReport {
+export interface ActivityReport extends Totals {
   /** The time that was asked for. */
   readonly since: string;
   readonly until: string;
   /** Time of the first and the last record; null if there are none. */
   readonly first: string | null;
   readonly last: string | null;
-  readonly bridges: number;
   readonly principals: number;
-  readonly sessions: number;
-  readonly cells: Readonly<Record<string, number>>;
-  readonly cell_p50_ms: number | null;
-  readonly cell_p95_ms: number | null;
   readonly totals: Counts;
   readonly days: readonly DayReport[];
   /** Most calls first. */
@@ -86,9 +83,6 @@ export interface ActivityReport {
   readonly slowest: readonly SlowCell[];
   readonly approvals: readonly ApprovalReport[];
   readonly savings: Savings;
-  /** Calls that were sent, with a required record, and whose end is not in the log. They are in no other number. */
-  readonly calls_without_end: number;
-  readonly lost_records: number;
   /** Lines of the log that could not be read. */
   readonly bad_lines: number;
 }
@@ -141,33 +135,21 @@ export class ReportBuilder {
     times: 0,
   }));
   readonly #approvals = new Named(approvalOf);
-  readonly #cells = new Map<string, number>();
-  readonly #cellTimes = new Durations();
-  readonly #open = new Map<
+  readonly #open = new CappedMap<
     string,
     { readonly started: RecordOf<'cell_started'>['at']; readonly code: string; calls: number }
-  >();
-  readonly #bridges = new Set<string>();
+  >(MAX_OPEN);
   readonly #principals = new Set<string>();
   readonly #savings = new SavingsBuilder();
+  readonly #log = new LogTotals();
   readonly #totals: Mutable<Counts> = { calls: 0, failed: 0, refused: 0 };
   #slowest: SlowCell[] = [];
-  #first: string | undefined;
-  #last: string | undefined;
-  #sessions = 0;
-  #lost = 0;
-  readonly #unended = new UnendedCalls();
 
   add(record: AuditRecord): void {
-    this.#first = this.#first === undefined || record.at < this.#first ? record.at : this.#first;
-    this.#last = this.#last === undefined || record.at > this.#last ? record.at : this.#last;
-    this.#bridges.add(record.bridge);
+    this.#log.add(record);
     this.#principals.add(record.principal ?? '');
     this.#savings.add(record);
     switch (record.type) {
-      case 'session_started':
-        this.#sessions += 1;
-        break;
       case 'cell_started':
         this.#begin(record);
         break;
@@ -183,9 +165,6 @@ export class ReportBuilder {
         break;
       case 'calls_refused':
         this.#addRefused(record);
-        break;
-      case 'lost':
-        this.#lost += record.records;
         break;
       default:
         this.#addPermission(record);
@@ -209,14 +188,10 @@ export class ReportBuilder {
     return {
       since: new Date(sinceMs).toISOString(),
       until: new Date(untilMs).toISOString(),
-      first: this.#first ?? null,
-      last: this.#last ?? null,
-      bridges: this.#bridges.size,
+      first: this.#log.first ?? null,
+      last: this.#log.last ?? null,
+      ...this.#log.result(),
       principals: this.#principals.size,
-      sessions: this.#sessions,
-      cells: Object.fromEntries(this.#cells),
-      cell_p50_ms: this.#cellTimes.percentile(0.5),
-      cell_p95_ms: this.#cellTimes.percentile(0.95),
       totals: this.#totals,
       days: this.#allDays(untilMs),
       servers: uses(this.#servers),
@@ -225,15 +200,13 @@ export class ReportBuilder {
       slowest: this.#slowest,
       approvals: this.#approvals.all().toSorted((a, b) => b.times - a.times),
       savings: this.#savings.result(),
-      calls_without_end: this.#unended.count,
-      lost_records: this.#lost,
       bad_lines: badLines,
     };
   }
 
   /** From the first day with records to the last. */
   #allDays(untilMs: number): DayReport[] {
-    const last = (this.#last ?? new Date(untilMs).toISOString()).slice(0, 10);
+    const last = (this.#log.last ?? new Date(untilMs).toISOString()).slice(0, 10);
     const first = [...this.#days.keys()].toSorted()[0] ?? last;
     const lastMs = Date.parse(last);
     const firstMs = Math.max(Date.parse(first), lastMs - (MAX_DAYS - 1) * DAY_MS);
@@ -247,16 +220,12 @@ export class ReportBuilder {
   #begin({ at, code, id }: RecordOf<'cell_started'>): void {
     const first = code.split('\n', 100).find((line) => line.trim() !== '') ?? '';
     this.#open.set(id, { started: at, code: first.slice(0, MAX_CODE_CHARS).toWellFormed(), calls: 0 });
-    if (this.#open.size > MAX_OPEN) {
-      this.#open.delete(this.#open.keys().next().value ?? '');
-    }
   }
 
   #end({ at, duration_ms: durationMs, error_code: code, exception, id, status }: RecordOf<'cell_ended'>): void {
     const open = this.#open.get(id);
     this.#open.delete(id);
     this.#countCell(at, status);
-    this.#cellTimes.add(durationMs);
     if (status !== 'success') {
       this.#failures.get('cell', code ?? exception ?? status).times += 1;
     }
@@ -269,7 +238,6 @@ export class ReportBuilder {
   }
 
   #countCell(at: string, status: string): void {
-    this.#cells.set(status, (this.#cells.get(status) ?? 0) + 1);
     const day = this.#dayOf(at);
     day.cells += 1;
     day.cells_refused += status === 'refused' ? 1 : 0;
@@ -277,7 +245,7 @@ export class ReportBuilder {
   }
 
   #addCall(call: RecordOf<'call'>): void {
-    if (!this.#unended.note(call)) {
+    if (call.outcome === 'started') {
       return;
     }
     const open = this.#open.get(call.cell);
