@@ -52,7 +52,7 @@ fi
 failed=0
 try() { in_clone "$@" || failed=1; }
 in_clone npm ci
-for what in 'npm run demo' test/first-run.sh 'npm run test:clients'; do
+for what in 'npm run demo' test/first-run.sh 'npm run lab -- clients'; do
   # shellcheck disable=SC2086
   named_twice "$what as an ordinary user" in_clone $what || failed=1
 done

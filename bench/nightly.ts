@@ -1,5 +1,5 @@
 /**
- * `npm run bench:nightly [-- --folder FOLDER] [--quick]`: the whole table on every usable engine, saved under the date and
+ * `npm run lab -- nightly [--folder FOLDER] [--quick]`: the whole table on every usable engine, saved under the date and
  * compared with the last run in the folder.
  */
 import { mkdir, readdir } from 'node:fs/promises';

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * `npm run test:package`: checks what users get from npm, on any system. Packs the archive, installs it into an empty folder
+ * `npm run lab -- package`: checks what users get from npm, on any system. Packs the archive, installs it into an empty folder
  * without a registry, starts the command, and runs a cell on the embedded engine. Ends with the line `N passed, N failed`.
  */
 import { execFile, spawn } from 'node:child_process';
@@ -33,7 +33,7 @@ const env = {
 function npm(...args) {
   const cli = process.env['npm_execpath'];
   if (cli === undefined) {
-    throw new Error('Start this with npm: npm run test:package');
+    throw new Error('Start this with npm: npm run lab -- package');
   }
   return run(process.execPath, [cli, ...args], { cwd: work, maxBuffer: 64 * 1024 * 1024 });
 }

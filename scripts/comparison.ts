@@ -1,4 +1,4 @@
-/** `npm run comparison [-- --write]`: does the tasks of `comparison/tasks.ts` both ways and prints the table, or writes it to docs/comparison.md. */
+/** `npm run lab -- comparison [--write]`: does the tasks of `comparison/tasks.ts` both ways and prints the table, or writes it to docs/comparison.md. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { runComparison } from './comparison/run.ts';

@@ -1,7 +1,7 @@
 /**
  * Installs each package of the `common` list from the index of this machine, imports it and does one line of work with it, on each
  * engine that is asked for, adds the results to `package-table/tried.json`, and writes the lists of `docs/packages-common.md`:
- * `npm run packages:table -- ENGINE… [--image IMAGE] [--only NAME,… | --again] [--at-once N]`.
+ * `npm run lab -- packages ENGINE… [--image IMAGE] [--only NAME,… | --again] [--at-once N]`.
  *
  * Engines are named as in tests, for example `podman bubblewrap`. What that file has of the engine and image is not tried again,
  * so a run that was cut off goes on, unless `--only` or `--again` asks for it. `--at-once 3` is faster, but its seconds say little.

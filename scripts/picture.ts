@@ -1,5 +1,5 @@
 /**
- * `npm run picture`: runs the pictured task of `comparison/tasks.ts` for real and draws it, and the parts of the bridge, in both themes
+ * `npm run lab -- picture`: runs the pictured task of `comparison/tasks.ts` for real and draws it, and the parts of the bridge, in both themes
  * into docs/images. Prints the descriptions, which README.md needs as alternative texts.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
 /**
- * `npm run probes`: tries on every engine of this machine what hostile code would try, and records the results for the table in
+ * `npm run lab -- probes`: tries on every engine of this machine what hostile code would try, and records the results for the table in
  * `test/support/probes/README.md`. Records of missing engines are kept. `MCP_BRIDGE_TEST_ENGINES` selects engines. Takes a few
  * minutes; a test compares every later run with the record.
  */

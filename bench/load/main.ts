@@ -1,5 +1,5 @@
 /**
- * `npm run bench:load`: clients over HTTP, each with a token and a session of its own, that send cells of several kinds at random
+ * `npm run lab -- load`: clients over HTTP, each with a token and a session of its own, that send cells of several kinds at random
  * times. Every cell checks that its session has lost nothing and belongs to the right client. How it measures: bench/load/README.md.
  */
 import { messageOf } from '../../src/base/errors.ts';

@@ -28,7 +28,7 @@ export interface LoadOptions {
   readonly isQuick: boolean;
 }
 
-export const LOAD_USAGE = `npm run bench:load -- [options]
+export const LOAD_USAGE = `npm run lab -- load [options]
 
   --engine NAME     bubblewrap by default; the figures for memory and processor time are of an engine without a daemon
   --only PART       costs, search or goal; may be repeated

@@ -1,4 +1,4 @@
-/** A plan for many sessions: the simulation with what `npm run bench:load` has measured, and how well it agrees with a real run. */
+/** A plan for many sessions: the simulation with what `npm run lab -- load` has measured, and how well it agrees with a real run. */
 import { cpus } from 'node:os';
 import { percentile } from '../support/statistics.ts';
 import { formatNumber } from '../table.ts';

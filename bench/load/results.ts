@@ -113,7 +113,7 @@ export async function loadResults(file: string): Promise<LoadResults> {
   try {
     return ResultsSchema.parse(JSON.parse(await readFile(file, 'utf8')));
   } catch (error) {
-    throw new Error(`${file} is not a file that \`npm run bench:load -- --save\` wrote`, { cause: error });
+    throw new Error(`${file} is not a file that \`npm run lab -- load --save\` wrote`, { cause: error });
   }
 }
 

@@ -1,4 +1,4 @@
-/** `npm run bench:plan -- --costs FILE`: what many sessions need, from what `npm run bench:load -- --save FILE` has measured. */
+/** `npm run lab -- plan --costs FILE`: what many sessions need, from what `npm run lab -- load --save FILE` has measured. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -9,9 +9,9 @@ import { renderLoad } from './report.ts';
 import { loadResults } from './results.ts';
 
 const PAGE = fileURLToPath(new URL('README.md', import.meta.url));
-const PLAN_USAGE = `npm run bench:plan -- --costs FILE [options]
+const PLAN_USAGE = `npm run lab -- plan --costs FILE [options]
 
-  --costs FILE      what \`npm run bench:load -- --save FILE\` has written
+  --costs FILE      what \`npm run lab -- load --save FILE\` has written
   --clients N       1000 by default
   --idle S          seconds after which an idle session loses its sandbox; 300 by default
   --max-live N      live sandboxes of all bridges together; no limit by default
@@ -40,7 +40,7 @@ async function main(argv: readonly string[]): Promise<void> {
   const results = await loadResults(values.costs);
   const { costs, memory, search } = results;
   if (costs === undefined) {
-    throw new Error(`${values.costs} has no costs: run \`npm run bench:load\` without --only, or with --only costs`);
+    throw new Error(`${values.costs} has no costs: run \`npm run lab -- load\` without --only, or with --only costs`);
   }
   const options = {
     clients: Number(values.clients ?? 1_000),

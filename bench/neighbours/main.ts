@@ -1,5 +1,5 @@
 /**
- * `npm run bench:neighbours`: installs similar programs from npm and PyPI into a folder, measures them and the bridge in turn on the same
+ * `npm run lab -- neighbours`: installs similar programs from npm and PyPI into a folder, measures them and the bridge in turn on the same
  * servers, and prints two tables or writes them to bench/neighbours/README.md.
  */
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -41,7 +41,7 @@ const SEARCH_TRIES = 20;
 const SEARCH_PAUSE_MS = 500;
 const MAX_SEEN_CHARS = 300;
 
-const USAGE = `npm run bench:neighbours -- --folder FOLDER [options]
+const USAGE = `npm run lab -- neighbours --folder FOLDER [options]
 
   --folder FOLDER   where the programs are installed, outside of this project
   --rounds N        how often each is measured; 5 by default

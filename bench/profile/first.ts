@@ -1,5 +1,5 @@
 /**
- * `npm run profile -- first`: the parts of a first cell without standby, one after the other. Runs a copy of the build whose kernel
+ * `npm run lab -- profile first`: the parts of a first cell without standby, one after the other. Runs a copy of the build whose kernel
  * notes the time at some of its lines.
  */
 import { existsSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** `npm run profile -- large`: the parts of the time until a result of 64 MiB is a value of code, one after the other. */
+/** `npm run lab -- profile large`: the parts of the time until a result of 64 MiB is a value of code, one after the other. */
 import type { BenchContext } from '../context.ts';
 import { askServer } from '../measures/large-data.ts';
 import { withBridge } from '../support/bridge.ts';

@@ -1,5 +1,5 @@
 /**
- * `npm run profile -- WORKLOAD`: where the time of a warm cell, of one call, of 1,000 concurrent calls, of a large result and of a
+ * `npm run lab -- profile WORKLOAD`: where the time of a warm cell, of one call, of 1,000 concurrent calls, of a large result and of a
  * first cell goes. Of the first three, prints the CPU time of each process, that of the bridge by source file, what the bridge allocates, the profile of
  * the kernel, and the system calls of all. For engineers who make them cheaper; docs/internals/performance.md has the tables.
  */
@@ -35,7 +35,7 @@ async function main(argv: readonly string[]): Promise<void> {
   const profile = workload === undefined ? PARTS_OF[name] : (context: BenchContext) => profileAll(context, workload);
   if (profile === undefined) {
     const names = [...Object.keys(WORKLOADS), ...Object.keys(PARTS_OF)].join('|');
-    throw new Error(`usage: npm run profile -- ${names} [--engine NAME] [--command FILE]`);
+    throw new Error(`usage: npm run lab -- profile ${names} [--engine NAME] [--command FILE]`);
   }
   await profile(await createContext(parseOptions(rest)));
 }

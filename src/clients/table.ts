@@ -52,7 +52,7 @@ export interface ClientDefinition {
   readonly macApp?: string;
   /** The source of these facts. */
   readonly source: string;
-  /** The version that `npm run test:clients` tests on Linux. */
+  /** The version that `npm run lab -- clients` tests on Linux. */
   readonly seenIn?: string;
   /** What could not be checked. */
   readonly unverified?: string;

@@ -1,5 +1,5 @@
 /**
- * `npm run test:clients [-- NAME…]`: tests real clients from npm, each in an empty home. The client's own command registers a
+ * `npm run lab -- clients [NAME…]`: tests real clients from npm, each in an empty home. The client's own command registers a
  * server (and one for the folder, if that is the client's default), `install CLIENT --import` moves it, the client lists the
  * bridge as connected, a cell run by the command in the client's file calls the server, and `uninstall` restores the file.
  * Needs the built command and the npm registry.

@@ -1,5 +1,5 @@
 /**
- * `npm run test:conformance`: the official conformance suite against the bridge's server and its MCP client, for every revision
+ * `npm run lab -- conformance`: the official conformance suite against the bridge's server and its MCP client, for every revision
  * that the bridge speaks. Every failure must be listed with its reason in expected-failures.yml, and everything listed there
  * must fail.
  */

@@ -1,5 +1,5 @@
 /**
- * `npm run test:real-servers [-- NAME… | npm | python] [--folder DIR --json FILE --write]`: installs real servers from npm and PyPI
+ * `npm run lab -- real-servers [NAME… | npm | python] [--folder DIR --json FILE --write]`: installs real servers from npm and PyPI
  * outside this package, puts each behind the bridge, and prints the results. Of servers from npm, no tool is really called. Those from
  * PyPI are started with `uvx` or `pipx`, with an empty cache at first, and those that need no account are called. `--write` puts the
  * results of the latter into README.md.

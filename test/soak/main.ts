@@ -1,5 +1,5 @@
 /**
- * `npm run soak -- --minutes N`: a real bridge, client and servers with random cells, deadlines, cancels, crashes and kills, while
+ * `npm run lab -- soak --minutes N`: a real bridge, client and servers with random cells, deadlines, cancels, crashes and kills, while
  * invariants are checked throughout. Prints a report; exits with 1 if an invariant was violated.
  */
 import { readdirSync, writeFileSync } from 'node:fs';

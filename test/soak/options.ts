@@ -14,7 +14,7 @@ export interface SoakOptions {
   readonly jsonFile: string | undefined;
 }
 
-export const USAGE = `npm run soak -- --minutes N [options]
+export const USAGE = `npm run lab -- soak --minutes N [options]
 
   --minutes N     how long to start cells; the end takes a little longer
   --seed S        seed of the random actions; printed; random by default

@@ -1,6 +1,6 @@
 /**
  * Runs the properties of `test/fuzz`. The seed is printed with every property, even if it holds. To repeat a run:
- * `MCP_BRIDGE_TEST_FUZZ_SEED=… MCP_BRIDGE_TEST_FUZZ_RUNS=… npm run test:fuzz`.
+ * `MCP_BRIDGE_TEST_FUZZ_SEED=… MCP_BRIDGE_TEST_FUZZ_RUNS=… npm test -- fuzz`.
  */
 import * as fc from 'fast-check';
 import { it } from 'vitest';

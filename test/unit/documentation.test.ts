@@ -2,11 +2,12 @@
  * What documents name exists: settings, commands, codes of errors, scripts. Each of their samples is run or read by a test, or says
  * here why not. What needs an engine is in `test/e2e/readme.test.ts` and `test/e2e/documented-commands.test.ts`.
  */
-import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
+import { LAB } from '../../scripts/lab-table.ts';
 import { approvalForm } from '../../src/approvals/approval-form.ts';
 import { ERROR_CODES, messageOf, renderError, toBridgeError } from '../../src/base/errors.ts';
 import { silentLogger } from '../../src/base/log.ts';
@@ -122,11 +123,40 @@ it('README.md promises the figures that were measured', () => {
   expect(figures.filter((figure) => !measured.includes(figure))).toEqual([]);
 });
 
-it.each(DOCUMENTS)('%s names scripts that exist', (file) => {
-  const scripts = [...textOf(file).matchAll(/`?npm run ([\w:-]+)/g)].map(([, script = '']) => script);
-  expect(scripts.filter((script) => !Object.hasOwn(packageJson.scripts, script))).toEqual([]);
-  const files = [...textOf(file).matchAll(/\bnode (scripts\/[\w./-]+)/g)].map(([, path = '']) => path);
-  expect(files.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+describe('scripts', () => {
+  /** Comments, hints, workflows and shell scripts name scripts of npm, too. */
+  const FOLDERS = ['src', 'scripts', 'bench', 'test', 'sandbox-runtime', 'deploy', '.ci', '.github'];
+  const sources = FOLDERS.flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && /(?:^|\.)(?:tsx?|mjs|py|sh|json|ya?ml|md|run)$/.test(entry.name))
+      .map((entry) => relative(ROOT, join(entry.parentPath, entry.name))),
+  );
+  const files = [...new Set([...DOCUMENTS, 'AGENTS.md', 'package.json', ...sources])];
+
+  /** Scripts of npm, experiments and stages that a text names and that do not exist. */
+  function missingIn(text: string): string[] {
+    const all = (pattern: RegExp) => [...text.matchAll(pattern)].map(([, name = '']) => name);
+    return [
+      ...all(/npm run (?:-s )?([a-z][\w:-]*)/g).filter((name) => !Object.hasOwn(packageJson.scripts, name)),
+      ...all(/npm run lab -- ([a-z][\w:-]*)/g).filter((name) => !Object.hasOwn(LAB, name)),
+      ...all(/\bnode (scripts\/[\w./-]+)/g).filter((path) => !existsSync(join(ROOT, path))),
+    ];
+  }
+
+  it('that texts and sources name exist', () => {
+    expect(sources.length).toBeGreaterThan(500);
+    const missing = files.map((file) => [file, missingIn(textOf(file))] as const);
+    // The names in this test are no mentions.
+    expect(missing.filter(([file, names]) => names.length > 0 && !file.endsWith('documentation.test.ts'))).toEqual([]);
+  });
+
+  it('are missed where one was renamed', () => {
+    expect(missingIn('run `npm run bench:load`, npm run lab -- lod or node scripts/tests.mjs')).toEqual([
+      'bench:load',
+      'lod',
+      'scripts/tests.mjs',
+    ]);
+  });
 });
 
 describe('links', () => {

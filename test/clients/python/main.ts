@@ -1,5 +1,5 @@
 /**
- * `npm run test:python-clients [-- NAME… --write]`: clients and agent frameworks from PyPI, each in a virtual environment of its own, with
+ * `npm run lab -- python-clients [NAME… --write]`: clients and agent frameworks from PyPI, each in a virtual environment of its own, with
  * the built bridge over stdio and HTTP. Each lists the tools and runs three cells: one that sets a variable, one that uses it and calls a
  * server, one that fails. Frameworks do it with a model that follows a script. `--write` puts the table into test/real-servers/README.md.
  */

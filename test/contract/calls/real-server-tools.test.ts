@@ -1,4 +1,4 @@
-/** All tools of the real servers among the development dependencies. `npm run test:real-servers` covers many more. */
+/** All tools of the real servers among the development dependencies. `npm run lab -- real-servers` covers many more. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -2,7 +2,7 @@
 /**
  * What hostile code in a cell can reach, tried on every engine: probes that check effects from inside
  * (`test/fixtures/security/probes.py`) with bait on the host, traces of other sessions, and bombs. The results are compared
- * with the record that `test/support/probes/README.md` shows (`npm run probes`).
+ * with the record that `test/support/probes/README.md` shows (`npm run lab -- probes`).
  */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -40,7 +40,7 @@ describe.each(engines)('hostile code on $label', { retry: 0 }, (engine) => {
     const unwanted = Object.entries(found).filter((result) => !isHeld(result));
     const { label } = engine;
     expect(unwanted.map(([probe]) => probe)).toEqual(Object.keys(EXCEPTIONS[label] ?? {}));
-    expect(found, 'npm run probes updates the record').toEqual(record[label]);
+    expect(found, 'npm run lab -- probes updates the record').toEqual(record[label]);
   });
 
   it('cannot forge reports of the supervisor', async () => {

@@ -1,5 +1,5 @@
 /**
- * How to write a case of the suite `npm run test:faults`.
+ * How to write a case of the suite `npm test -- build faults`.
  *
  * A case is one object in `test/faults/cases/`: a title, the expected result, and a function that runs it and checks with
  * `expect` what is specific to it. `run-case.ts` checks the eight gates (`gates.ts`) around it, so a case repeats none of them:

@@ -1,4 +1,4 @@
-/** The results of the probes from the last `npm run probes`. */
+/** The results of the probes from the last `npm run lab -- probes`. */
 import type { ProbeResult } from './run.ts';
 
 /** By label of the engine, then by `GROUP: NAME` of the probe, in the order in which they ran. */
