@@ -22,10 +22,10 @@ export KUBECONFIG PATH="$KUBE_DIR/bin:$PATH" MCP_BRIDGE_TEST_ENGINES=kubernetes 
 
 failed=0
 # What the kernel of Python does is the same everywhere. These groups are about pipes, ends and limits.
-npm test -- integration -- integration/session \
+MCP_BRIDGE_TEST_TAGS=cluster npm test -- integration -- \
   -t 'loss|hostile frames|sandbox of a session' || failed=1
-npm test -- attacks -- attacks/kernel || failed=1
+MCP_BRIDGE_TEST_TAGS=cluster npm test -- attacks || failed=1
 # The last, because it kills parts of the cluster, which ends Pods while it recovers. Not kubernetes-deploy.test, which needs the
 # cluster for itself; it is run by hand.
-npm test -- integration -- integration/engines/kubernetes.test || failed=1
+MCP_BRIDGE_TEST_TAGS=cluster-last npm test -- integration || failed=1
 exit $failed

@@ -56,20 +56,20 @@ for what in 'npm run demo' test/first-run.sh 'npm run lab -- clients'; do
   # shellcheck disable=SC2086
   named_twice "$what as an ordinary user" in_clone $what || failed=1
 done
-if [[ ${MCP_BRIDGE_CI_FULL:-} == 1 ]]; then
-  # The fresh machine runs these on the oldest Node. The workflow runs unit tests on the newest one.
-  try node scripts/test.mjs integration -- test/integration/engines/embedded --exclude '**/child/attacks.test.ts'
-  passed_on+=("MCP_BRIDGE_TEST_ENGINES=podman-rootless")
-  try node scripts/test.mjs integration -- test/integration/{base,calls,pins,prestart,secrets,upstream}
-  try node scripts/test.mjs faults -- engines processes
-  try node scripts/test.mjs e2e -- answers pandas shell-tools terminal
-fi
+# as_part TAG LAYER: the tests of a layer whose files have this tag; test/tools/tags.mjs says what the tags mean.
+as_part() { try env "MCP_BRIDGE_TEST_TAGS=$1" node scripts/test.mjs "$2"; }
+is_full() { [[ ${MCP_BRIDGE_CI_FULL:-} == 1 ]]; }
+! is_full || as_part embedded-release integration
 passed_on+=("MCP_BRIDGE_TEST_ENGINES=podman-rootless")
+if is_full; then
+  as_part user-release integration
+  as_part user-release faults
+  as_part user-release e2e
+fi
 # The fresh machine runs what needs no engine.
-try node scripts/test.mjs integration -- --exclude 'test/integration/{base,calls,engines/embedded,packages,pins,prestart,secrets,upstream}/**'
-# What is left out here depends neither on the engine nor on the user, or is the same on all engines; root and the fresh machine run it.
-try node scripts/test.mjs e2e -- gallery leaks real-packages start-failures surface
-try node scripts/test.mjs attacks -- files kernel memory mounts
+as_part user integration
+as_part user e2e
+as_part user attacks
 left=$(diff <(printf '%s\n' "$before") <(list_home) | sed -n 's/^> //p')
 if [[ -n $left ]]; then
   printf "Failed: ordinary-user: left behind in the user's home: %s\n" "$left"

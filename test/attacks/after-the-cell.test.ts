@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, bubblewrap
 /** Code that goes on calling servers when its cell is over: for the person, and in the log, it has ended. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PAST_THE_PROXIES } from '../faults/cases/hostile-python.ts';

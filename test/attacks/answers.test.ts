@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, bubblewrap
 /**
  * Attacks with answers that no one reads: a request of 100 bytes can have an answer of 64 MiB. The bridge grows by at most 300 MiB,
  * and another principal's cell and `/healthz` are answered within a second throughout.

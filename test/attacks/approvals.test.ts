@@ -1,3 +1,4 @@
+// Tags: bubblewrap
 /** Code that tries to get a call approved by hiding what it does from the person. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Asked, type AskingBridge, startAskingBridge } from '../support/asking-bridge.ts';

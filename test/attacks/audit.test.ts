@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, fresh
 /** Code that tries to do something without leaving a record, or to push out the record of others. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, bubblewrap
 /**
  * The bridge, a sandbox or the worker in it is killed at random moments: while a cell runs, while a checkpoint is written or
  * restored, or in between. The session always continues, from a checkpoint no older than the last one that was complete, and its

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, bubblewrap
 /** Ways to lose what a session has without a word, or to have its state do something while it is saved or restored. */
 import { execFileSync } from 'node:child_process';
 import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';

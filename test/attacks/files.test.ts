@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, bubblewrap, docker-release, user
 /**
  * Attacks on files: running a program that code wrote into its scratch space, by every way that maps it executable, reading
  * what containers hide under /proc, and watching or delaying what others do with files that sandboxes share.

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, fresh
 /**
  * Code writes frames that are cheap to make and expensive to read, or asks for work that the host does itself. Another session
  * gets its answers within a second throughout, and what the bridge keeps and logs stays small.

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, bubblewrap, docker-release, user, cluster
 /**
  * Attacks through calls to the operating system's kernel: memory of the kernel that no limit counts, code of the kernel that a
  * sandbox does not need, and the first process, which must end the sandbox whatever the sandbox does.

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, bubblewrap
 /** Attacks on the local API of a bridge: by other users, by pages in a browser, and by readers that do not read. No engine is needed. */
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';

@@ -1,3 +1,4 @@
+// Tags: fresh
 /** Logins under attack: servers that change their authorization server, mix up answers, or do without protection. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { RemoteDefinition } from '../../src/upstream/pool.ts';

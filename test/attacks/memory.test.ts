@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, bubblewrap, docker-release, user
 /**
  * Attacks on the memory limit: ways to hold more than it, most of them with memory that belongs to no process. Whoever
  * enforces the limit (a cgroup, or the supervisor and the filter), the cell must not end with the memory in its hands.

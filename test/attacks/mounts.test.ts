@@ -1,3 +1,4 @@
+// Tags: bubblewrap, docker-release, user
 /**
  * Attacks through mounted folders: code leads a later mount elsewhere by putting a link in its place, and changes the files that
  * say what the bridge starts on the host.

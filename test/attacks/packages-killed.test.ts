@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, bubblewrap
 /**
  * The bridge, or the sandbox of a session, is killed at random points of an installation. No session ever sees a broken set,
  * nothing keeps running, and the next session gets the package. `test/integration/packages/builder.test.ts` kills builders.

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, bubblewrap
 /**
  * Attacks on the packages of others: of another principal, and of another session of the same one. What Alice, Bob and the operator
  * have installed is in three stores, and code opens only the sets that its session was given.

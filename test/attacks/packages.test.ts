@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, bubblewrap, docker-release
 /**
  * Attacks with packages: by code that asks for them, by wheels, and by an index. The index needs a password, which must reach no
  * one else. Python tests of the builder (`test/python/test_package_builder.py`) have what takes too long here.

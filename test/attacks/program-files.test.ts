@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, bubblewrap, docker-release, user
 /** Attacks with the names of files that programs leave: a program that forges them must not make whoever keeps the files write elsewhere. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type BridgeClient, startBridge } from '../support/bridge-client.ts';

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, bubblewrap
 /** Programs that send the bridge what is expensive to read: it grows by a fixed budget, and other sessions are served meanwhile. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { slowestBeside } from '../support/beside.ts';

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, fresh
 /**
  * Attacks by a folder that the user has cloned or unpacked, and in which they run the commands for client files: names and comments
  * that control the terminal, and pipes and links to devices in the places of files.

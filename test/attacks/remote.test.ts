@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, fresh
 /** Remote servers that try to reach what only the user's machine can reach, or to wear the bridge out. No engine is needed. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, bubblewrap
 /** Results whose shape, which is kept for documents, is larger than they are. No engine is needed. */
 import { expect, it } from 'vitest';
 import { createObservedResults } from '../../src/calls/observed-results.ts';

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, bubblewrap
 /** Messages of a server that stay within a bound in one unit, and are far too much in another. No engine is needed. */
 import type { ServerResponse } from 'node:http';
 import { monitorEventLoopDelay } from 'node:perf_hooks';

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, fresh
 /** Servers that answer with what is expensive to read, or never end. No engine is needed. */
 import type { ServerResponse } from 'node:http';
 import { monitorEventLoopDelay } from 'node:perf_hooks';

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, bubblewrap
 /**
  * Attacks on the state directory, and bad luck with it: stale locks in a folder that is read-only; files that
  * are damaged, replaced by pipes, or too large; a folder of another user.

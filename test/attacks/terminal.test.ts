@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, bubblewrap
 /**
  * Names of tools and output of cells as commands: for the shell that completes them, and for the terminal that shows them.
  * Shells: the built command, completed in the real, interactive shell, in a folder where any file that appears was made by

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, bubblewrap
 /** Lists of tools that are small in bytes, and cost much. No engine is needed. */
 import { expect, it } from 'vitest';
 import { sortByHeaders } from '../../src/upstream/http/request-headers.ts';

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, bubblewrap
 /** Attacks on the page of `ui`: by pages of other origins, by programs without the token, and by floods. No engine is needed. */
 import { connect, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';

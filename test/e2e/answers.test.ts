@@ -1,3 +1,4 @@
+// Tags: docker-release, user-release
 /** Saved files and progress notifications, with the built command and a real client. */
 import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, docker-release
 /** Charts as agents draw them: `plt.show()` shows each figure where it is called, and once. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type BridgeClient, startBridge } from '../support/bridge-client.ts';

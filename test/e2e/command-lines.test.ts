@@ -1,3 +1,4 @@
+// Tags: docker-release
 /** Command lines in the sandbox: `runtime.sh`, and lines of cells that start with `!`. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type BridgeClient, startBridge } from '../support/bridge-client.ts';

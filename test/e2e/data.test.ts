@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, docker-release
 /** Data in and out, as an agent works with it: a table from a server, a chart for the model, a workbook for the user. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, docker-release
 /**
  * An image of Debian packages, made without a registry as docs/packages.md says: `.ci/build-images.sh` makes the one of the tests in
  * the same way, of the same packages.

@@ -1,3 +1,4 @@
+// Tags: docker, podman
 /** `npm run demo`, as a user runs it, on every engine and without one. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, docker-release
 /** `doctor` of the built command, with engines that work, are broken, or are not installed. */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, docker-release
 /** What office tasks need, with the real packages of an index: PDF, Word, Excel and calendars are made, read and shown. */
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';

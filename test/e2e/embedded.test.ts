@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, docker-release
 /** Bad input to the embedded engine, through the built command and a real client: each gets a clear answer, and the session continues. */
 import { execFile } from 'node:child_process';
 import { appendFileSync, cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

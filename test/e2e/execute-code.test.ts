@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, fresh
 /**
  * `execute_code` for programs and snippets, with the built command and real sandboxes. JavaScript runs on every engine; the examples
  * are in the manner of a multi-language isolator's readme.

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, fresh
 /** The tools of `MCP_BRIDGE_TOOLS`, with the built command, real clients of both SDKs and eras, and real sandboxes. */
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';

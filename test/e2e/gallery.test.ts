@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, docker-release, user
 /**
  * What a client gets for each kind of value: real tables, plots and images, on the image with data science packages.
  * `UPDATE_GALLERY=1` writes the results to test/e2e/gallery/.

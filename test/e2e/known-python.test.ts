@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, docker-release
 /** What people and models know from Python and notebooks, in real sandboxes, with a server that returns what it is told to. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type BridgeClient, fixtureServer, startBridge } from '../support/bridge-client.ts';

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, docker-release
 /** A large result, which the host passes on as bytes, is to code and to the audit log what a small one is. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

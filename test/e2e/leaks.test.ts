@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, docker-release, user
 /** Nothing is left behind: no container, process, descriptor or file, after any number of runs and any kind of end. */
 
 import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, docker-release
 /** The local API of running bridges and `top`, with real clients, servers and sandboxes. */
 import { execFile } from 'node:child_process';
 import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';

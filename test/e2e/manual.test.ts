@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, docker-release
 /** Whether the manual says only what is true on the engine in use: it once promised a shell, and programs in Go, everywhere. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

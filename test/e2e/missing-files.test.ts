@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, docker-release
 /** A file that only the user's machine has: the answer has the line that reads it, and that line works. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

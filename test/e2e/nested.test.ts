@@ -1,3 +1,4 @@
+// Tags: docker-release
 /** A bridge whose server files would start the bridge again, in any disguise, ends instead of starting bridges forever. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

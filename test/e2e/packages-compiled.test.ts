@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, docker-release
 /** Packages with C code, from a real index on this machine: numpy and pandas as Debian builds them, repacked as wheels. */
 import { randomUUID } from 'node:crypto';
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';

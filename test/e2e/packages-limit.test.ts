@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, docker-release
 /** An installation beyond the limit of the store, and a name with a typing error. Nothing is half-installed. */
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';

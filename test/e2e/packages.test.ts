@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, bubblewrap
 /** Packages that arrive in a running session, from a real index on this machine, with the built command and a real client. */
 
 import { execFile } from 'node:child_process';

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, docker-release, user-release
 /** Tools called by pandas, which does not await, values of pandas and NumPy as arguments, and in a restored session. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

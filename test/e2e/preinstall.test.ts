@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, fresh
 /** Packages that are there before any code needs them: the built command, a real client, and an index that counts requests. */
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, bubblewrap, docker-release
 /** Sandboxes started ahead that have imported what earlier sessions of the same client did. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

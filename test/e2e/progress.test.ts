@@ -1,3 +1,4 @@
+// Tags: docker-release
 /** Progress of tools, from a server that reports very fast to a real client, through the built command. */
 import type { JSONRPCMessage, RequestOptions } from '@modelcontextprotocol/client';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';

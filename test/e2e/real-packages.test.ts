@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, bubblewrap, docker-release, user
 /**
  * The most used packages of the `common` list, from the real index that this machine is set up for: each is installed as code does
  * it, imported, and used for one line of work. Without such an index nothing is covered, and the run says so.

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, docker-release, user-release
 /** `image` and `sessions` of the built command, on a real engine. */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, docker
 /** Sandboxes started ahead: with a real client and every engine. */
 import { describe, expect, it } from 'vitest';
 import { type BridgeClient, startBridge } from '../support/bridge-client.ts';

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, docker, user
 /**
  * If the bridge cannot work, the client's log has the one line of `doctor` that says why, and the answer to the client has the same
  * text.

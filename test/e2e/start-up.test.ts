@@ -1,3 +1,4 @@
+// Tags: docker-release
 /** What a start loads and writes: clients start a bridge for every conversation, and discard many of them. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';

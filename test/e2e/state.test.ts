@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, bubblewrap
 /** What a session has outlives its sandbox: with the built command, real sandboxes, and a real client. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, docker-release, user
 /** Resources, prompts, progress and the check before running, with real servers, the built command and a real client. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

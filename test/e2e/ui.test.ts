@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, docker-release
 /** The command `ui` beside real bridges with real clients, servers and sandboxes. The page itself is tested in a browser. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, docker-release, user-release
 import { afterAll } from 'vitest';
 import { describeFaults } from '../support/faults/describe-faults.ts';
 import { ENGINE_CASES, faultyEngine, forgetFaults } from './cases/engines.ts';

@@ -1,3 +1,4 @@
+// Tags: python
 /**
  * Results that are passed on as bytes. Whatever a server writes, the way of the bytes and the way of the objects must agree: in the
  * value that code sees, the sizes in the audit log and for policies, what is learned about the tool, masked secrets, and errors.

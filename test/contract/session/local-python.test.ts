@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, only-check
 /** The session suite on the local Python, with the kernel outside any container. */
 import { it } from 'vitest';
 import { createLocalPythonEngine, hasLocalPython } from '../../support/local-python.ts';

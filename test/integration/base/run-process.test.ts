@@ -1,3 +1,4 @@
+// Tags: bubblewrap, user-release
 /** Short-lived processes, for real: what they inherit, their limits, and what is left of them. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

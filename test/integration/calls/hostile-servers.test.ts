@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, user-release
 /** Servers that attack through their texts, with real processes, the pool, the intake and the directory. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

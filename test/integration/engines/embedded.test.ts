@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, user, embedded-release
 /** What only the embedded engine must guarantee. It also runs the tests of all engines that send frames. */
 import { once } from 'node:events';
 import { appendFileSync, readFileSync, rmSync } from 'node:fs';

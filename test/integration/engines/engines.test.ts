@@ -1,3 +1,4 @@
+// Tags: bubblewrap, docker, user
 /** The engine suite on every engine of this machine. */
 import { coverEngines } from '../../support/covered-engines.ts';
 import { describeEngine } from './engine-suite.ts';

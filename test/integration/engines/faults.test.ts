@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, bubblewrap, docker-release, user
 /** Engines that misbehave: what is reported, and that nothing is left behind. The engines are small scripts. */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,4 @@
+// Tags: bubblewrap, user
 /** What `deploy/` gives a bridge in a cluster: rights that are enough, Pods that go with it, and sandboxes from a warm pool. */
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

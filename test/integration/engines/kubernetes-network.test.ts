@@ -1,3 +1,4 @@
+// Tags: bubblewrap, user
 /** When Pods try whether a network policy is in force, with a program in place of `kubectl`: no cluster is needed. */
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

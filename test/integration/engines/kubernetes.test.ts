@@ -1,3 +1,4 @@
+// Tags: bubblewrap, user, cluster-last
 /**
  * What is special about Pods: how they are set up, why they do not start, and that none outlives its bridge. The session suite and
  * attacks run on this engine, too (`MCP_BRIDGE_TEST_ENGINES=kubernetes`).

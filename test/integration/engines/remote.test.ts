@@ -1,3 +1,4 @@
+// Tags: bubblewrap, remote-release, user
 /** Remote engines: a podman service, podman and docker over SSH, DOCKER_HOST, and a docker context. */
 
 import { spawn } from 'node:child_process';

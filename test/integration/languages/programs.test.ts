@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, bubblewrap, docker, user
 /** Programs in each language on each engine of this machine that runs them, and what they cannot do there. */
 import { writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, bubblewrap, docker-release
 /** The builder's program on this machine's Python, killed at random points: no broken set is ever seen, and nothing stays behind. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,4 @@
+// Tags: bubblewrap, docker-release
 /** How the host fetches wheels for the embedded engine from indexes in the forms that companies have. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, bubblewrap, docker-release
 /**
  * Takes packages from indexes in the forms that companies have: builders with a real pip, and the host for the embedded engine.
  * These are made by the test; `real-indexes.test.ts` has those that can run here.

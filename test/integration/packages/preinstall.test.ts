@@ -1,3 +1,4 @@
+// Tags: bubblewrap, docker-release
 /** What the bridge fetches at its start, while a session already fetches the same. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, bubblewrap, docker-release
 /**
  * Takes packages from the servers that companies run in front of PyPI, each from PyPI and pinned: builders with a real pip, and the
  * host for the embedded engine. Nexus and Artifactory cannot run here; `index-forms.test.ts` has what their pages do differently.

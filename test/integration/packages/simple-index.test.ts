@@ -1,3 +1,4 @@
+// Tags: bubblewrap, docker-release
 /** How the host reads package indexes for the embedded engine, from real servers on this machine. */
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';

@@ -1,3 +1,4 @@
+// Tags: bubblewrap, user-release
 /** Servers that change their tools after acceptance: real processes and files, but no sandbox. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

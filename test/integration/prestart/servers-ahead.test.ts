@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, user-release
 /** Servers that are started before any call: real processes and files, but no sandbox and no client. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

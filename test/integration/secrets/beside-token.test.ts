@@ -1,3 +1,4 @@
+// Tags: bubblewrap, user-release
 /** Local servers of a bridge that runs in a Pod, beside its service-account token. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

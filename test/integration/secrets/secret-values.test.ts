@@ -1,3 +1,4 @@
+// Tags: bubblewrap, user-release
 /** Secrets from files and commands, with real files and processes. */
 import { chmodSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

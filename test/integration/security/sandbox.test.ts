@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, bubblewrap, docker, user
 /**
  * What hostile code in a cell can reach, tried on every engine: probes that check effects from inside
  * (`test/fixtures/security/probes.py`) with bait on the host, traces of other sessions, and bombs. The results are compared

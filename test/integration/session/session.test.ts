@@ -1,3 +1,4 @@
+// Tags: bubblewrap, user, cluster
 /** The session suite and tests that need a real sandbox, on every engine of this machine. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

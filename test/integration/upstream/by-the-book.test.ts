@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, user-release
 /**
  * The MCP client over stdio against the text of the specification: https://modelcontextprotocol.io/specification/REVISION/PAGE.
  * Each test names its pages and sections. Tests elsewhere are not repeated: tool lists and noise are in wire.test.ts, forms in

@@ -1,3 +1,4 @@
+// Tags: docker, user-release
 import { spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
 import { failureOf, startPool } from '../../support/upstream.ts';

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, user-release
 /** Questions from real servers to the person, in both protocol eras, through the pool. */
 
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, user-release
 /** Nothing of a server is left after close, after a crash, or after the bridge itself is killed. */
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';

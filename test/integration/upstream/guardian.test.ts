@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, user-release
 /** The guardian with real process groups. Tests close its stdin, as the kernel does when a bridge is killed. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

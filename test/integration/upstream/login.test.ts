@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, user-release
 /** `servers login` and `servers logout` as a person uses them, except for the browser. */
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

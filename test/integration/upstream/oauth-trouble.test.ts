@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, user-release
 /** Logins with hostile servers, failing providers, jumping clocks and full disks. */
 
 import { readdirSync, utimesSync, writeFileSync } from 'node:fs';

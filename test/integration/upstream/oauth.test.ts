@@ -1,3 +1,4 @@
+// Tags: user-release
 /** Logins at remote servers, with a provider on loopback. A script plays the person and follows the printed address. */
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

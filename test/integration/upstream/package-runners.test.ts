@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, user-release
 /** Servers that a package runner downloads first, as the pool sees them. */
 import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, user-release
 /** The pool with real processes: starts, calls, failures, changes, ends. */
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

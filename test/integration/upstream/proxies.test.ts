@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, user-release
 /** Remote servers behind a proxy. Only the proxy can resolve their names, so nothing can bypass it. */
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, user-release
 /** Servers from npm that people use over HTTP, on loopback. server-everything is in remote.test.ts. */
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';

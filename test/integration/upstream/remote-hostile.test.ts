@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, user-release
 /** Misbehaving servers over HTTP: each affects only its own calls, in limited time and memory, with a clear error. */
 import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';

@@ -1,3 +1,4 @@
+// Tags: user-release
 import { describe, expect, it } from 'vitest';
 import { stringifyExact } from '../../../src/protocol/exact-json.ts';
 import { startEverything, startHttp, startMini, startModern, textResult } from '../../support/http-servers.ts';

@@ -1,3 +1,4 @@
+// Tags: user-release
 /** Servers that leak their secrets through every channel a server has. */
 import { describe, expect, it } from 'vitest';
 import { BridgeError } from '../../../src/base/errors.ts';

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, user-release
 /** A bridge among its own servers: even if its entry does not reveal it, the recursion ends. */
 import { join } from 'node:path';
 import { expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, user-release
 /** What servers may write: noise, floods, results of any size, both protocol eras, unusual tools. */
 import { describe, expect, it } from 'vitest';
 import { createLogger } from '../../../src/base/log.ts';

@@ -1,3 +1,4 @@
+// Tags: bubblewrap, user
 /** What only bubblewrap must guarantee, and how it replaces container engines. It also runs the tests of all engines. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, embedded-release
 /** JavaScript programs on the embedded engine, in the real child process, in every layer that this machine has. */
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';

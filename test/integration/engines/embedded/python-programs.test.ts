@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, docker, embedded-release
 /** Programs in Python on the embedded engine: each in an instance of its own, in every layer that this machine has. */
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

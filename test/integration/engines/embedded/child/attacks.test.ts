@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, fresh
 /**
  * Our own scripts that attack the host from inside the WebAssembly sandbox, without any sandbox of the operating system and without
  * the kernel's precautions. A script succeeds if it has an effect: a host file read or written, the environment read, a process

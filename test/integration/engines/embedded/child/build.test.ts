@@ -1,3 +1,4 @@
+// Tags: embedded-release
 /** The files that `npm run build` made for the embedded engine match these sources. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

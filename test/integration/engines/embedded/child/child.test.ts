@@ -1,3 +1,4 @@
+// Tags: embedded-release
 /** The child of the embedded engine as a process: start, waiting, interrupts, limits and end. */
 
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
