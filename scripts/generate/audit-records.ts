@@ -2,15 +2,15 @@
 import { z } from 'zod';
 import { AuditRecordSchema } from '../../src/history/records.ts';
 import type { ObjectSchema } from './json-schemas.ts';
-import { fieldRows, renderTable } from './tables.ts';
+import { renderFieldList } from './tables.ts';
 
 /** The fields of every record, then a section for each type of record with its description and other fields. */
 export function renderAuditRecords(): string {
   return renderRecords(AuditRecordSchema, '## Every record', '##');
 }
 
-/** The same for any union of objects with a `type`. */
-export function renderRecords(schema: z.ZodType, title: string, heading: string): string {
+/** The same for any union of objects with a `type`, or another tag. */
+export function renderRecords(schema: z.ZodType, title: string, heading: string, tag = 'type'): string {
   const { oneOf } = z.toJSONSchema(schema) as unknown as { readonly oneOf: readonly ObjectSchema[] };
   const [first, ...others] = oneOf;
   if (first === undefined) {
@@ -22,35 +22,33 @@ export function renderRecords(schema: z.ZodType, title: string, heading: string)
   const sections = oneOf.map((record, index) => {
     // A field is described once: later records with the same field refer to the first one that has it.
     const firstWith = (name: string) => oneOf.slice(0, index).find((earlier) => isSameField(name, earlier, record));
-    const own = renderFields(record, (name) => !shared.includes(name) && firstWith(name) === undefined);
-    const parts = [`${heading} \`${titleOf(record)}\``, record.description ?? '', own];
+    const own = renderFields(record, (name) => name !== tag && !shared.includes(name) && firstWith(name) === undefined);
+    const parts = [`${heading} \`${titleOf(record, tag)}\``, record.description ?? '', own];
     return [
       ...parts,
       ...oneOf.slice(0, index).map((earlier) =>
         renderRepeated(
-          earlier,
-          namesOf(record).filter((name) => !shared.includes(name) && firstWith(name) === earlier),
+          titleOf(earlier, tag),
+          Object.keys(record.properties).filter(
+            (name) => name !== tag && !shared.includes(name) && firstWith(name) === earlier,
+          ),
         ),
       ),
     ]
       .filter((part) => part !== '')
       .join('\n\n');
   });
-  const head = `${title}\n\n${renderFields(first, (name) => shared.includes(name))}`;
+  const head = `${title}\n\n${renderFields(first, (name) => name !== tag && shared.includes(name))}`;
   return [head, ...sections].join('\n\n');
 }
 
-function titleOf(record: ObjectSchema): string {
-  return String(record.properties['type']?.const);
+function titleOf(record: ObjectSchema, tag: string): string {
+  return String(record.properties[tag]?.const);
 }
 
-function namesOf(record: ObjectSchema): string[] {
-  return Object.keys(record.properties).filter((name) => name !== 'type');
-}
-
-function renderRepeated(earlier: ObjectSchema, names: readonly string[]): string {
+function renderRepeated(earlier: string, names: readonly string[]): string {
   const list = names.map((name) => `\`${name}\``).join(', ');
-  return names.length === 0 ? '' : `As in \`${titleOf(earlier)}\`: ${list}.`;
+  return names.length === 0 ? '' : `As in \`${earlier}\`: ${list}.`;
 }
 
 /** Whether both records have the field, with the same meaning, and both require it or both do not. */
@@ -68,13 +66,6 @@ function isShared(name: string, one: ObjectSchema, other: ObjectSchema): boolean
 }
 
 function renderFields(record: ObjectSchema, isWanted: (name: string) => boolean): string {
-  const wanted = Object.entries(record.properties).filter(([name]) => name !== 'type' && isWanted(name));
-  const rows = fieldRows({ ...record, properties: Object.fromEntries(wanted) }, '').map(
-    ([name = '', type = '', required, meaning = '']) => [
-      name,
-      `${type.replace(' >= 0', '')}${required === 'yes' ? '' : ', optional'}`,
-      meaning,
-    ],
-  );
-  return rows.length === 0 ? '' : renderTable(['Field', 'Type', 'Meaning'], rows);
+  const wanted = Object.entries(record.properties).filter(([name]) => isWanted(name));
+  return renderFieldList({ ...record, properties: Object.fromEntries(wanted) });
 }

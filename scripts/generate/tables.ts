@@ -66,24 +66,31 @@ function renderSection(settings: typeof SETTINGS_TABLE): string {
 
 /** The fields of an object without its tag. Fields of nested objects follow, with dotted names. */
 export function renderFields(schema: ObjectSchema, tag: string): string {
-  const rows = fieldRows(schema, '').filter(([name]) => name !== `\`${tag}\``);
-  return rows.length === 0 ? '' : renderTable(['Field', 'Type', 'Required', 'Meaning'], rows);
+  const { [tag]: _, ...properties } = schema.properties;
+  return renderFieldList({ ...schema, properties });
 }
 
-/** Name, type, required or not, and meaning of each field. */
-export function fieldRows(schema: Pick<PropertySchema, 'properties' | 'required'>, prefix: string): string[][] {
+/** A list, because in a table most of the words would be `yes` and most of the width type names. */
+export function renderFieldList(schema: Pick<PropertySchema, 'properties' | 'required'>): string {
+  return fieldLines(schema, '').join('\n');
+}
+
+function fieldLines(schema: Pick<PropertySchema, 'properties' | 'required'>, prefix: string): string[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
     const path = `${prefix}${name}`;
     const isRequired = schema.required?.includes(name) === true;
-    const isTag = property.const !== undefined;
-    const row = [`\`${path}\``, typeName(property), isRequired ? 'yes' : 'no', isTag ? '' : described(property, path)];
+    const meaning = property.const === undefined ? ` ${described(property, path)}` : '';
+    const line = `- \`${path}\`${isRequired ? '' : ' (optional)'}: ${typeName(property)}.${meaning}`;
     const inner = property.type === 'array' ? property.items : property;
     const innerPrefix = property.type === 'array' ? `${path}[].` : `${path}.`;
-    return [row].concat(inner === undefined ? [] : fieldRows(inner, innerPrefix));
+    return [line].concat(inner === undefined ? [] : fieldLines(inner, innerPrefix));
   });
 }
 
 function typeName(schema: PropertySchema): string {
+  if (schema.const !== undefined) {
+    return `\`${JSON.stringify(schema.const)}\``;
+  }
   if (schema.enum !== undefined) {
     return schema.enum.map((value) => `\`"${value}"\``).join(', ');
   }
@@ -91,10 +98,10 @@ function typeName(schema: PropertySchema): string {
     return schema.anyOf.map(typeName).join(' or ');
   }
   if (schema.type === 'array') {
-    return `array of ${typeName(schema.items ?? {})}`;
+    return `${typeName(schema.items ?? {}).replace(/.* .*/, '($&)')}[]`;
   }
   if (schema.type === 'integer') {
-    return schema.exclusiveMinimum === 0 ? 'integer > 0' : schema.minimum === 0 ? 'integer >= 0' : 'integer';
+    return schema.exclusiveMinimum === 0 ? 'integer > 0' : 'integer';
   }
   return schema.type === undefined ? 'any JSON' : [schema.type].flat().join(' or ');
 }

@@ -15,6 +15,7 @@ import {
   UiEventSchema,
   WrittenRulesSchema,
 } from '../../src/ui/schema.ts';
+import { renderRecords } from './audit-records.ts';
 import type { ObjectSchema, PropertySchema } from './json-schemas.ts';
 import { renderFields } from './tables.ts';
 
@@ -70,10 +71,15 @@ function withoutKnown(property: PropertySchema, known: readonly string[]): Prope
 }
 
 function renderHistory(): string[] {
-  const items = HistorySchema.shape.items.element.options.map((option) =>
-    renderSection(`An item of kind \`${option.shape.kind.value}\``, objectOf(option), 'kind'),
-  );
-  return [renderSection('`GET /api/history`', objectOf(HistorySchema)), ...items];
+  return [
+    renderSection('`GET /api/history`', objectOf(HistorySchema)),
+    renderRecords(
+      HistorySchema.shape.items.element,
+      '### Every item of `GET /api/history`',
+      '### An item of kind',
+      'kind',
+    ),
+  ];
 }
 
 function renderSection(title: string, { properties, required = [] }: ObjectSchema, tag = 'ok'): string {
