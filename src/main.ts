@@ -68,11 +68,11 @@ async function runCommand(
     return complete(line, { ...(await loadContext(process.env, { isQuiet: true })), writeOut });
   }
   const { COMMANDS } = await import('./cli/commands.ts');
-  const plugged = COMMANDS.find(({ names }: Command<FeatureLine>) => names.includes(line.command));
+  const plugged = COMMANDS.find(({ table }) => table.command === line.command) as Command | undefined;
   if (plugged === undefined) {
     throw new BridgeError('INTERNAL', `no feature runs the command '${line.command}'`);
   }
-  return (plugged as Command<FeatureLine>).run(line, commandHost());
+  return plugged.run(line, commandHost());
 }
 
 async function loadContext(env: NodeJS.ProcessEnv, options?: { readonly isQuiet: boolean }): Promise<CommandContext> {

@@ -6,31 +6,13 @@ import { counted } from '../base/units.ts';
 import { joinRecords, matches } from '../history/entries.ts';
 import { auditDirectory } from '../history/files.ts';
 import { History } from '../history/history.ts';
-import type { HistoryQuery } from '../history/query.ts';
 import { AuditReader, type ReadRecord } from '../history/reader.ts';
 import type { AuditRecord } from '../history/records.ts';
 import { StatisticsBuilder } from '../history/statistics.ts';
-import type { CommandContext } from '../terminal/command.ts';
+import type { CommandContext, LineFor } from '../terminal/command.ts';
+import type { AuditCommand } from './command.ts';
 import { renderFound, renderTailLine } from './tail.ts';
 import { renderEntry, renderStatistics } from './text.ts';
-
-export interface AuditCommand {
-  readonly command: 'audit';
-  readonly action: 'show' | 'search' | 'tail' | 'stats';
-  readonly session?: string | undefined;
-  /** The id of a cell, or the end of one. */
-  readonly cell?: string | undefined;
-  readonly server?: string | undefined;
-  /** Milliseconds since 1970. */
-  readonly sinceMs?: number | undefined;
-  /** For `search`. */
-  readonly query?: HistoryQuery | undefined;
-  readonly isFailed: boolean;
-  /** For `tail`: the number of records to start with. */
-  readonly lines: number;
-  readonly isFollowing: boolean;
-  readonly isJson: boolean;
-}
 
 export interface AuditOptions extends Pick<CommandContext, 'settings'> {
   readonly writeOut: (text: string) => void;
@@ -48,7 +30,7 @@ const FOLLOW_MS = 500;
 export async function audit(command: AuditCommand, options: AuditOptions): Promise<number> {
   const directory = auditDirectory(options.settings.stateDir);
   const reader = new AuditReader(directory);
-  const nothing = `There are no records in ${directory}${command.sinceMs === undefined ? '' : ' since then'}.`;
+  const nothing = `There are no records in ${directory}${'sinceMs' in command && command.sinceMs !== undefined ? ' since then' : ''}.`;
   switch (command.action) {
     case 'show':
       await show(command, reader, { ...options, nothing });
@@ -68,31 +50,36 @@ export async function audit(command: AuditCommand, options: AuditOptions): Promi
 
 type WithNothing = AuditOptions & { readonly nothing: string };
 
-async function show(command: AuditCommand, reader: AuditReader, { writeOut, nothing }: WithNothing): Promise<void> {
+async function show(
+  command: LineFor<AuditCommand, 'show'>,
+  reader: AuditReader,
+  { writeOut, nothing }: WithNothing,
+): Promise<void> {
+  const wanted = { ...command, cell: command.cell ?? command.id };
   let isEmpty = true;
   for await (const entry of joinRecords(reader.read(command.sinceMs))) {
-    if (matches(entry, command)) {
+    if (matches(entry, wanted)) {
       isEmpty = false;
       writeOut(
-        command.isJson ? `${escapeInJson(JSON.stringify(entry))}\n` : renderEntry(entry, command.cell !== undefined),
+        command.isJson ? `${escapeInJson(JSON.stringify(entry))}\n` : renderEntry(entry, wanted.cell !== undefined),
       );
     }
   }
   if (isEmpty && !command.isJson) {
-    writeOut(hasFilter(command) ? 'No records match.\n' : `${nothing}\n`);
+    writeOut(hasFilter(wanted) ? 'No records match.\n' : `${nothing}\n`);
   }
 }
 
-function hasFilter({ session, cell, server, isFailed }: AuditCommand): boolean {
+function hasFilter({ session, cell, server, isFailed }: LineFor<AuditCommand, 'show'>): boolean {
   return isFailed || [session, cell, server].some((value) => value !== undefined);
 }
 
-async function search({ isJson, query = {} }: AuditCommand, options: WithNothing): Promise<void> {
+async function search(query: LineFor<AuditCommand, 'search'>, options: WithNothing): Promise<void> {
   const { hasColors = false, nothing, settings, writeError, writeOut } = options;
   const history = new History(auditDirectory(settings.stateDir));
   await history.refresh();
   const { items, next } = await history.search(query);
-  if (isJson) {
+  if (query.isJson) {
     writeOut(`${escapeInJson(JSON.stringify({ items, next }))}\n`);
   } else if (items.length === 0) {
     writeOut(history.size === 0 ? `${nothing}\n` : 'No records match.\n');
@@ -107,7 +94,7 @@ async function search({ isJson, query = {} }: AuditCommand, options: WithNothing
 }
 
 async function tail(
-  command: AuditCommand,
+  command: LineFor<AuditCommand, 'tail'>,
   reader: AuditReader,
   { hasColors = false, writeOut, signal, nothing }: WithNothing,
 ): Promise<void> {
@@ -139,7 +126,11 @@ function newest<Kept>(records: Kept[], wanted: number): Kept[] {
   return records.slice(Math.max(0, records.length - wanted));
 }
 
-async function count(command: AuditCommand, reader: AuditReader, options: WithNothing): Promise<void> {
+async function count(
+  command: LineFor<AuditCommand, 'stats'>,
+  reader: AuditReader,
+  options: WithNothing,
+): Promise<void> {
   const builder = new StatisticsBuilder();
   for await (const { record } of reader.read(command.sinceMs)) {
     builder.add(record);

@@ -11,11 +11,15 @@ export async function parseCommandLine(argv: readonly string[]): Promise<Command
   if (argv.length === 0 || (argv.length === 1 && (argv[0] === 'serve' || argv[0] === 'run'))) {
     return { command: 'run' };
   }
-  const [{ createProgram }, { COMMANDS }] = await Promise.all([import('./program.ts'), import('./commands.ts')]);
+  const [{ createProgram }, { COMMANDS }, { defaultActions }] = await Promise.all([
+    import('./program.ts'),
+    import('./commands.ts'),
+    import('../terminal/define.ts'),
+  ]);
   const understood: CommandLine[] = [];
   const shown: string[] = [];
   const program = createProgram({ settle: (line) => understood.push(line), show: (text) => shown.push(text) });
-  const words = withDefaultAction(argv, Object.assign({}, ...COMMANDS.map(({ defaultActions }) => defaultActions)));
+  const words = withDefaultAction(argv, defaultActions(COMMANDS.map(({ table }) => table)));
   try {
     await program.parseAsync(words, { from: 'user' });
   } catch (error) {
@@ -25,11 +29,8 @@ export async function parseCommandLine(argv: readonly string[]): Promise<Command
 }
 
 /** Inserts the default subcommand of a group, such as `list` after `servers`. */
-function withDefaultAction(
-  [first = '', ...rest]: readonly string[],
-  actions: Readonly<Record<string, string>>,
-): string[] {
-  const action = Object.hasOwn(actions, first) ? actions[first] : undefined;
+function withDefaultAction([first = '', ...rest]: readonly string[], actions: ReadonlyMap<string, string>): string[] {
+  const action = actions.get(first);
   const isBare = rest[0] === undefined || (rest[0].startsWith('-') && rest[0] !== '--help' && rest[0] !== '-h');
   return action !== undefined && isBare ? [first, action, ...rest] : [first, ...rest];
 }

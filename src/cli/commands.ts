@@ -5,8 +5,8 @@ import { configCommand } from '../config/index.ts';
 import { doctorCommand } from '../doctor/index.ts';
 import { execCommand } from '../exec/index.ts';
 import { imageCommand } from '../images/index.ts';
-import { examineRegistrations, installCommand, listClientVariables } from '../install/index.ts';
-import { examineLanguages, snippetsCommand } from '../languages/index.ts';
+import { examineRegistrations, installCommand, listClientVariables, uninstallCommand } from '../install/index.ts';
+import { examineLanguages, importCommand, snippetsCommand } from '../languages/index.ts';
 import { topCommand } from '../live/index.ts';
 import { serversCommand } from '../manage-servers/index.ts';
 import { examinePackages, packagesCommand } from '../packages/index.ts';
@@ -18,7 +18,7 @@ import { reportCommand } from '../report/index.ts';
 import { toolsCommand } from '../saved-tools/index.ts';
 import { secretsCommand } from '../secrets/index.ts';
 import { sessionsCommand } from '../session-list/index.ts';
-import type { LineOf } from '../terminal/command.ts';
+import type { LineOf } from '../terminal/define.ts';
 import { tokensCommand } from '../tokens/index.ts';
 import { uiCommand } from '../ui/index.ts';
 import type { CompleteCommand, CompletionCommand } from './completion.ts';
@@ -30,6 +30,7 @@ export const COMMANDS = [
   acceptCommand,
   policyCommand,
   installCommand,
+  uninstallCommand,
   doctorCommand([examineLanguages, examinePackages, examinePolicies, examinePrestart, examineRegistrations]),
   configCommand(listClientVariables),
   auditCommand,
@@ -41,13 +42,14 @@ export const COMMANDS = [
   imageCommand,
   packagesCommand,
   snippetsCommand,
+  importCommand,
   toolsCommand,
   secretsCommand,
   tokensCommand,
 ] as const;
 
 /** The parsed command line of one of them. */
-export type FeatureLine = LineOf<(typeof COMMANDS)[number]>;
+export type FeatureLine = LineOf<(typeof COMMANDS)[number]['table']>;
 
 /** A parsed command line. */
 export type CommandLine =

@@ -1,8 +1,7 @@
 /** The definition of the whole command line, for commander. */
-import { Command, InvalidArgumentError } from 'commander';
-import { parseDurationMs } from '../base/units.ts';
+import { Command } from 'commander';
 import { DEFAULT_ADDRESS, parseListenAddress } from '../server/http/listen-address.ts';
-import { addNotes, COMMAND_NAME, collect, type Settle } from '../terminal/define.ts';
+import { addNotes, COMMAND_NAME, define, duration, type Settle } from '../terminal/define.ts';
 import { COMMANDS, type CommandLine } from './commands.ts';
 import { defineCompletion } from './completion.ts';
 import { defineHelp } from './help/command-line.ts';
@@ -26,7 +25,7 @@ export function createProgram({ settle, show }: ProgramEnds): Command {
     .configureOutput({ writeOut: show, writeErr: () => undefined })
     .exitOverride();
   defineServe(program, settle);
-  COMMANDS.forEach((command) => command.define(program, settle));
+  COMMANDS.forEach(({ table }) => define(program, table, settle as Settle<{ readonly command: string }>));
   defineCompletion(program, settle);
   defineHelp(program, settle);
   addNotes(
@@ -59,11 +58,15 @@ function defineServe(program: Command, settle: Settle<CommandLine>): void {
       'Serve MCP over stdin and stdout, which is what MCP clients start and the default, or over HTTP for several clients.',
     )
     .option('--http [address:port]', `listen for HTTP, by default on ${host}:${port}`)
-    .option('--allow-host <name>', 'another host name under which clients reach it; may be repeated', collect)
+    .option(
+      '--allow-host <name>',
+      'another host name under which clients reach it; may be repeated',
+      (name, before?: readonly string[]) => [...(before ?? []), name],
+    )
     .option(
       '--drain <duration>',
       'how long cells that run may take when the server is asked to end (default: 20s)',
-      readDrain,
+      duration('a duration of at most 1h, such as 20s', 0, MAX_DRAIN_MS),
     )
     .action(({ http, allowHost = [], drain = DEFAULT_DRAIN_MS }: ServeFlags) => {
       if (http === undefined) {
@@ -78,12 +81,4 @@ function defineServe(program: Command, settle: Settle<CommandLine>): void {
     'An address that other machines can reach, or --allow-host, requires a token: see `tokens add`. TLS is the task of a proxy; ' +
       '`help http` has an example. SIGTERM ends it when running cells are done.',
   );
-}
-
-function readDrain(text: string): number {
-  const ms = parseDurationMs(text);
-  if (!(ms >= 0 && ms <= MAX_DRAIN_MS)) {
-    throw new InvalidArgumentError('It must be a duration of at most 1h, such as 20s.');
-  }
-  return ms;
 }

@@ -7,18 +7,9 @@ import { listSettings, type SettingValue, variableNamed, wrongSettings } from '.
 import { isOfEnvironment, stateDirOf } from '../settings/settings.ts';
 import { readStoredSettings, SETTINGS_FILE, type StoredSettings } from '../settings/stored-settings.ts';
 import { changeJsonFile } from '../state/change-file.ts';
-import type { CommandHost } from '../terminal/command.ts';
+import type { CommandHost, LineFor } from '../terminal/command.ts';
 import { renderTable } from '../terminal/text-table.ts';
-
-export interface ConfigCommand {
-  readonly command: 'config';
-  readonly action: 'set' | 'get' | 'list' | 'unset';
-  /** As typed. */
-  readonly names: readonly string[];
-  readonly value?: string;
-  readonly isAll?: boolean;
-  readonly isJson: boolean;
-}
+import type { ConfigCommand } from './command.ts';
 
 /** The clients in which the bridge is registered, with the variables of their entries. */
 export type ListClients = (
@@ -30,7 +21,7 @@ type Io = Pick<CommandHost, 'env' | 'writeOut' | 'writeError'> & { readonly list
 
 /** Resolves with the exit code. Rejects with `USAGE_INVALID`, `CONFIG_INVALID` or `STATE_WRITE_FAILED`. */
 export async function manageSettings(line: ConfigCommand, io: Io): Promise<number> {
-  const names = await Promise.all(line.names.map(variableNamed));
+  const names = await Promise.all(namesIn(line).map(variableNamed));
   const stateDir = stateDirOf(io.env);
   const isChange = line.action === 'set' || line.action === 'unset';
   if (isChange) {
@@ -43,7 +34,7 @@ export async function manageSettings(line: ConfigCommand, io: Io): Promise<numbe
   const stored = await readStoredSettings(stateDir);
   const all = listSettings(io.env, stored);
   const chosen = all.filter(({ variable, from }) =>
-    line.action === 'list' ? line.isAll === true || from !== 'default' : names.includes(variable),
+    line.action === 'list' ? line.isAll || from !== 'default' : names.includes(variable),
   );
   io.writeOut(
     line.isJson ? `${escapeInJson(JSON.stringify(chosen.map(asJson), undefined, 2))}\n` : render(line, chosen, stored),
@@ -56,11 +47,23 @@ export async function manageSettings(line: ConfigCommand, io: Io): Promise<numbe
   return 0;
 }
 
-function requireValue({ names, value: given = '' }: ConfigCommand): string {
+function namesIn(line: ConfigCommand): readonly string[] {
+  switch (line.action) {
+    case 'set':
+    case 'get':
+      return [line.name];
+    case 'unset':
+      return line.names;
+    case 'list':
+      return [];
+  }
+}
+
+function requireValue({ name, value: given }: LineFor<ConfigCommand, 'set'>): string {
   const value = given.trim();
   if (value === '') {
     throw new BridgeError('USAGE_INVALID', 'the value is empty', {
-      hint: `To go back to the default, run: ${COMMAND} config unset ${names.join(' ')}`,
+      hint: `To go back to the default, run: ${COMMAND} config unset ${name}`,
     });
   }
   return value;
@@ -100,23 +103,23 @@ function changed(
   return next;
 }
 
-function render({ action, isAll }: ConfigCommand, chosen: readonly SettingValue[], { path }: StoredSettings): string {
-  if (action === 'get') {
+function render(line: ConfigCommand, chosen: readonly SettingValue[], { path }: StoredSettings): string {
+  if (line.action === 'get') {
     return chosen.map(({ value = '' }) => `${escapeControls(value)}\n`).join('');
   }
-  if (action === 'list') {
+  if (line.action === 'list') {
     const rows = chosen.map(({ variable, value = '-', from, invalid }) => [
       variable,
       value,
       [
-        ...(isAll === true || from === 'environment' ? [from] : []),
+        ...(line.isAll || from === 'environment' ? [from] : []),
         ...(invalid === undefined ? [] : [`invalid; ${invalid}`]),
       ].join(', '),
     ]);
     return renderTable(rows, `No setting is kept in ${path}, and the environment has none.`);
   }
   const lines = chosen.map(({ variable }) =>
-    action === 'set' ? `${variable} is kept in ${path}.` : `${variable} is no longer kept in ${path}.`,
+    line.action === 'set' ? `${variable} is kept in ${path}.` : `${variable} is no longer kept in ${path}.`,
   );
   return `${lines.map(escapeControls).join('\n')}\nBridges read it when their client starts them again.\n`;
 }

@@ -11,7 +11,7 @@ import type { EngineName } from '../engines/engine.ts';
 import type { CommandHost } from '../terminal/command.ts';
 import { type Examination, type Finding, LEVELS } from '../terminal/finding.ts';
 import { startProgress } from '../terminal/progress-line.ts';
-import type { DoctorCommand } from './command-line.ts';
+import type { DoctorCommand } from './command.ts';
 import { type EngineVerdict, examineEngines } from './engines.ts';
 import { examineMachine } from './machine.ts';
 import { examineServers } from './servers.ts';

@@ -13,7 +13,7 @@ import type { CommandContext, OpenedReplay } from '../terminal/command.ts';
 import { closeInTime, watchProcess } from '../terminal/lifecycle.ts';
 import { startProgress } from '../terminal/progress-line.ts';
 import { createTerminalPerson, type Terminal } from '../terminal/terminal-person.ts';
-import type { ExecCommand } from './command-line.ts';
+import { type ExecCommand, hasCode } from './command.ts';
 import { argumentsOfFunction, cellFor } from './kept-function.ts';
 import { LiveOutput } from './live-output.ts';
 import { hintsForShell } from './shell-hints.ts';
@@ -92,16 +92,17 @@ async function cellsOf(
   options: ExecOptions,
   { bridge, replay }: { readonly bridge: LazyBridge; readonly replay: OpenedReplay | undefined },
 ): Promise<Cell[]> {
-  const { servers, session, source, timeoutSeconds, tool } = command;
+  const { code, jsonArguments, servers, session, timeoutSeconds, tool, words } = command;
   if (tool !== undefined) {
-    const kept = await options.findFunction(tool.name);
-    const given = await argumentsOfFunction(tool.words, tool.jsonArguments, kept);
-    const code = cellFor(kept, given, command.isJson);
+    const kept = await options.findFunction(tool);
+    const given = await argumentsOfFunction(words, jsonArguments, kept);
+    const call = cellFor(kept, given, command.isJson);
     const all = [...new Set([...servers, ...(await configured(kept.servers, bridge))])];
-    return [{ given: { code, servers: all, session, timeout: timeoutSeconds } }];
+    return [{ given: { code: call, servers: all, session, timeout: timeoutSeconds } }];
   }
-  if (source !== undefined) {
-    return [{ given: { code: await readCode(source, options.input), servers, session, timeout: timeoutSeconds } }];
+  if (hasCode(command)) {
+    const source = await readCode({ code, path: words[0] }, options.input);
+    return [{ given: { code: source, servers, session, timeout: timeoutSeconds } }];
   }
   return (replay?.cells ?? []).map(({ isSame, timeoutSeconds: timeout, ...given }) => ({
     given: { ...given, timeout },
@@ -153,12 +154,12 @@ async function runOne(
 }
 
 /** One report for code that was given, a list for the cells of a recording. */
-function printReports(answers: readonly CellAnswer[], { source, tool }: ExecCommand, options: ExecOptions): void {
+function printReports(answers: readonly CellAnswer[], command: ExecCommand, options: ExecOptions): void {
   const reports = answers.map((answer) => ({
     ...buildReport(answer, options.settings.maxOutputChars),
-    ...(tool === undefined ? {} : resultOf(answer)),
+    ...(command.tool === undefined ? {} : resultOf(answer)),
   }));
-  const isList = source === undefined && tool === undefined;
+  const isList = command.tool === undefined && !hasCode(command);
   const json = JSON.stringify(isList ? reports : reports[0], undefined, 2);
   options.writeOut(`${escapeInJson(json)}\n`);
 }
@@ -170,8 +171,8 @@ function resultOf({ value }: CellAnswer): { readonly result?: unknown } {
 }
 
 /** No one can answer on stdin if the code was read from it. */
-function personAt({ source }: ExecCommand, terminal: Terminal | undefined): Person | undefined {
-  const isStdinUsed = source?.kind === 'file' && source.path === '-';
+function personAt(command: ExecCommand, terminal: Terminal | undefined): Person | undefined {
+  const isStdinUsed = hasCode(command) && command.code === undefined && command.words[0] === '-';
   return terminal === undefined || isStdinUsed ? undefined : createTerminalPerson(terminal);
 }
 

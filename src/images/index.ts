@@ -1,2 +1,11 @@
 /** The images of sandboxes: list, pull, build, prune. */
-export { imageCommand } from './command.ts';
+import type { Command } from '../terminal/command.ts';
+import { IMAGE } from './command.ts';
+
+export const imageCommand: Command<typeof IMAGE> = {
+  table: IMAGE,
+  async run(line, host) {
+    const { image } = await import('./run.ts');
+    return image(line, { ...host, ...(await host.loadContext()) });
+  },
+};

@@ -7,9 +7,9 @@ import { COMMAND, PACKAGE_ROOT } from '../base/package.ts';
 import { qualifyImage } from '../engines/container/podman.ts';
 import { withInstallFolders } from '../engines/executable.ts';
 import type { Settings } from '../settings/settings.ts';
-import type { CommandContext } from '../terminal/command.ts';
+import type { CommandContext, LineFor } from '../terminal/command.ts';
 import { renderTable } from '../terminal/text-table.ts';
-import type { ImageCommand } from './command-line.ts';
+import { DATA_SCIENCE, type ImageCommand } from './command.ts';
 import { findImages, type Images, type ListedImage } from './images.ts';
 
 export interface ImageOptions extends CommandContext {
@@ -102,7 +102,9 @@ async function listImages(images: Images, usedName: string): Promise<ImageReport
   return [...(used === undefined ? [] : [used]), ...others].map(report);
 }
 
-async function build({ base, isJson, packages, tag }: ImageCommand, images: Images): Promise<string> {
+async function build(command: LineFor<ImageCommand, 'build'>, images: Images): Promise<string> {
+  const { base, isForDataScience, isJson, tag } = command;
+  const packages = [...(isForDataScience ? DATA_SCIENCE : []), ...command.packages];
   const name = `${BUILT_NAME}:${tag ?? (packages.length === 0 ? 'slim' : 'packages')}`;
   const wanted = {
     name,

@@ -7,7 +7,7 @@ import type { ClientId, ClientSystem } from '../clients/table.ts';
 import { discoverServers } from '../servers/discover.ts';
 import { loadSources } from '../servers/sources.ts';
 import { type Settings, usualStateDir } from '../settings/settings.ts';
-import type { InstallCommand } from './command-line.ts';
+import type { InstallLine } from './command.ts';
 import type { Plan } from './plan.ts';
 
 /** Names listed on one line; the rest are counted. Chosen. */
@@ -22,7 +22,7 @@ interface CallableOptions {
 /** The summary. Call it after the files are written: it reads the configured servers again. */
 export async function describeCallable(
   plans: readonly (readonly [ClientId, Plan])[],
-  { isDryRun, isImport }: InstallCommand,
+  { isDryRun, isImport }: InstallLine,
   { settings, system }: CallableOptions,
 ): Promise<string> {
   const { configSources, serversConfig, stateDir, allowSelfServer } = settings;

@@ -15,7 +15,7 @@ import type { Settings } from '../settings/settings.ts';
 import { colorChange, heldSecrets, renderChange } from '../terminal/file-change.ts';
 import { describeCallable } from './callable-servers.ts';
 import { isClientHere } from './client-presence.ts';
-import type { InstallCommand } from './command-line.ts';
+import type { InstallCommand, InstallLine } from './command.ts';
 import type { GlobalInstall } from './global-install.ts';
 import {
   type ClientStart,
@@ -70,17 +70,20 @@ export async function install(command: InstallCommand, options: InstallOptions):
   if (options.system === undefined) {
     await refuseUnusableHome(system);
   }
-  await refuseWrongVariables(command.variables);
-  const globally = command.isGlobal ? await (await import('./global-install.ts')).planGlobalInstall() : undefined;
+  const installing = command.command === 'install' ? command : undefined;
+  const variables = installing?.variables ?? {};
+  await refuseWrongVariables(variables);
+  const globally =
+    installing?.isGlobal === true ? await (await import('./global-install.ts')).planGlobalInstall() : undefined;
   const planOptions: PlanOptions = {
     system,
     // Needed for `project` only, so a deleted one does not matter otherwise.
     cwd: options.cwd ?? (command.scope === 'project' ? workingFolder() : system.home),
     scope: command.scope,
     stateDir: options.settings.stateDir,
-    start: { ...chooseStart(command, options, globally), variables: command.variables },
+    start: { ...chooseStart(installing?.startCommand, options, globally), variables },
   };
-  if (command.isPrint) {
+  if (installing?.isPrint === true) {
     await printSnippets(command, planOptions, options);
     return 0;
   }
@@ -113,7 +116,7 @@ export async function install(command: InstallCommand, options: InstallOptions):
 }
 
 /** A setting that does not exist or has no valid value would end each start of the bridge, or do nothing. */
-async function refuseWrongVariables(variables: InstallCommand['variables']): Promise<void> {
+async function refuseWrongVariables(variables: InstallLine['variables']): Promise<void> {
   const { unknown, wrong } = await checkVariables(variables);
   const [first] = [...wrong, ...unknown];
   if (first !== undefined) {
@@ -122,7 +125,7 @@ async function refuseWrongVariables(variables: InstallCommand['variables']): Pro
 }
 
 function chooseStart(
-  { startCommand }: InstallCommand,
+  startCommand: InstallLine['startCommand'],
   options: InstallOptions,
   globally: GlobalInstall | undefined,
 ): ClientStart {
@@ -164,16 +167,17 @@ async function planAll(
   const taken = new Map(planOptions.taken);
   const noteMoving = ({ others }: Plan) =>
     others.definitions.forEach((definition, name) => taken.set(name, definition));
+  const isImport = command.command === 'install' ? command.isImport : undefined;
   for (const id of command.clients) {
     const plan = await (command.command === 'install'
-      ? planInstall(id, { ...planOptions, taken, isImport: command.isImport === true })
+      ? planInstall(id, { ...planOptions, taken, isImport: isImport === true })
       : planUninstall(id, planOptions));
-    if (command.isImport === true) {
+    if (isImport === true) {
       noteMoving(plan);
     }
     plans.push([id, withMachineNotes(plan, command, planOptions)]);
   }
-  const isAsking = command.command === 'install' && command.isImport === undefined && !command.isJson;
+  const isAsking = command.command === 'install' && isImport === undefined && !command.isJson;
   if (person === undefined || !isAsking || command.isDryRun) {
     return plans;
   }

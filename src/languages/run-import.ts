@@ -4,7 +4,7 @@ import { ERROR_CODES } from '../base/errors.ts';
 import { escapeInJson } from '../base/log.ts';
 import type { CommandContext } from '../terminal/command.ts';
 import { renderTable } from '../terminal/text-table.ts';
-import type { ImportCommand } from './command-line.ts';
+import type { ImportCommand } from './command.ts';
 import type { ImportedPart } from './isolator-config.ts';
 import { importIsolatorConfig } from './isolator-import.ts';
 

@@ -7,10 +7,10 @@ import { escapeInJson, escapeInLines } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
 import { didYouMean } from '../base/suggest.ts';
 import { counted } from '../base/units.ts';
-import type { CommandContext, CommandHost } from '../terminal/command.ts';
+import type { CommandContext, CommandHost, LineFor } from '../terminal/command.ts';
 import { confirm } from '../terminal/confirm.ts';
 import { renderTable } from '../terminal/text-table.ts';
-import type { SnippetsCommand } from './command-line.ts';
+import type { SnippetsCommand } from './command.ts';
 import { extensionOf, type Language, type Languages, readLanguages } from './languages-file.ts';
 import { type SharedSnippet, type SharedSnippets, sharedSnippets } from './shared-snippets.ts';
 import { decodeCode, type ListedSnippet, type NewSnippet, nameOf, Snippets } from './snippets.ts';
@@ -79,11 +79,9 @@ function forPeople(error: BridgeError): BridgeError {
     : error;
 }
 
-type ApproveCommand = Extract<SnippetsCommand, { action: 'approve' }>;
-
 /** Shows what is new or has changed, and asks. Resolves with what was approved. */
 async function approveShared(
-  { isJson, isSure, names }: ApproveCommand,
+  { isJson, isSure, names }: LineFor<SnippetsCommand, 'approve'>,
   shared: SharedSnippets,
   { findPerson, writeError, writeOut }: SnippetsOptions,
 ): Promise<SharedSnippet[]> {
@@ -153,9 +151,11 @@ function renderListed(listed: readonly ListedSnippet[], shared: readonly SharedS
   );
 }
 
-type AddCommand = Extract<SnippetsCommand, { action: 'add' }>;
-
-async function readNew(command: AddCommand, languages: Languages, input: NodeJS.ReadableStream): Promise<NewSnippet> {
+async function readNew(
+  command: LineFor<SnippetsCommand, 'add'>,
+  languages: Languages,
+  input: NodeJS.ReadableStream,
+): Promise<NewSnippet> {
   const { file, language: wanted, nameOrFile } = command;
   // No name has a dot or a slash.
   const isFile = file === undefined && wanted === undefined && /[./\\]/.test(nameOrFile);

@@ -4,14 +4,9 @@ import { escapeInJson } from '../base/log.ts';
 import { findBridges, type LiveClient } from '../local-api/client.ts';
 import type { BridgeInfo, LiveApproval, LiveServer, LiveSession } from '../local-api/schema.ts';
 import type { CommandContext, CommandHost } from '../terminal/command.ts';
+import type { TopCommand } from './top-command.ts';
 import { type KeyAction, keyActions } from './top-keys.ts';
 import { renderTop, type ShownBridge, type ShownSession, sessionsOf } from './top-view.ts';
-
-export interface TopCommand {
-  readonly command: 'top';
-  readonly isOnce: boolean;
-  readonly isJson: boolean;
-}
 
 type TopOptions = Pick<CommandContext, 'settings'> &
   Pick<CommandHost, 'env' | 'input' | 'writeOut' | 'hasColors' | 'isShown' | 'screenSize'>;

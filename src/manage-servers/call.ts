@@ -9,9 +9,9 @@ import { namedAtShell } from '../directory/directory-errors.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import { checkToolArguments } from '../terminal/argument-check.ts';
 import { readJsonArguments, readPairs, typeArguments } from '../terminal/call-arguments.ts';
-import type { CallerIo, CommandContext } from '../terminal/command.ts';
+import type { CallerIo, CommandContext, LineFor } from '../terminal/command.ts';
 import { readResult, type ShowOptions, showResult } from './call-result.ts';
-import { DEFAULT_CALL_SECONDS, type ServersCommand } from './command-line.ts';
+import type { ServersCommand } from './command.ts';
 
 export interface CallOptions
   extends CallerIo,
@@ -22,22 +22,20 @@ export interface CallOptions
 
 /** Resolves with the exit code: that of `TOOL_FAILED` if the tool reports a failure. Rejects with the errors of a call from code. */
 export async function call(
-  command: ServersCommand,
+  command: LineFor<ServersCommand, 'call'>,
   configured: ConfiguredServers,
   options: CallOptions,
 ): Promise<number> {
-  const [serverName = '', toolName = '', ...words] = command.names;
-  const given = command.call;
-  const pairs = await readPairs(words);
-  const json = given?.json === '-' ? await readAll(options.input) : given?.json;
-  const server = await configured.known.find(serverName);
-  const tool = await findTool(configured, server, toolName);
+  const pairs = await readPairs(command.words);
+  const json = command.json === '-' ? await readAll(options.input) : command.json;
+  const server = await configured.known.find(command.server);
+  const tool = await findTool(configured, server, command.tool);
   const typed = [...(json === undefined ? [] : readJsonArguments(json)), ...typeArguments(pairs, tool.inputSchema)];
   const checked = await checkToolArguments(server, tool, typed);
-  const timeoutMs = (given?.timeoutSeconds ?? DEFAULT_CALL_SECONDS) * 1_000;
+  const timeoutMs = command.timeoutSeconds * 1_000;
   const result = await options.callByPerson({ server, tool, arguments: checked, timeoutMs }, configured, options);
   const read = readResult(result);
-  const how = { ...options, file: given?.output, json: command.isJson ? stringifyExact(result) : undefined };
+  const how = { ...options, file: command.output, json: command.isJson ? stringifyExact(result) : undefined };
   await showResult(`${server.name}.${tool.name}`, read, how);
   return read.isError ? ERROR_CODES.TOOL_FAILED.exitCode : 0;
 }

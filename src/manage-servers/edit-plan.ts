@@ -12,7 +12,7 @@ import { serverNotFound } from '../directory/directory-errors.ts';
 import { type DefinedServer, type DiscoveryOptions, discoverServers, findDefinedServers } from '../servers/discover.ts';
 import { expandVariables } from '../servers/expand.ts';
 import { putEntry, removeEntry, setDisabled } from '../servers/server-file-edit.ts';
-import type { EditServersCommand } from './edit-command-line.ts';
+import type { EditServersCommand } from './command.ts';
 import { EditedFiles, type FileEdits } from './edited-files.ts';
 import type { NewEntries } from './examples.ts';
 
@@ -45,21 +45,23 @@ export interface EditPlan extends FileEdits {
 
 /** Plans the changes of a command. Rejects with `CONFIG_INVALID`, `USAGE_INVALID` or `SERVER_UNKNOWN`. */
 export async function planEdit(
-  { action, isForced, names }: EditServersCommand,
+  command: EditServersCommand,
   { entries }: NewEntries,
   options: DiscoveryOptions,
 ): Promise<EditPlan> {
   const standing = findDefinedServers(options);
   const files = new EditedFiles(options);
-  if (action === 'add') {
+  if (command.action === 'add') {
+    const { isForced } = command;
     const servers: EditedServer[] = [];
     for (const [name, entry] of entries) {
       servers.push(await addOne(name, entry, { standing, files, isForced, options }));
     }
     return { ...(await files.finish()), servers, missingVariables: missingVariables(entries, options) };
   }
+  const { action, names } = command;
   const wanted: DefinedServer[] = [];
-  for (const name of names) {
+  for (const name of new Set(names)) {
     wanted.push(...(await findAll(name, action, standing, options)));
   }
   const servers: EditedServer[] = [];

@@ -18,7 +18,7 @@ import { colorChange, renderChange } from '../terminal/file-change.ts';
 import { renderTable } from '../terminal/text-table.ts';
 import { createLoginStore } from '../upstream/oauth/login-store.ts';
 import { createMask } from '../upstream/secrets.ts';
-import type { EditServersCommand } from './edit-command-line.ts';
+import type { EditServersCommand } from './command.ts';
 import { type EditedServer, type EditPlan, planEdit } from './edit-plan.ts';
 import { withOwnHint } from './edited-files.ts';
 import { type Example, type NewEntries, readExamples } from './examples.ts';
@@ -70,7 +70,7 @@ export async function editServers(command: EditServersCommand, options: EditServ
   const { settings, writeOut } = options;
   const print = (json: unknown, text: () => string): void =>
     writeOut(command.isJson ? `${escapeInJson(JSON.stringify(json, undefined, 2))}\n` : text());
-  if (command.entry?.example === true) {
+  if (command.action === 'add' && command.example === true) {
     const examples = await readExamples();
     print(
       examples.map(({ name, needs, entries }) => ({ name, needs, servers: entries.map(([server]) => server) })),
@@ -93,9 +93,8 @@ export async function editServers(command: EditServersCommand, options: EditServ
   return 0;
 }
 
-async function additionsOf({ entry, names }: EditServersCommand, options: EditServersOptions): Promise<NewEntries> {
-  const { cwd, input } = options;
-  return entry === undefined ? { entries: [] } : createEntries(names[0], entry, { cwd: cwd ?? workingFolder(), input });
+async function additionsOf(command: EditServersCommand, { cwd, input }: EditServersOptions): Promise<NewEntries> {
+  return command.action === 'add' ? createEntries(command, { cwd: cwd ?? workingFolder(), input }) : { entries: [] };
 }
 
 /** Runs `work` under a lock: two concurrent commands would overwrite each other's entries. */

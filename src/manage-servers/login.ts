@@ -2,21 +2,22 @@
 import { CancelSource } from '../base/cancel.ts';
 import { BridgeError } from '../base/errors.ts';
 import type { ConfiguredServers } from '../directory/configured-servers.ts';
+import type { LineFor } from '../terminal/command.ts';
 import { countOf } from '../terminal/text-table.ts';
 import { browserCommand, openBrowser } from '../upstream/oauth/browser.ts';
 import { loginKeyOf } from '../upstream/oauth/login-store.ts';
 import type { RemoteDefinition } from '../upstream/pool.ts';
-import { loginOptions, type ServersCommand } from './command-line.ts';
+import type { ServersCommand } from './command.ts';
 import type { Output } from './output.ts';
 
 /** Logs in, then lists the tools to verify the login. Rejects with `LOGIN_FAILED`, and with the errors of listing tools. */
 export async function logIn(
-  command: ServersCommand,
+  command: LineFor<ServersCommand, 'login'>,
   configured: ConfiguredServers,
   { writeError, print }: Output,
 ): Promise<number> {
-  const { opensBrowser, port, scope, issuer, timeoutSeconds } = command.login ?? loginOptions();
-  const server = await configured.known.find(command.names[0] ?? '');
+  const { opensBrowser, port, scope, issuer, timeoutSeconds } = command;
+  const server = await configured.known.find(command.server);
   const { login } = await import('../upstream/oauth/login.ts');
   const outcome = await login(await remoteOf(configured, server.name, command), {
     store: configured.logins,
@@ -42,7 +43,7 @@ export async function logIn(
 /** Deletes the stored login of a server, which may be disabled. */
 export async function logOut(
   name: string,
-  command: ServersCommand,
+  command: LineFor<ServersCommand, 'logout'>,
   configured: ConfiguredServers,
   { print }: Output,
 ): Promise<number> {
@@ -62,7 +63,7 @@ export async function logOut(
 async function remoteOf(
   configured: ConfiguredServers,
   name: string,
-  { action, principal }: Pick<ServersCommand, 'action' | 'principal'>,
+  { action, principal }: LineFor<ServersCommand, 'login' | 'logout'>,
 ): Promise<RemoteDefinition> {
   const definition = configured.definitions().get(name);
   if (definition !== undefined && principal !== undefined && definition.owner === undefined) {

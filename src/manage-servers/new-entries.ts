@@ -8,7 +8,8 @@ import { parseJson } from '../base/json-text.ts';
 import { COMMAND } from '../base/package.ts';
 import type { FileObject } from '../clients/file-format.ts';
 import { MAX_SERVER_FILE_BYTES } from '../servers/discover.ts';
-import type { EntryOptions } from './edit-command-line.ts';
+import type { LineFor } from '../terminal/command.ts';
+import type { EditServersCommand } from './command.ts';
 import { findExample, type NewEntries } from './examples.ts';
 
 export interface EntryContext {
@@ -20,21 +21,26 @@ export interface EntryContext {
 const SERVERS_ADD = `${COMMAND} servers add`;
 const TRANSPORTS = ['stdio', 'http', 'sse'];
 
+type AddLine = LineFor<EditServersCommand, 'add'>;
+
 /** The new entries, under `name` if one is given. Rejects with `USAGE_INVALID`. */
-export async function createEntries(
-  name: string | undefined,
-  typed: EntryOptions,
-  context: EntryContext,
-): Promise<NewEntries> {
-  const base = await baseOf(name, typed, context);
-  const chosen = renamed(base.entries, name);
+export async function createEntries(line: AddLine, context: EntryContext): Promise<NewEntries> {
+  const typed = withUrl(line);
+  const base = await baseOf(typed, context);
+  const chosen = renamed(base.entries, typed.name);
   return { ...base, entries: chosen.map(([key, entry]) => [key, withOptions(entry, typed, context)] as const) };
+}
+
+/** `claude mcp add --transport http NAME URL` puts the URL in the place of the command. */
+function withUrl(line: AddLine): AddLine {
+  const [url = '', ...others] = line.words;
+  const isUrl = others.length === 0 && line.url === undefined && /^https?:\/\//i.test(url);
+  return isUrl ? { ...line, words: [], url } : line;
 }
 
 /** The entries before the other options are applied. */
 async function baseOf(
-  name: string | undefined,
-  { words, url, transport, example, json }: EntryOptions,
+  { name, words, url, transport, example, json }: AddLine,
   { cwd, input }: EntryContext,
 ): Promise<NewEntries> {
   const given = [words.length > 0, url !== undefined, example !== undefined, json !== undefined].filter(Boolean);
@@ -134,7 +140,7 @@ function renamed(entries: NewEntries['entries'], name: string | undefined): NewE
   return [[name, only[1]]];
 }
 
-function withOptions(entry: FileObject, typed: EntryOptions, { cwd }: EntryContext): FileObject {
+function withOptions(entry: FileObject, typed: AddLine, { cwd }: EntryContext): FileObject {
   const { description, timeout } = typed;
   const isRemote = entry['url'] !== undefined;
   if (isRemote && (typed.env.length > 0 || typed.cwd !== undefined)) {

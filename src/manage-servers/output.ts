@@ -3,7 +3,7 @@ import { escapeControls, escapeInJson } from '../base/log.ts';
 import { noServerConfiguredLines } from '../base/no-server.ts';
 import type { CommandContext, CommandHost } from '../terminal/command.ts';
 import { type Progress, startProgress } from '../terminal/progress-line.ts';
-import type { ServersCommand } from './command-line.ts';
+import type { ServersCommand } from './command.ts';
 
 /** Prints `json` with `--json`, otherwise the text. */
 export type Print = (json: unknown, text: () => string) => void;

@@ -7,7 +7,7 @@ import type { ServerDefinition } from '../servers/discover.ts';
 import type { CommandContext } from '../terminal/command.ts';
 import { runWithServers } from '../terminal/lifecycle.ts';
 import { type CallOptions, call } from './call.ts';
-import type { ServersCommand } from './command-line.ts';
+import type { ServersCommand } from './command.ts';
 import { list } from './list.ts';
 import { logIn, logOut } from './login.ts';
 import { createOutput } from './output.ts';
@@ -26,7 +26,7 @@ export async function servers(command: ServersCommand, options: ServersOptions):
   const configured = await openServers({
     // A person who calls a tool sees the same tools as code does.
     hidesDenied: command.action === 'call',
-    owner: command.principal,
+    owner: 'principal' in command ? command.principal : undefined,
     concerns: concernedBy(command),
     onStep: times.note,
     // Failures are already part of the output.
@@ -42,18 +42,17 @@ async function runAction(
   options: ServersOptions,
 ): Promise<number> {
   const output = createOutput(command, options);
-  const [name = ''] = command.names;
   switch (command.action) {
     case 'list':
       return list(configured, output);
     case 'show':
-      return show(await findDefinition(configured, name), configured, output);
+      return show(await findDefinition(configured, command.server), configured, output);
     case 'tools':
-      return listTools(name, configured, output);
+      return listTools(command.server, configured, output);
     case 'login':
       return logIn(command, configured, output);
     case 'logout':
-      return logOut((await findDefinition(configured, name)).name, command, configured, output);
+      return logOut((await findDefinition(configured, command.server)).name, command, configured, output);
     case 'search':
       return search(command, configured, output);
     case 'refresh':
@@ -75,23 +74,9 @@ async function findDefinition({ definitions, known }: ConfiguredServers, wanted:
   return definition;
 }
 
-type Named = Pick<ServersCommand, 'action' | 'names'>;
-
 /** Tells which servers a command is about. A command that names none is about all of them. */
-export function concernedBy(command: Named): (server: string) => boolean {
-  const matches = namedServers(command).map(isServer);
+export function concernedBy(command: ServersCommand): (server: string) => boolean {
+  const names = 'server' in command ? [command.server] : 'names' in command ? command.names : [];
+  const matches = names.map(isServer);
   return (server) => matches.length === 0 || matches.some((isNamed) => isNamed(server));
-}
-
-function namedServers({ action, names }: Named): readonly string[] {
-  switch (action) {
-    case 'list':
-    case 'search':
-      return [];
-    case 'test':
-    case 'refresh':
-      return names;
-    default:
-      return names.slice(0, 1);
-  }
 }

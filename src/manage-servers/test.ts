@@ -11,14 +11,15 @@ import {
   serversNamed,
   testServer,
 } from '../directory/server-test.ts';
+import type { LineFor } from '../terminal/command.ts';
 import { findingOfIssue } from '../terminal/finding.ts';
 import { countOf } from '../terminal/text-table.ts';
-import type { ServersCommand } from './command-line.ts';
+import type { ServersCommand } from './command.ts';
 import type { Output } from './output.ts';
 
 /** Resolves with the exit code: that of `SERVER_START_FAILED` if a server did not list its tools. */
 export async function test(
-  { names }: ServersCommand,
+  { names }: LineFor<ServersCommand, 'test'>,
   configured: ConfiguredServers,
   times: StartTimes,
   { print, noServers, startProgress }: Output,

@@ -6,8 +6,9 @@ import type { ConfiguredServers } from '../directory/configured-servers.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
 import { askEach, preparationOf, serversNamed } from '../directory/server-test.ts';
 import { createToolSearch } from '../directory/tool-search.ts';
+import type { LineFor } from '../terminal/command.ts';
 import { countOf, renderTable } from '../terminal/text-table.ts';
-import type { ServersCommand } from './command-line.ts';
+import type { ServersCommand } from './command.ts';
 import type { Output } from './output.ts';
 
 /** Lists the tools of one server. Resolves with 0. */
@@ -19,8 +20,12 @@ export async function listTools(name: string, { known }: ConfiguredServers, { pr
 }
 
 /** Finds tools by words. Resolves with 0. */
-export async function search(command: ServersCommand, { known }: ConfiguredServers, output: Output): Promise<number> {
-  const query = command.names.join(' ');
+export async function search(
+  command: LineFor<ServersCommand, 'search'>,
+  { known }: ConfiguredServers,
+  output: Output,
+): Promise<number> {
+  const query = command.words.join(' ');
   const result = await createToolSearch(known)(query, command.limit, new CancelSource().signal);
   const hits = result.found.map(({ server, tool }) => ({ server: server.name, ...tool }));
   output.print({ tools: hits, notSearched: result.notSearched, notices: result.notices }, () => {
@@ -46,7 +51,7 @@ interface Refreshed {
 
 /** Asks servers for their current tools. Resolves with the exit code: that of `SERVER_START_FAILED` if a server did not answer. */
 export async function refresh(
-  { names }: ServersCommand,
+  { names }: LineFor<ServersCommand, 'refresh'>,
   configured: ConfiguredServers,
   { print, noServers, startProgress }: Output,
 ): Promise<number> {

@@ -10,13 +10,13 @@ import { detectEngine } from '../engines/detect.ts';
 import { settleEngine } from '../engines/probe.ts';
 import { engineOptions } from '../settings/engine-options.ts';
 import { readBounded } from '../state/state-files.ts';
-import type { CommandContext, CommandHost } from '../terminal/command.ts';
+import { type CommandContext, type CommandHost, carryOut, type LineFor } from '../terminal/command.ts';
 import { startProgress } from '../terminal/progress-line.ts';
 import { addPackages } from './add.ts';
 import { unite } from './added.ts';
 import type { BuilderOptions } from './build.ts';
 import { readBuilderProgram } from './builder-program.ts';
-import type { PackagesCommand } from './command-line.ts';
+import type { PackagesCommand } from './command.ts';
 import { refuseIfOff } from './consent.ts';
 import { createPackageLocks, type PackageLocks } from './locks.ts';
 import { readPackageIndex } from './package-index.ts';
@@ -81,18 +81,8 @@ export async function packages(command: PackagesCommand, options: PackagesRunOpt
     locks,
     print: (json, text) => writeOut(command.isJson ? `${escapeInJson(JSON.stringify(json, undefined, 2))}\n` : text),
   };
-  return ACTIONS[command.action](command, work);
+  return carryOut({ list, show, add, remove, prune, lock }, command, work);
 }
-
-const ACTIONS: Readonly<Record<PackagesCommand['action'], (command: PackagesCommand, work: Work) => Promise<number>>> =
-  {
-    list,
-    show,
-    add,
-    remove,
-    prune,
-    lock,
-  };
 
 async function readStore({
   builder,
@@ -108,7 +98,7 @@ async function allStores({ open, settings }: Work): Promise<Store[]> {
   return Promise.all([open(settings.stateDir), ...others]);
 }
 
-async function list(_command: PackagesCommand, work: Work): Promise<number> {
+async function list(_command: LineFor<PackagesCommand, 'list'>, work: Work): Promise<number> {
   const { bytes, known } = await readStore(work);
   const maxBytes = work.settings.packagesMaxBytes;
   const others = await storesOf(work.settings.stateDir);
@@ -119,14 +109,14 @@ async function list(_command: PackagesCommand, work: Work): Promise<number> {
   return 0;
 }
 
-async function show({ names }: PackagesCommand, work: Work): Promise<number> {
+async function show({ names }: LineFor<PackagesCommand, 'show'>, work: Work): Promise<number> {
   const { known } = await readStore(work);
   const chosen = await choose(names, known);
   work.print(chosen.map(describeSet), renderSets(chosen));
   return 0;
 }
 
-async function add(command: PackagesCommand, work: Work): Promise<number> {
+async function add(command: LineFor<PackagesCommand, 'add'>, work: Work): Promise<number> {
   const { builder, env, locks, settings, writeError } = work;
   const wanted = await wantedOf(command);
   if (settings.preinstall === undefined) {
@@ -165,7 +155,7 @@ async function add(command: PackagesCommand, work: Work): Promise<number> {
   return 0;
 }
 
-async function wantedOf({ file, requirements }: PackagesCommand): Promise<FileRequirement[]> {
+async function wantedOf({ file, requirements }: LineFor<PackagesCommand, 'add'>): Promise<FileRequirement[]> {
   const stated = requirements.map((one) => ({ ...one, hashes: [] }));
   const inFile = file === undefined ? [] : parseRequirementsFile(await readFileOf(file), file);
   const all = [...stated, ...inFile];
@@ -188,7 +178,7 @@ async function readFileOf(file: string): Promise<string> {
   }
 }
 
-async function remove({ names }: PackagesCommand, work: Work): Promise<number> {
+async function remove({ names }: LineFor<PackagesCommand, 'remove'>, work: Work): Promise<number> {
   const stores = await Promise.all(
     (await allStores(work)).map(async (store) => ({ store, known: (await readStore(store)).known })),
   );
@@ -210,7 +200,7 @@ async function remove({ names }: PackagesCommand, work: Work): Promise<number> {
   return reportRemoved(chosen, together(removed), work);
 }
 
-async function prune({ isAll, maxAgeMs }: PackagesCommand, work: Work): Promise<number> {
+async function prune({ isAll, maxAgeMs }: LineFor<PackagesCommand, 'prune'>, work: Work): Promise<number> {
   const rows: KnownSet[] = [];
   const removed: Removed[] = [];
   for (const { budget, builder, locks, maxBytes } of await allStores(work)) {
@@ -260,7 +250,7 @@ function namesOf(held: readonly LockedPackage[]): string {
   return held.map(({ name, version }) => `${name} ${version}`).join(', ');
 }
 
-async function lock({ isJson, names, output }: PackagesCommand, work: Work): Promise<number> {
+async function lock({ isJson, names, output }: LineFor<PackagesCommand, 'lock'>, work: Work): Promise<number> {
   const { known } = await readStore(work);
   const chosen = names.length === 0 ? known : await choose(names, known);
   const [first] = chosen;

@@ -11,6 +11,7 @@ import type { ConfiguredServers } from '../directory/configured-servers.ts';
 import type { ToolDifference } from '../directory/server-metadata.ts';
 import type { CommandContext } from '../terminal/command.ts';
 import { runWithServers } from '../terminal/lifecycle.ts';
+import type { AcceptCommand } from './command.ts';
 
 /** One changed tool; also the JSON output. */
 export interface Acceptance extends ToolDifference {
@@ -105,16 +106,4 @@ function inLines(text: string): string {
 
 function withSortedKeys(_key: string, value: unknown): unknown {
   return isObject(value) ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))) : value;
-}
-
-export interface AcceptCommand {
-  readonly command: 'accept-tools';
-  readonly server: string;
-  /** All that changed, if empty. */
-  readonly tools: readonly string[];
-  /** Whose server; undefined for that of the operator. */
-  readonly principal: string | undefined;
-  readonly isJson: boolean;
-  /** Shows the changes and accepts nothing. */
-  readonly isDryRun: boolean;
 }

@@ -12,6 +12,7 @@ import type { ServerDirectory } from '../directory/server-directory.ts';
 import { readCode } from '../terminal/code-source.ts';
 import type { CommandContext } from '../terminal/command.ts';
 import { runWithServers } from '../terminal/lifecycle.ts';
+import type { PolicyCommand } from './command.ts';
 import { type CurrentPolicies, createCurrentPolicies } from './current-policies.ts';
 import { knownServers } from './known-servers.ts';
 import { explain } from './rules/explain.ts';
@@ -26,24 +27,6 @@ import {
   renderPackages,
   renderPolicies,
 } from './text.ts';
-
-export type PolicyCommand = { readonly command: 'policy'; readonly isJson: boolean } & (
-  | { readonly action: 'show' }
-  | {
-      readonly action: 'explain';
-      /** `server.tool`. */
-      readonly tool: string;
-      /** Undefined if not given. */
-      readonly arguments: Readonly<Record<string, unknown>> | undefined;
-    }
-  | {
-      readonly action: 'check';
-      readonly source:
-        | { readonly kind: 'code'; readonly code: string }
-        | { readonly kind: 'file'; readonly path: string }
-        | { readonly kind: 'packages'; readonly packages: readonly string[] };
-    }
-);
 
 export interface PolicyOptions extends CommandContext {
   readonly input: NodeJS.ReadableStream;
@@ -85,10 +68,9 @@ async function answer(
       return 0;
     }
     case 'check': {
-      const { source } = command;
-      return source.kind === 'packages'
-        ? checkPackages(source.packages, configured, options, print)
-        : checkCode(await readCode(source, options.input), configured, options, print);
+      return command.packages.length > 0
+        ? checkPackages(command.packages, configured, options, print)
+        : checkCode(await readCode(command, options.input), configured, options, print);
     }
   }
 }

@@ -6,15 +6,9 @@ import { escapeControls, escapeInJson } from '../base/log.ts';
 import { counted } from '../base/units.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import type { CommandContext } from '../terminal/command.ts';
+import type { RecordCommand } from './command.ts';
 import { type LineOfType, SUFFIX } from './format.ts';
 import { type ReplayedCell, readRecording } from './replay.ts';
-
-export interface RecordCommand {
-  readonly command: 'record';
-  readonly action: 'show';
-  readonly path: string | undefined;
-  readonly isJson: boolean;
-}
 
 interface RecordOptions extends Pick<CommandContext, 'settings'> {
   readonly writeOut: (text: string) => void;

@@ -1,2 +1,12 @@
 /** What agents did in some time, from the audit log: as text, JSON or a page. */
-export { reportCommand } from './command.ts';
+import type { Command } from '../terminal/command.ts';
+import { REPORT } from './command.ts';
+
+export const reportCommand: Command<typeof REPORT> = {
+  table: REPORT,
+  async run(line, host) {
+    host.endWhenUnread();
+    const { runReport } = await import('./run.ts');
+    return runReport(line, { ...host, ...(await host.loadContext()) });
+  },
+};

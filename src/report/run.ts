@@ -8,15 +8,7 @@ import { AuditReader } from '../history/reader.ts';
 import { OWNER_ONLY_FILE } from '../state/state-files.ts';
 import type { CommandContext } from '../terminal/command.ts';
 import { type ActivityReport, ReportBuilder } from './collect.ts';
-
-export interface ReportCommand {
-  readonly command: 'report';
-  /** Milliseconds since 1970. */
-  readonly sinceMs: number;
-  /** Where to write the page; undefined for text or JSON. */
-  readonly html?: string | undefined;
-  readonly isJson: boolean;
-}
+import type { ReportCommand } from './command.ts';
 
 export interface ReportOptions extends Pick<CommandContext, 'settings'> {
   readonly writeOut: (text: string) => void;

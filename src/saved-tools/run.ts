@@ -8,11 +8,11 @@ import { escapeInJson, escapeInLines } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
 import { didYouMean } from '../base/suggest.ts';
 import { makeVisible } from '../catalog/visible.ts';
-import type { CommandContext, CommandHost } from '../terminal/command.ts';
+import { type CommandContext, type CommandHost, carryOut, type LineFor } from '../terminal/command.ts';
 import { confirm } from '../terminal/confirm.ts';
 import { colorChange } from '../terminal/file-change.ts';
 import { renderTable } from '../terminal/text-table.ts';
-import type { ToolsCommand } from './command-line.ts';
+import type { ToolsCommand } from './command.ts';
 import { runEditor } from './editor.ts';
 import { checkName, checkSource, type SavedTool } from './function-source.ts';
 import { type FunctionFacts, FunctionStore, type StoredFunction } from './function-store.ts';
@@ -52,21 +52,11 @@ export async function tools(command: ToolsCommand, options: ToolsRunOptions): Pr
     print: (json, text) => writeOut(command.isJson ? `${escapeInJson(JSON.stringify(json, undefined, 2))}\n` : text),
     say: (text) => (command.isJson ? undefined : writeOut(text)),
   };
-  return ACTIONS[command.action](command, work);
+  const handlers = { list: listAll, show, diff, edit, rm: remove, approve, export: exportTools, import: importTools };
+  return carryOut(handlers, command, work);
 }
 
-const ACTIONS: Readonly<Record<ToolsCommand['action'], (command: ToolsCommand, work: Work) => Promise<number>>> = {
-  list: listAll,
-  show,
-  diff,
-  edit,
-  rm: remove,
-  approve,
-  export: exportTools,
-  import: importTools,
-};
-
-async function listAll(_command: ToolsCommand, work: Work): Promise<number> {
+async function listAll(_command: LineFor<ToolsCommand, 'list'>, work: Work): Promise<number> {
   const all = await findAll(work);
   const rows = all.map((tool) => {
     const { name, record, shared, state } = tool;
@@ -83,19 +73,18 @@ async function listAll(_command: ToolsCommand, work: Work): Promise<number> {
   return 0;
 }
 
-async function show({ names, versions }: ToolsCommand, work: Work): Promise<number> {
-  const tool = await find(names[0] ?? '', work);
-  const [number] = versions;
+async function show({ name, version: number }: LineFor<ToolsCommand, 'show'>, work: Work): Promise<number> {
+  const tool = await find(name, work);
   const source = number === undefined ? tool.source : await versionOf(tool, number, work);
   work.print({ ...describe(tool), source }, shownSource(source, work));
   return 0;
 }
 
-async function diff({ names, versions }: ToolsCommand, work: Work): Promise<number> {
-  const tool = await find(names[0] ?? '', work);
+async function diff(command: LineFor<ToolsCommand, 'diff'>, work: Work): Promise<number> {
+  const tool = await find(command.name, work);
   const accepted = tool.record?.versions ?? [];
   const last = tool.state === 'approved' ? accepted.at(-2) : accepted.at(-1);
-  const [from = last?.number, to] = versions;
+  const { from = last?.number, to } = command;
   if (from === undefined) {
     throw new BridgeError('USAGE_INVALID', `'${tool.name}' has no earlier version`, {
       hint: `To see it, run: ${COMMAND} tools show ${tool.name}`,
@@ -112,8 +101,8 @@ async function diff({ names, versions }: ToolsCommand, work: Work): Promise<numb
   return 0;
 }
 
-async function edit({ names }: ToolsCommand, work: Work): Promise<number> {
-  const tool = await findOwn(names[0] ?? '', work);
+async function edit(command: LineFor<ToolsCommand, 'edit'>, work: Work): Promise<number> {
+  const tool = await findOwn(command.name, work);
   const folder = await mkdtemp(join(tmpdir(), 'bridge-edit-'));
   try {
     const file = join(folder, `${tool.name}.py`);
@@ -135,7 +124,7 @@ async function edit({ names }: ToolsCommand, work: Work): Promise<number> {
   }
 }
 
-async function remove({ names }: ToolsCommand, work: Work): Promise<number> {
+async function remove({ names }: LineFor<ToolsCommand, 'rm'>, work: Work): Promise<number> {
   const found = await Promise.all(names.map((name) => findOwn(name, work)));
   for (const { name } of found) {
     // biome-ignore lint/performance/noAwaitInLoops: they share a lock.
@@ -146,7 +135,7 @@ async function remove({ names }: ToolsCommand, work: Work): Promise<number> {
   return 0;
 }
 
-async function approve({ isSure, names }: ToolsCommand, work: Work): Promise<number> {
+async function approve({ isSure, names }: LineFor<ToolsCommand, 'approve'>, work: Work): Promise<number> {
   const found = await Promise.all(names.map((name) => find(name, work)));
   const waiting = found.filter(({ state }) => state !== 'approved');
   for (const tool of waiting) {
@@ -179,7 +168,7 @@ async function approve({ isSure, names }: ToolsCommand, work: Work): Promise<num
   return 0;
 }
 
-async function exportTools({ isForced, names, path }: ToolsCommand, work: Work): Promise<number> {
+async function exportTools({ isForced, names, path }: LineFor<ToolsCommand, 'export'>, work: Work): Promise<number> {
   const chosen =
     names.length === 0
       ? (await findAll(work)).filter(({ shared }) => shared === undefined)
@@ -193,7 +182,7 @@ async function exportTools({ isForced, names, path }: ToolsCommand, work: Work):
   return 0;
 }
 
-async function importTools({ isForced, isSure, path }: ToolsCommand, work: Work): Promise<number> {
+async function importTools({ isForced, isSure, path }: LineFor<ToolsCommand, 'import'>, work: Work): Promise<number> {
   const given = await readFunctions(path, work.input);
   const own = new Map((await findAll(work)).filter(({ shared }) => !shared).map((tool) => [tool.name, tool]));
   const changed = given.filter(({ name, source }) => own.get(name)?.source !== source);

@@ -4,45 +4,36 @@ import { Writable } from 'node:stream';
 import { BridgeError } from '../base/errors.ts';
 import { COMMAND } from '../base/package.ts';
 import { principalFolder } from '../state/principals.ts';
-import type { CommandContext, CommandHost } from '../terminal/command.ts';
+import { type CommandContext, type CommandHost, carryOut, type LineFor } from '../terminal/command.ts';
 import type { Terminal } from '../terminal/terminal-person.ts';
 import { renderTable } from '../terminal/text-table.ts';
+import type { SecretsCommand } from './command.ts';
 import { SecretFile } from './secret-file.ts';
 import { MAX_SECRET_BYTES } from './secret-name.ts';
 
-export interface SecretsCommand {
-  readonly command: 'secrets';
-  readonly action: 'set' | 'list' | 'remove';
-  readonly names: readonly string[];
-  /** Whose secrets; undefined for those of the operator. */
-  readonly principal: string | undefined;
-  readonly isJson: boolean;
-}
-
 type Io = Pick<CommandHost, 'input' | 'terminal' | 'writeOut'> & Pick<CommandContext, 'settings'>;
+
+interface Work extends Io {
+  readonly file: SecretFile;
+}
 
 export async function manageSecrets(line: SecretsCommand, io: Io): Promise<number> {
   const { stateDir } = io.settings;
   const file = new SecretFile(line.principal === undefined ? stateDir : principalFolder(stateDir, line.principal));
-  switch (line.action) {
-    case 'set':
-      return set(line, file, io);
-    case 'list':
-      return list(line, file, io);
-    case 'remove':
-      return remove(line, file, io);
-  }
+  return carryOut({ set, list, remove }, line, { ...io, file });
 }
 
-async function set({ names, principal, isJson }: SecretsCommand, file: SecretFile, io: Io): Promise<number> {
-  const [name = ''] = names;
+async function set(
+  { name, principal, isJson }: LineFor<SecretsCommand, 'set'>,
+  { file, ...io }: Work,
+): Promise<number> {
   await file.set(name, await readValue(name, io));
   const whose = principal === undefined ? '' : ` of ${principal}`;
   io.writeOut(isJson ? json({ name, ...ofPrincipal(principal) }) : `Stored the secret ${name}${whose}.\n`);
   return 0;
 }
 
-async function list({ principal, isJson }: SecretsCommand, file: SecretFile, io: Io): Promise<number> {
+async function list({ principal, isJson }: LineFor<SecretsCommand, 'list'>, { file, ...io }: Work): Promise<number> {
   const secrets = await file.list();
   if (isJson) {
     io.writeOut(json({ secrets, ...ofPrincipal(principal) }));
@@ -53,7 +44,10 @@ async function list({ principal, isJson }: SecretsCommand, file: SecretFile, io:
   return 0;
 }
 
-async function remove({ names, principal, isJson }: SecretsCommand, file: SecretFile, io: Io): Promise<number> {
+async function remove(
+  { names, principal, isJson }: LineFor<SecretsCommand, 'remove'>,
+  { file, ...io }: Work,
+): Promise<number> {
   const unknown = await file.remove(names);
   const removed = names.filter((name) => !unknown.includes(name));
   if (isJson) {

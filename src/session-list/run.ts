@@ -11,15 +11,8 @@ import { engineOptions } from '../settings/engine-options.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { CommandContext } from '../terminal/command.ts';
 import { renderTable } from '../terminal/text-table.ts';
+import type { SessionsCommand } from './command.ts';
 import { reportOf, type SavedSession, savedSessions } from './saved.ts';
-
-export interface SessionsCommand {
-  readonly command: 'sessions';
-  readonly action: 'list' | 'kill';
-  /** Ids, prefixes of ids, or names of sessions. */
-  readonly names: readonly string[];
-  readonly isJson: boolean;
-}
 
 export interface SessionsOptions extends CommandContext {
   readonly writeOut: (text: string) => void;

@@ -17,21 +17,8 @@ import {
   openCheckpoint,
   type StoredCheckpoint,
 } from '../session/checkpoint-store.ts';
-import type { CommandContext } from '../terminal/command.ts';
-
-export interface SavedCommand {
-  readonly command: 'sessions';
-  readonly action: 'show' | 'export' | 'import' | 'delete';
-  /** Names of sessions; for `import`, at most one: the name it gets. */
-  readonly names: readonly string[];
-  /** For `export` and `import`. */
-  readonly file?: string | undefined;
-  /** The project folder; by default the current one, or for `show`, `export` and `delete` the only one with that session. */
-  readonly folder: string | undefined;
-  /** The client; by default the only one with that session, for `import` the command line. */
-  readonly client: string | undefined;
-  readonly isJson: boolean;
-}
+import type { CommandContext, LineFor } from '../terminal/command.ts';
+import type { SavedCommand } from './command.ts';
 
 interface SavedOptions extends Pick<CommandContext, 'settings' | 'logger'> {
   readonly writeOut: (text: string) => void;
@@ -85,10 +72,9 @@ export async function manageSaved(command: SavedCommand, options: SavedOptions):
     await show(await findOne(command, options), command, options);
     return 0;
   }
-  const { action } = command;
-  const done = await carryOut(action, command, options);
+  const done = await change(command, options);
   const lines = done.map(
-    ({ client, folder, session }) => `${DONE[action]} session ${session} of ${client} in ${folder}.`,
+    ({ client, folder, session }) => `${DONE[command.action]} session ${session} of ${client} in ${folder}.`,
   );
   const text = lines.map((line) => `${escapeControls(line)}\n`).join('');
   options.writeOut(command.isJson ? `${escapeInJson(JSON.stringify(done, undefined, 2))}\n` : text);
@@ -101,10 +87,10 @@ const DONE = { export: 'Exported', import: 'Imported', delete: 'Deleted' } as co
 
 type Done = Pick<SavedSession, 'session' | 'folder' | 'client'>;
 
-async function carryOut(action: keyof typeof DONE, command: SavedCommand, options: SavedOptions): Promise<Done[]> {
-  switch (action) {
+async function change(command: Exclude<SavedCommand, { action: 'show' }>, options: SavedOptions): Promise<Done[]> {
+  switch (command.action) {
     case 'export':
-      return [await exportSession(await findOne(command, options), command.file ?? '')];
+      return [await exportSession(await findOne(command, options), command.file)];
     case 'import':
       return [await importSession(command, options)];
     case 'delete':
@@ -150,7 +136,7 @@ async function exportSession({ client, folder, session, store }: Found, path: st
 }
 
 async function importSession(
-  { client = COMMAND_LINE, file = '', folder = '.', names }: SavedCommand,
+  { client = COMMAND_LINE, file, folder = '.', name }: LineFor<SavedCommand, 'import'>,
   { logger, settings }: SavedOptions,
 ): Promise<Done> {
   const stored = await openCheckpoint(file).catch((error: unknown) => {
@@ -159,7 +145,7 @@ async function importSession(
     });
   });
   try {
-    const session = checkedName(names[0] ?? stored.facts.session, file);
+    const session = checkedName(name ?? stored.facts.session, file);
     const user = { folder: await projectFolder(folder), client };
     const store = lastingStore(join(settings.stateDir, CHECKPOINTS), user, logger);
     await whileClaimed(store, session, () => copyInto(store, session, stored));
@@ -206,7 +192,7 @@ async function copyInto(store: CheckpointStore, session: string, stored: StoredC
   await writer.commit({ ...stored.facts, session });
 }
 
-async function deleteSessions(command: SavedCommand, options: SavedOptions): Promise<Done[]> {
+async function deleteSessions(command: LineFor<SavedCommand, 'delete'>, options: SavedOptions): Promise<Done[]> {
   const found = await Promise.all(command.names.map((name) => findStored(name, command, options)));
   for (const { session, store } of found) {
     await whileClaimed(store, session, () => store.removeAll(session));
@@ -237,8 +223,11 @@ export async function whileClaimed(
   }
 }
 
-async function findOne(command: SavedCommand, { logger, settings }: SavedOptions): Promise<Found> {
-  const [name = ''] = command.names;
+async function findOne(
+  command: LineFor<SavedCommand, 'show' | 'export'>,
+  { logger, settings }: SavedOptions,
+): Promise<Found> {
+  const { name } = command;
   const all = await savedSessions(settings.stateDir, logger);
   return chooseOne(
     all.filter(({ session }) => session === name),

@@ -3,17 +3,17 @@ import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { BridgeError, messageOf } from '../base/errors.ts';
 
-export type CodeSource =
-  | { readonly kind: 'code'; readonly code: string }
-  /** A `path` of `-` is standard input. */
-  | { readonly kind: 'file'; readonly path: string };
+/** Code, or the file with it; a `path` of `-` is standard input. */
+interface CodeSource {
+  readonly code: string | undefined;
+  readonly path: string | undefined;
+}
 
 /** Rejects with `USAGE_INVALID` when the file cannot be read. */
-export async function readCode(source: CodeSource, input: NodeJS.ReadableStream): Promise<string> {
-  if (source.kind === 'code') {
-    return source.code;
+export async function readCode({ code, path = '-' }: CodeSource, input: NodeJS.ReadableStream): Promise<string> {
+  if (code !== undefined) {
+    return code;
   }
-  const { path } = source;
   try {
     return path === '-' ? await text(input) : await readFile(path, 'utf8');
   } catch (cause) {

@@ -1,5 +1,4 @@
 /** The contract of a command: how a feature adds it to the command line, and what it is given when it runs. */
-import type { Command as CommandDefinition } from 'commander';
 import type { CellAnswer, Person } from '../base/cell.ts';
 import type { Logger } from '../base/log.ts';
 import type { Measure } from '../base/measure.ts';
@@ -12,22 +11,15 @@ import type { SessionRoom } from '../session/session-room.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { StoredSettings } from '../settings/stored-settings.ts';
 import type { LoginStore, RemoteDefinition } from '../upstream/pool.ts';
-import type { Settle } from './define.ts';
+import type { Group, LineOf, Single } from './define.ts';
 import type { Terminal } from './terminal-person.ts';
 
-/** One or more commands of a feature. `Line` is the parsed command line. */
-export interface Command<Line extends { readonly command: string }> {
-  /** Values of `Line['command']`. */
-  readonly names: readonly Line['command'][];
-  /** The default subcommand of each group, by the name of the group. */
-  readonly defaultActions?: Readonly<Record<string, string>>;
-  /** Adds the commands to the program, which then passes each parsed line to `settle`. */
-  define(program: CommandDefinition, settle: Settle<Line>): void;
+/** A command of a feature, or a group of them. */
+export interface Command<Table extends Group | Single = Group | Single> {
+  readonly table: Table;
   /** Resolves with the exit code. Loads its modules only now, to keep other commands fast. */
-  run(line: Line, host: CommandHost): Promise<number>;
+  run(line: LineOf<Table>, host: CommandHost): Promise<number>;
 }
-
-export type LineOf<Plugged> = Plugged extends Command<infer Line> ? Line : never;
 
 /** What a command gets once the settings are loaded. */
 export interface CommandContext {
@@ -195,3 +187,24 @@ export type CallerIo = Pick<CommandHost, 'terminal' | 'writeError'>;
  * `timeoutMs`, not counting the time a person takes to answer a question.
  */
 export type CallByPerson = (call: TypedCall, servers: ConfiguredServers, io: CallerIo) => Promise<unknown>;
+
+/** The line of an action of a group. */
+export type LineFor<Line extends { readonly action: string }, Action extends Line['action']> = Extract<
+  Line,
+  { readonly action: Action }
+>;
+
+/** What carries out each action of a group. */
+type Handlers<Line extends { readonly action: string }, Work> = {
+  readonly [Action in Line['action']]: (line: LineFor<Line, Action>, work: Work) => Promise<number>;
+};
+
+/** Resolves with the exit code of the handler for the action of the line. */
+export function carryOut<Line extends { readonly action: string }, Work>(
+  handlers: Handlers<Line, Work>,
+  line: Line,
+  work: Work,
+): Promise<number> {
+  const handle = handlers[line.action as Line['action']] as (line: Line, work: Work) => Promise<number>;
+  return handle(line, work);
+}

@@ -1,4 +1,14 @@
 /** Tokens with which clients come over HTTP, and the principals that they belong to. */
-export { tokensCommand } from './command.ts';
+import type { Command } from '../terminal/command.ts';
+import { TOKENS } from './command.ts';
+
 export { createIdentify } from './identify.ts';
 export { TokenFile } from './token-file.ts';
+
+export const tokensCommand: Command<typeof TOKENS> = {
+  table: TOKENS,
+  async run(line, host) {
+    const { manageTokens } = await import('./run.ts');
+    return manageTokens(line, { ...host, ...(await host.loadContext()) });
+  },
+};

@@ -3,43 +3,26 @@
 import { BridgeError } from '../base/errors.ts';
 import { escapeInJson } from '../base/log.ts';
 import { COMMAND } from '../base/package.ts';
-import type { CommandContext, CommandHost } from '../terminal/command.ts';
+import { type CommandContext, type CommandHost, carryOut, type LineFor } from '../terminal/command.ts';
 import { renderTable } from '../terminal/text-table.ts';
+import type { TokensCommand } from './command.ts';
 import { isExpired } from './identify.ts';
 import { type StoredToken, TokenFile } from './token-file.ts';
 
-export interface TokensCommand {
-  readonly command: 'tokens';
-  readonly action: 'add' | 'list' | 'remove';
-  readonly names: readonly string[];
-  readonly expiresMs?: number | undefined;
-  readonly maxSessions?: number | undefined;
-  readonly profile?: string | undefined;
-  /** Names or patterns. */
-  readonly servers?: readonly string[] | undefined;
-  readonly isJson: boolean;
-}
-
 type Io = CommandHost & CommandContext;
 
+interface Work extends Io {
+  readonly tokens: TokenFile;
+}
+
 export async function manageTokens(line: TokensCommand, io: Io): Promise<number> {
-  const tokens = new TokenFile(io.settings.stateDir);
-  switch (line.action) {
-    case 'add':
-      return add(line, tokens, io);
-    case 'list':
-      return list(line, tokens, io);
-    case 'remove':
-      return remove(line, tokens, io);
-  }
+  return carryOut({ add, list, remove }, line, { ...io, tokens: new TokenFile(io.settings.stateDir) });
 }
 
 async function add(
-  { names, expiresMs, maxSessions, profile, servers, isJson }: TokensCommand,
-  tokens: TokenFile,
-  io: Io,
+  { name, expiresMs, maxSessions, profile, servers, isJson }: LineFor<TokensCommand, 'add'>,
+  { tokens, ...io }: Work,
 ): Promise<number> {
-  const [name = ''] = names;
   const expiresAt = expiresMs === undefined ? undefined : new Date(Date.now() + expiresMs).toISOString();
   const limits = {
     ...(expiresAt !== undefined && { expires_at: expiresAt }),
@@ -74,7 +57,7 @@ async function unknownServers(names: readonly string[], { openServers }: Io): Pr
   return names.filter((name) => !name.includes('*') && !known.includes(name.toLowerCase()));
 }
 
-async function list({ isJson }: TokensCommand, tokens: TokenFile, io: Io): Promise<number> {
+async function list({ isJson }: LineFor<TokensCommand, 'list'>, { tokens, ...io }: Work): Promise<number> {
   const stored = (await tokens.list()) ?? [];
   if (isJson) {
     const shown = stored.map(({ sha256: _sha256, ...token }) => ({ ...token, expired: isExpired(token) }));
@@ -102,7 +85,7 @@ function dayOf(iso: string): string {
   return iso.slice(0, 10);
 }
 
-async function remove({ names, isJson }: TokensCommand, tokens: TokenFile, io: Io): Promise<number> {
+async function remove({ names, isJson }: LineFor<TokensCommand, 'remove'>, { tokens, ...io }: Work): Promise<number> {
   const unknown = await tokens.remove(names);
   const removed = names.filter((name) => !unknown.includes(name));
   if (isJson) {

@@ -3,16 +3,10 @@ import { fileURLToPath } from 'node:url';
 import { PACKAGE_ROOT } from '../base/package.ts';
 import type { CommandContext, CommandHost } from '../terminal/command.ts';
 import { closeInTime, watchProcess } from '../terminal/lifecycle.ts';
+import type { UiCommand } from './command.ts';
 import { openPage } from './open-page.ts';
 import type { UiParts } from './parts.ts';
 import { serveUi } from './server.ts';
-
-export interface UiCommand {
-  readonly command: 'ui';
-  /** 0 for any that is free. */
-  readonly port: number;
-  readonly opensBrowser: boolean;
-}
 
 type UiRunOptions = CommandContext & Pick<CommandHost, 'env' | 'isShown' | 'writeOut' | 'writeError'>;
 

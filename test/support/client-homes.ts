@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { ClientId, ClientSystem } from '../../src/clients/table.ts';
 import { clientOf } from '../../src/clients/table.ts';
-import type { InstallCommand } from '../../src/install/command-line.ts';
+import type { InstallCommand, InstallLine } from '../../src/install/command.ts';
 import { type InstallOptions, install } from '../../src/install/run.ts';
 
 export const PLATFORMS = ['linux', 'darwin', 'win32'] as const;
@@ -25,8 +25,10 @@ export function placeHere(path: string): string {
 }
 
 export interface InstallCall
-  extends Partial<Omit<InstallCommand, 'clients'>>,
-    Pick<InstallOptions, 'person' | 'start'> {}
+  extends Partial<Omit<InstallLine, 'clients' | 'command'>>,
+    Pick<InstallOptions, 'person' | 'start'> {
+  readonly command?: InstallCommand['command'];
+}
 
 const NPX = ['npx', '-y', 'mcp-server-code-execution-mode'];
 
@@ -65,7 +67,7 @@ export function makeHome(platform: Platform = 'linux'): Home {
     async install(ids, { person, start = NPX, ...call } = {}) {
       let out = '';
       const write = (text: string) => (out += text);
-      const command: InstallCommand = {
+      const command = {
         command: 'install',
         clients: ids,
         scope: 'user',
@@ -77,7 +79,7 @@ export function makeHome(platform: Platform = 'linux'): Home {
         isPrint: false,
         isJson: false,
         ...call,
-      };
+      } as InstallCommand;
       const options = { settings: { stateDir }, system, cwd: join(path, 'project'), person, start };
       const exitCode = await install(command, { ...options, writeOut: write, writeError: write });
       return { out, exitCode };

@@ -2,10 +2,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { type AuditCommand, audit } from '../../../src/audit/run.ts';
+import { audit } from '../../../src/audit/run.ts';
 import { loadSettings } from '../../../src/settings/settings.ts';
 
-async function written(command: Partial<AuditCommand>, records: readonly object[] = []): Promise<string> {
+async function written(command: object, records: readonly object[] = []): Promise<string> {
   const stateDir = mkdtempSync(join(tmpdir(), 'audit-run-'));
   onTestFinished(() => rmSync(stateDir, { recursive: true }));
   if (records.length > 0) {

@@ -6,6 +6,7 @@ import { createProgram } from '../../../src/cli/program.ts';
 const topicOf = (...words: string[]) => ({ command: 'topic', words, commands: expect.arrayContaining(['servers']) });
 const execOf = (fields: object) => ({
   command: 'exec',
+  words: [],
   servers: [],
   session: undefined,
   timeoutSeconds: undefined,
@@ -19,11 +20,6 @@ const execOf = (fields: object) => ({
 
 const toolsOf = (fields: object) => ({
   command: 'tools',
-  names: [],
-  versions: [],
-  path: '-',
-  isForced: false,
-  isSure: false,
   isJson: false,
   ...fields,
 });
@@ -50,19 +46,17 @@ const doctorOf = (fields: object) => ({
   ...fields,
 });
 
-const SERVERS = { command: 'servers', names: [], limit: 10, isJson: false };
+const SERVERS = { command: 'servers', isJson: false };
 const serversOf = (fields: object) => ({ ...SERVERS, ...fields });
 
-const NO_OPTIONS = { words: [], env: [], headers: [] };
 const editOf = (fields: object) => ({
-  command: 'edit-servers',
-  action: 'add',
-  names: [],
-  isForced: false,
+  command: 'servers',
   isDryRun: false,
   isJson: false,
   ...fields,
 });
+const addOf = (fields: object) =>
+  editOf({ action: 'add', words: [], env: [], headers: [], isForced: false, ...fields });
 
 describe('a valid command line', () => {
   test.each([
@@ -84,18 +78,18 @@ describe('a valid command line', () => {
       {
         command: 'tokens',
         action: 'add',
-        names: ['alice@example.com'],
+        name: 'alice@example.com',
         expiresMs: 30 * 24 * 3_600_000,
         maxSessions: 4,
         profile: 'mail',
         isJson: false,
       },
     ],
-    ['tokens', { command: 'tokens', action: 'list', names: [], isJson: false }],
+    ['tokens', { command: 'tokens', action: 'list', isJson: false }],
     ['servers', serversOf({ action: 'list' })],
-    ['servers show a-b', serversOf({ action: 'show', names: ['a-b'] })],
+    ['servers show a-b', serversOf({ action: 'show', server: 'a-b' })],
     ['servers --json', serversOf({ action: 'list', isJson: true })],
-    ['servers tools --json a', serversOf({ action: 'tools', names: ['a'], isJson: true })],
+    ['servers tools --json a', serversOf({ action: 'tools', server: 'a', isJson: true })],
     ['policy', { command: 'policy', action: 'show', isJson: false }],
     ['audit', expect.objectContaining({ command: 'audit', action: 'show', isJson: false })],
     ['policy --json', { command: 'policy', action: 'show', isJson: true }],
@@ -109,13 +103,13 @@ describe('a valid command line', () => {
       {
         command: 'policy',
         action: 'check',
-        source: { kind: 'packages', packages: ['pandas>=2', 'numpy'] },
+        packages: ['pandas>=2', 'numpy'],
         isJson: false,
       },
     ],
-    ['policy check -', { command: 'policy', action: 'check', source: { kind: 'file', path: '-' }, isJson: false }],
-    ['servers search --limit 3 create issue', serversOf({ action: 'search', names: ['create', 'issue'], limit: 3 })],
-    ['servers refresh', serversOf({ action: 'refresh' })],
+    ['policy check -', { command: 'policy', action: 'check', path: '-', packages: [], isJson: false }],
+    ['servers search --limit 3 create issue', serversOf({ action: 'search', words: ['create', 'issue'], limit: 3 })],
+    ['servers refresh', serversOf({ action: 'refresh', names: [] })],
     ['servers refresh a b', serversOf({ action: 'refresh', names: ['a', 'b'] })],
     [
       'servers approve a b --dry-run',
@@ -123,15 +117,11 @@ describe('a valid command line', () => {
     ],
     [
       'servers add x --env A=1 -e B --dry-run -- npx -y pkg --json',
-      editOf({
-        names: ['x'],
-        entry: { ...NO_OPTIONS, words: ['npx', '-y', 'pkg', '--json'], env: ['A=1', 'B'] },
-        isDryRun: true,
-      }),
+      addOf({ name: 'x', words: ['npx', '-y', 'pkg', '--json'], env: ['A=1', 'B'], isDryRun: true }),
     ],
-    ['servers add --example', editOf({ entry: { ...NO_OPTIONS, example: true } })],
-    ['servers add --example memory', editOf({ entry: { ...NO_OPTIONS, example: 'memory' } })],
-    ['servers remove a b a --json', editOf({ action: 'remove', names: ['a', 'b'], isJson: true })],
+    ['servers add --example', addOf({ example: true })],
+    ['servers add --example memory', addOf({ example: 'memory' })],
+    ['servers remove a b --json', editOf({ action: 'remove', names: ['a', 'b'], isJson: true })],
     ['servers enable a', editOf({ action: 'enable', names: ['a'] })],
     ['servers disable a', editOf({ action: 'disable', names: ['a'] })],
     ['install cursor', installOf({})],
@@ -139,7 +129,10 @@ describe('a valid command line', () => {
     ['install --import --print --scope project cursor', installOf({ scope: 'project', isImport: true, isPrint: true })],
     ['install cursor --no-import --global', installOf({ isImport: false, isGlobal: true })],
     ['install cursor --command run-bridge', installOf({ startCommand: 'run-bridge' })],
-    ['uninstall cursor --scope=user', installOf({ command: 'uninstall' })],
+    [
+      'uninstall cursor --scope=user',
+      { command: 'uninstall', clients: ['cursor'], scope: 'user', isDryRun: false, isJson: false },
+    ],
     ['doctor', doctorOf({})],
     ['doctor --json', doctorOf({ isJson: true })],
     ['doctor --fix --no-servers', doctorOf({ isFix: true, isStartingServers: false })],
@@ -148,34 +141,30 @@ describe('a valid command line', () => {
     ['help policy', { ...topicOf('policy'), usage: expect.stringMatching(/^ {2}explain +\S/m) }],
     ['--version', { command: 'version' }],
     ['-v', { command: 'version' }],
-    ['exec cell.py', execOf({ source: { kind: 'file', path: 'cell.py' } })],
-    ['exec -', execOf({ source: { kind: 'file', path: '-' } })],
-    ['exec -c 1+1', execOf({ source: { kind: 'code', code: '1+1' } })],
-    ['exec --json -c x', execOf({ source: { kind: 'code', code: 'x' }, isJson: true })],
+    ['exec cell.py', execOf({ words: ['cell.py'] })],
+    ['exec -', execOf({ words: ['-'] })],
+    ['exec -c 1+1', execOf({ code: '1+1' })],
+    ['exec --json -c x', execOf({ code: 'x', isJson: true })],
     [
       'exec --tool total a=1 b=@x --json-args {} --server s',
-      execOf({
-        source: undefined,
-        tool: { name: 'total', words: ['a=1', 'b=@x'], jsonArguments: '{}' },
-        servers: ['s'],
-      }),
+      execOf({ tool: 'total', words: ['a=1', 'b=@x'], jsonArguments: '{}', servers: ['s'] }),
     ],
-    ['exec --resume r -c x', execOf({ source: { kind: 'code', code: 'x' }, resume: 'r' })],
+    ['exec --resume r -c x', execOf({ code: 'x', resume: 'r' })],
     ['tools', toolsOf({ action: 'list' })],
     ['tools --json', toolsOf({ action: 'list', isJson: true })],
-    ['tools show f --version 3', toolsOf({ action: 'show', names: ['f'], versions: [3] })],
-    ['tools diff f 1 2', toolsOf({ action: 'diff', names: ['f'], versions: [1, 2] })],
+    ['tools show f --version 3', toolsOf({ action: 'show', name: 'f', version: 3 })],
+    ['tools diff f 1 2', toolsOf({ action: 'diff', name: 'f', from: 1, to: 2 })],
     ['tools approve f g -y', toolsOf({ action: 'approve', names: ['f', 'g'], isSure: true })],
-    ['tools export --to -', toolsOf({ action: 'export' })],
-    ['tools import x --force', toolsOf({ action: 'import', path: 'x', isForced: true })],
-    ['exec --replay x', execOf({ source: undefined, replay: 'x' })],
-    ['exec --dry-run -c x', execOf({ source: { kind: 'code', code: 'x' }, isDryRun: true })],
-    ['exec -c -1', execOf({ source: { kind: 'code', code: '-1' } })],
-    ['exec --code=-1', execOf({ source: { kind: 'code', code: '-1' } })],
-    ['exec -- -odd.py', execOf({ source: { kind: 'file', path: '-odd.py' } })],
+    ['tools export --to -', toolsOf({ action: 'export', names: [], path: '-', isForced: false })],
+    ['tools import x --force', toolsOf({ action: 'import', path: 'x', isForced: true, isSure: false })],
+    ['exec --replay x', execOf({ replay: 'x' })],
+    ['exec --dry-run -c x', execOf({ code: 'x', isDryRun: true })],
+    ['exec -c -1', execOf({ code: '-1' })],
+    ['exec --code=-1', execOf({ code: '-1' })],
+    ['exec -- -odd.py', execOf({ words: ['-odd.py'] })],
     [
       'exec --server a --server=b --session work --timeout 7 -c x',
-      execOf({ source: { kind: 'code', code: 'x' }, servers: ['a', 'b'], session: 'work', timeoutSeconds: 7 }),
+      execOf({ code: 'x', servers: ['a', 'b'], session: 'work', timeoutSeconds: 7 }),
     ],
   ])('%j', async (line, expected) => {
     expect(await parseCommandLine(line === '' ? [] : line.split(' '))).toEqual(expected);
@@ -310,6 +299,7 @@ describe('one family of commands looks back', () => {
       parseCommandLine(words.replace(' --failed', ' --status failed').split(' ')).then((parsed) => ({
         ...parsed,
         sinceMs: undefined,
+        ...('id' in parsed && { id: undefined, cell: parsed.cell ?? parsed.id }),
       }));
     expect(await parse(former)).toEqual(await parse(line));
   });

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { toBridgeError } from '../../../src/base/errors.ts';
 import { loadContext } from '../../../src/bridge/context.ts';
-import { type ConfigCommand, manageSettings } from '../../../src/config/run.ts';
+import type { ConfigCommand } from '../../../src/config/command.ts';
+import { manageSettings } from '../../../src/config/run.ts';
 import { examineSettings } from '../../../src/doctor/settings.ts';
 import { discoverServers } from '../../../src/servers/discover.ts';
 import { renderLine } from '../../../src/terminal/finding.ts';
@@ -23,9 +24,17 @@ beforeEach(async () => {
 
 const CURSOR = { title: 'Cursor', path: '/home/ada/.cursor/mcp.json', variables: { MCP_BRIDGE_TIMEOUT: '5' } };
 
-async function run(action: ConfigCommand['action'], names: readonly string[] = [], more: Partial<ConfigCommand> = {}) {
+async function run(action: ConfigCommand['action'], names: readonly string[] = [], more: object = {}) {
   const written = { out: '', error: '' };
-  const line: ConfigCommand = { command: 'config', action, names, isJson: false, ...more };
+  const line = {
+    command: 'config',
+    action,
+    name: names[0],
+    names,
+    isAll: false,
+    isJson: false,
+    ...more,
+  } as ConfigCommand;
   await manageSettings(line, {
     env,
     listClients: async () => [CURSOR],

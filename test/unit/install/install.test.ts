@@ -17,7 +17,7 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { messageOf } from '../../../src/base/errors.ts';
 import { loadFormat } from '../../../src/clients/format.ts';
 import { type ClientId, type ClientSystem, clientOf } from '../../../src/clients/table.ts';
-import type { InstallCommand } from '../../../src/install/command-line.ts';
+import type { InstallCommand, InstallLine } from '../../../src/install/command.ts';
 import { install } from '../../../src/install/run.ts';
 import { existing, SECRET } from '../../support/client-homes.ts';
 
@@ -30,13 +30,14 @@ beforeEach(() => {
   onTestFinished(() => rmSync(home, { recursive: true, force: true }));
 });
 
-interface Call extends Partial<Omit<InstallCommand, 'clients'>> {
+interface Call extends Partial<Omit<InstallLine, 'clients' | 'command'>> {
+  readonly command?: InstallCommand['command'];
   readonly platform?: ClientSystem['platform'];
 }
 
 async function run(clients: ClientId | readonly ClientId[], call: Call = {}) {
   const { platform = 'linux', ...more } = call;
-  const command: InstallCommand = {
+  const command = {
     command: 'install',
     clients: [clients].flat(),
     scope: 'user',
@@ -48,7 +49,7 @@ async function run(clients: ClientId | readonly ClientId[], call: Call = {}) {
     isPrint: false,
     isJson: false,
     ...more,
-  };
+  } as InstallCommand;
   let out = '';
   const exitCode = await install(command, {
     settings: { stateDir },

@@ -16,7 +16,7 @@ import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { MAX_LANGUAGES_FILE_BYTES, MAX_SNIPPETS } from '../../../src/base/limits.ts';
 import { createContext } from '../../../src/bridge/context.ts';
-import type { ImportCommand } from '../../../src/languages/command-line.ts';
+import type { ImportCommand } from '../../../src/languages/command.ts';
 import type { ImportedPart } from '../../../src/languages/isolator-config.ts';
 import { importIsolatorConfig } from '../../../src/languages/isolator-import.ts';
 import { readLanguages } from '../../../src/languages/languages-file.ts';

@@ -20,7 +20,7 @@ import { BridgeError } from '../../../src/base/errors.ts';
 import { MAX_SNIPPET_BYTES, MAX_SNIPPETS } from '../../../src/base/limits.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import { createContext } from '../../../src/bridge/context.ts';
-import type { SnippetsCommand } from '../../../src/languages/command-line.ts';
+import type { SnippetsCommand } from '../../../src/languages/command.ts';
 import { DEFAULT_LANGUAGES, type Language } from '../../../src/languages/languages-file.ts';
 import { snippetResources } from '../../../src/languages/resources.ts';
 import { manageSnippets } from '../../../src/languages/run.ts';

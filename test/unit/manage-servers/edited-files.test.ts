@@ -22,7 +22,7 @@ async function run(argv: readonly string[], input = ''): Promise<string> {
   let out = '';
   try {
     const command = await parseCommandLine(['servers', ...argv]);
-    if (command.command !== 'edit-servers') {
+    if (command.command !== 'servers' || !('isDryRun' in command)) {
       return `another command: ${command.command}`;
     }
     await editServers(command, {

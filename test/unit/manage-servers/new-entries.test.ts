@@ -15,9 +15,9 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 async function entriesOf(argv: readonly string[]) {
   const command = await parseCommandLine(['servers', 'add', ...argv]);
-  const { entry, names } = command.command === 'edit-servers' ? command : expect.fail();
   const context = { cwd: folder, input: Readable.from(['']) };
-  return (await createEntries(names[0], entry ?? expect.fail(), context)).entries;
+  const line = command.command === 'servers' && command.action === 'add' ? command : expect.fail();
+  return (await createEntries(line, context)).entries;
 }
 
 describe('entries', () => {

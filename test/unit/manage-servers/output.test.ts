@@ -6,7 +6,7 @@ import { loadSettings } from '../../../src/settings/settings.ts';
 it('says in short lines that no server is configured, and what to run', () => {
   const settings = loadSettings({ MCP_BRIDGE_STATE_DIR: '/home/me/MCPs' });
   const write = () => undefined;
-  const command = { command: 'servers', action: 'list', names: [], isJson: false, limit: 5 } as const;
+  const command = { command: 'servers', action: 'list', isJson: false } as const;
   const { noServers } = createOutput(command, { settings, writeOut: write, writeError: write });
   const [first, ...steps] = noServers.split('\n');
   expect(first).toBe('No server is configured in /home/me/MCPs.');

@@ -161,14 +161,14 @@ it('shows calls of background jobs after the cells', async () => {
   const writeOut = (text: string): void => {
     out += text;
   };
-  await showRecording({ command: 'record', action: 'show', path: undefined, isJson: false }, { settings, writeOut });
+  await showRecording({ command: 'record', path: undefined, isJson: false }, { settings, writeOut });
   expect(out).toMatch(new RegExp(`${name}: 1 cell, recorded from`));
   expect(out).toMatch(
     /cell default\/1\/1: no end recorded\n {2}\| x\n\nBackground jobs:\n {2}call 1: files\.read\(path="a"\) → "it" \(\d+ ms, job watch\)\n$/,
   );
   await expect(
     showRecording(
-      { command: 'record', action: 'show', path: undefined, isJson: false },
+      { command: 'record', path: undefined, isJson: false },
       { settings: { ...settings, record: undefined }, writeOut },
     ),
   ).rejects.toMatchObject({

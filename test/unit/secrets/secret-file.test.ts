@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { expect, it, onTestFinished } from 'vitest';
-import { manageSecrets, type SecretsCommand } from '../../../src/secrets/run.ts';
+import { manageSecrets } from '../../../src/secrets/run.ts';
 import { SecretFile } from '../../../src/secrets/secret-file.ts';
 import { createSecretValues } from '../../../src/secrets/secret-values.ts';
 import { loadSettings } from '../../../src/settings/settings.ts';
@@ -13,10 +13,10 @@ function setUp() {
   const folder = mkdtempSync(join(tmpdir(), 'bridge-secret-file-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const settings = loadSettings({ MCP_BRIDGE_STATE_DIR: folder });
-  const run = async (line: Partial<SecretsCommand>, typed = ''): Promise<string> => {
+  const run = async (line: object, typed = ''): Promise<string> => {
     let out = '';
     await manageSecrets(
-      { command: 'secrets', action: 'list', names: [], principal: undefined, isJson: false, ...line },
+      { command: 'secrets', action: 'list', principal: undefined, isJson: false, ...line },
       { settings, input: Readable.from([typed]), terminal: undefined, writeOut: (text) => void (out += text) },
     );
     return out;
@@ -32,8 +32,8 @@ function setUp() {
 
 it('stores, lists and removes secrets, and never prints a value', async () => {
   const { folder, run, valueFor } = setUp();
-  expect(await run({ action: 'set', names: ['KEY'] }, 'of-all\n')).toBe('Stored the secret KEY.\n');
-  expect(await run({ action: 'set', names: ['KEY'], principal: 'alice' }, 'of-alice')).toBe(
+  expect(await run({ action: 'set', name: 'KEY' }, 'of-all\n')).toBe('Stored the secret KEY.\n');
+  expect(await run({ action: 'set', name: 'KEY', principal: 'alice' }, 'of-alice')).toBe(
     'Stored the secret KEY of alice.\n',
   );
   expect(await run({})).toMatch(/^KEY +set \d{4}-\d\d-\d\d\n$/);
@@ -47,8 +47,8 @@ it('stores, lists and removes secrets, and never prints a value', async () => {
 
 it('takes no other secret where one is missing, and says what to do', async () => {
   const { run, valueFor } = setUp();
-  await run({ action: 'set', names: ['KEY'] }, 'of-all');
-  await run({ action: 'set', names: ['KEY'], principal: 'alice' }, 'of-alice');
+  await run({ action: 'set', name: 'KEY' }, 'of-all');
+  await run({ action: 'set', name: 'KEY', principal: 'alice' }, 'of-alice');
   const error = await valueFor('bob').catch((thrown: unknown) => thrown);
   expect(error).toMatchObject({
     code: 'SECRET_UNAVAILABLE',
@@ -63,7 +63,7 @@ it('takes no other secret where one is missing, and says what to do', async () =
 
 it.each(['', '\n', 'with\0nul', 'x'.repeat(70_000)])('refuses a value that cannot be one', async (value) => {
   const { run } = setUp();
-  await expect(run({ action: 'set', names: ['KEY'] }, value)).rejects.toMatchObject({ code: 'USAGE_INVALID' });
+  await expect(run({ action: 'set', name: 'KEY' }, value)).rejects.toMatchObject({ code: 'USAGE_INVALID' });
 });
 
 it('reports a file that is damaged or a link, without its content', async () => {
@@ -73,7 +73,7 @@ it('reports a file that is damaged or a link, without its content', async () => 
   const error = await valueFor().catch((thrown: unknown) => thrown);
   expect(error).toMatchObject({ code: 'SECRET_UNAVAILABLE' });
   expect(String(error)).not.toContain('canary');
-  await expect(run({ action: 'set', names: ['KEY'] }, 'value')).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+  await expect(run({ action: 'set', name: 'KEY' }, 'value')).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
   expect(readFileSync(path, 'utf8')).toContain('canary');
   rmSync(path);
   writeFileSync(join(folder, 'elsewhere'), '{"version":1,"secrets":[]}');
@@ -87,7 +87,7 @@ it('has a version that changes with each write', async () => {
   const file = new SecretFile(folder);
   const versions = [file.version()];
   for (const value of ['one', 'two']) {
-    await run({ action: 'set', names: ['KEY'] }, value);
+    await run({ action: 'set', name: 'KEY' }, value);
     versions.push(file.version());
   }
   expect(new Set(versions).size).toBe(3);

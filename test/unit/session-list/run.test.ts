@@ -4,11 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { createContext } from '../../../src/bridge/context.ts';
-import { type SessionsCommand, sessions } from '../../../src/session-list/run.ts';
+import type { SessionsCommand } from '../../../src/session-list/command.ts';
+import { sessions } from '../../../src/session-list/run.ts';
 
 const DEAD = "echo 'Cannot connect to the daemon' >&2; exit 1";
 const EMPTY = 'echo "[]"';
-const LIST: SessionsCommand = { command: 'sessions', action: 'list', names: [], isJson: false };
+const LIST: SessionsCommand = { command: 'sessions', action: 'list', isJson: false };
 
 /** Runs `sessions` with engines that are shell scripts. */
 async function run(command: SessionsCommand, runtime: string, scripts: Readonly<Record<string, string>>) {

@@ -15,7 +15,8 @@ import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { silentLogger } from '../../../src/base/log.ts';
 import { createContext } from '../../../src/bridge/context.ts';
 import { lastingStore } from '../../../src/session/checkpoint-store.ts';
-import { manageSaved, type SavedCommand, savedSessions } from '../../../src/session-list/saved.ts';
+import type { SavedCommand } from '../../../src/session-list/command.ts';
+import { manageSaved, savedSessions } from '../../../src/session-list/saved.ts';
 
 const FACTS = {
   cell: 3,
@@ -54,14 +55,23 @@ async function save(session: string, { content = 'opaque', project = folder, cli
   await ('release' in claim ? claim.release() : undefined);
 }
 
-async function run(action: SavedCommand['action'], names: readonly string[], more: Partial<SavedCommand> = {}) {
+async function run(action: SavedCommand['action'], names: readonly string[], more: object = {}) {
   let out = '';
   const { logger, settings } = createContext({ MCP_BRIDGE_STATE_DIR: root });
   const writeOut = (text: string): void => {
     out += text;
   };
   await manageSaved(
-    { command: 'sessions', action, names, folder, client: 'editor', isJson: false, ...more },
+    {
+      command: 'sessions',
+      action,
+      name: names[0],
+      names,
+      folder,
+      client: 'editor',
+      isJson: false,
+      ...more,
+    } as SavedCommand,
     { logger, settings, writeOut },
   );
   return out;
