@@ -253,7 +253,8 @@ class Program {
       Object.defineProperty(globalThis, name, { value, writable: true, configurable: true });
     }
     // QuickJS tells no code the state of a promise, and `inspect` would show each as pending.
-    Object.defineProperty(Promise.prototype, inspect.custom, { value: () => 'Promise {}', configurable: true });
+    const { prototype }: { prototype: object } = Promise;
+    Object.defineProperty(prototype, inspect.custom, { value: () => 'Promise {}', configurable: true });
   }
 
   #createCrypto(): object {

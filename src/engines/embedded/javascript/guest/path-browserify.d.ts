@@ -1,4 +1,6 @@
 declare module 'path-browserify' {
-  const path: typeof import('node:path').posix;
+  import type { posix } from 'node:path';
+
+  const path: typeof posix;
   export default path;
 }

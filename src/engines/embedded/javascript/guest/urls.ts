@@ -31,8 +31,13 @@ function encodeForm(text: string): string {
     .replaceAll('%20', '+');
 }
 
+/** Arguments become text, whatever they are. */
+function toText(value: unknown): string {
+  return String(value);
+}
+
 function isMatch([key, text]: readonly [string, string], name: unknown, value: unknown): boolean {
-  return key === String(name) && (value === undefined || text === String(value));
+  return key === String(name) && (value === undefined || text === toText(value));
 }
 
 export class GuestSearchParams {
@@ -79,7 +84,7 @@ export class GuestSearchParams {
     return this.#pairs.some((pair) => isMatch(pair, name, value));
   }
 
-  append(name: string, value: unknown): void {
+  append(name: unknown, value: unknown): void {
     this.#pairs.push([String(name), String(value)]);
     this.#onChange?.();
   }
@@ -149,7 +154,7 @@ export class GuestUrl {
 
   constructor(input: unknown, base?: unknown) {
     const text = String(input);
-    const baseText = base === undefined ? undefined : String(base);
+    const baseText = base === undefined ? undefined : toText(base);
     this.#parts = parse(text, baseText).split('\n');
     if (this.#parts.length !== URL_PARTS.length) {
       const details = { code: 'ERR_INVALID_URL', input: text, ...(baseText !== undefined && { base: baseText }) };
