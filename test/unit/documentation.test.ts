@@ -159,6 +159,14 @@ describe('scripts', () => {
   });
 });
 
+it('only main.ts and the children of the embedded engine end their process, as CONTRIBUTING.md says', () => {
+  const files = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => /\.tsx?$/.test(file) && textOf(join('src', file)).includes('process.exit('))
+    .map((file) => file.replaceAll('\\', '/'));
+  expect(files).toContain('main.ts');
+  expect(files.filter((file) => !/^main\.ts$|^engines\/embedded\/(?:child|javascript)\//.test(file))).toEqual([]);
+});
+
 describe('links', () => {
   const outsideOfFences = (file: string) => textOf(file).replaceAll(/^```[\s\S]*?^```$/gm, '');
   const headingsOf = (file: string) =>
@@ -238,6 +246,7 @@ describe('samples', () => {
       'port and token are new each time; test/e2e/ui.test.ts sends such requests',
     'npm ci ': 'the commands that CI runs; that the scripts exist is tested above',
     '> run_python': 'a part of what the demo prints; test/e2e/demo.test.ts compares it',
+    'npm run fix': 'changes the sources; that the scripts exist is tested above',
     'npm run bench': 'takes minutes, and no test depends on figures; that the script exists is tested above',
     'npm run eval': 'needs an agent; test/unit/scripts/eval.test.ts reads the command lines',
     'npx vitest run': 'runs tests, and a test that runs tests is a loop',
