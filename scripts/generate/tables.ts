@@ -35,7 +35,7 @@ export function renderErrors(): string {
       `[\`${code}\`](#${code.toLowerCase()})`,
       meaning,
       FIXED_BY_WORD[fixedBy],
-      retry ? 'yes' : 'no',
+      retry ? 'yes' : '',
       String(exitCode),
     ];
   });
@@ -59,7 +59,7 @@ export function renderSettings(): string {
 
 function renderSection(settings: typeof SETTINGS_TABLE): string {
   const rows = settings.map(({ variable, default: standard, meaning, allowed }) => {
-    return [`\`${variable}\``, standard === '' ? '–' : `\`${standard}\``, meaning, allowed];
+    return [`\`${variable}\``, standard === '' ? '' : `\`${standard}\``, meaning, allowed];
   });
   return `## ${settings[0]?.section}\n\n${renderTable(['Variable', 'Default', 'Meaning', 'Allowed'], rows)}`;
 }

@@ -14,7 +14,7 @@ const text = z.string();
 const ms = z.number().nonnegative();
 const tokens = count;
 
-const bridge = text.describe('Id of the bridge: the name of its socket.');
+const bridge = text.describe('Id of the bridge.');
 const ofBridge = { bridge };
 const cellId = text.describe('Id of the cell, as in the audit log.');
 const callId = text.describe('Id of the call, as in the audit log.');
