@@ -116,5 +116,5 @@ function described(schema: { readonly description?: string }, what: string): str
 /** A Markdown table. */
 export function renderTable(header: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
-  return [line(header), line(header.map(() => '---')), ...rows.map(line)].join('\n');
+  return [line(header), `|${'---|'.repeat(header.length)}`, ...rows.map(line)].join('\n');
 }
