@@ -4,14 +4,11 @@
  */
 import { escapeControls } from '../base/log.ts';
 import { counted } from '../base/units.ts';
-import type { BridgeInfo, LiveApproval, LiveServer, LiveSession } from '../local-api/schema.ts';
+import type { SeenBridge } from '../local-api/client.ts';
+import type { BridgeInfo, LiveApproval, LiveSession } from '../local-api/schema.ts';
 
 /** What one bridge has answered. */
-export interface ShownBridge extends BridgeInfo {
-  readonly sessions: readonly LiveSession[];
-  readonly approvals: readonly LiveApproval[];
-  readonly servers: readonly LiveServer[];
-}
+export type ShownBridge = BridgeInfo & Omit<SeenBridge, 'id' | 'info'>;
 
 export interface TopView {
   readonly columns: number;

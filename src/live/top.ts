@@ -1,8 +1,7 @@
 /** `top`: asks every running bridge what it does, shows it, and passes on what a person decides. */
 import { messageOf } from '../base/errors.ts';
 import { escapeInJson } from '../base/log.ts';
-import { findBridges, type LiveClient } from '../local-api/client.ts';
-import type { BridgeInfo, LiveApproval, LiveServer, LiveSession } from '../local-api/schema.ts';
+import { describeBridges, findBridges, type LiveClient } from '../local-api/client.ts';
 import type { CommandContext, CommandHost } from '../terminal/command.ts';
 import type { TopCommand } from './top-command.ts';
 import { type KeyAction, keyActions } from './top-keys.ts';
@@ -42,25 +41,10 @@ interface Asked {
   readonly clients: ReadonlyMap<number, LiveClient>;
 }
 
-/** Bridges that do not answer have just ended, or are stopped. */
 async function askAll(stateDir: string): Promise<Asked> {
   const clients = await findBridges(stateDir);
-  const answers = await Promise.all(clients.map(async (client) => describe(client).catch(() => undefined)));
-  const shown = answers.filter((answer) => answer !== undefined);
+  const shown = (await describeBridges(clients)).map(({ id: _id, info, ...lists }) => ({ ...info, ...lists }));
   return { shown, clients: new Map(clients.map((client) => [client.pid, client])) };
-}
-
-async function describe(client: LiveClient): Promise<ShownBridge> {
-  const [bridge, sessions, approvals, servers] = await Promise.all(
-    ['bridge', 'sessions', 'approvals', 'servers'].map((name) => client.get(`/v1/${name}`)),
-  );
-  return {
-    // A bridge of the same user has checked nothing else about us; a test validates what it sends.
-    ...(bridge as BridgeInfo),
-    sessions: sessions as readonly LiveSession[],
-    approvals: approvals as readonly LiveApproval[],
-    servers: servers as readonly LiveServer[],
-  };
 }
 
 interface RawInput extends NodeJS.ReadableStream {

@@ -6,7 +6,14 @@ import { type IncomingMessage, request } from 'node:http';
 import { BridgeError, messageOf } from '../base/errors.ts';
 import { JSON_BOUNDS, readUntrusted } from '../protocol/untrusted-json.ts';
 import { findEndpoints, type LiveEndpoint } from './endpoints.ts';
-import { API_HOST, type LiveEvent } from './schema.ts';
+import {
+  API_HOST,
+  type BridgeInfo,
+  type LiveApproval,
+  type LiveEvent,
+  type LiveServer,
+  type LiveSession,
+} from './schema.ts';
 
 /** A bridge that is busy for longer is not shown. Chosen. */
 const ANSWER_MS = 5_000;
@@ -31,6 +38,35 @@ export interface LiveClient {
 export async function findBridges(stateDir: string): Promise<LiveClient[]> {
   const endpoints = await findEndpoints(stateDir);
   return endpoints.toSorted((a, b) => a.pid - b.pid).map(createClient);
+}
+
+/** A bridge and what it does now. */
+export interface SeenBridge {
+  readonly id: string;
+  readonly info: BridgeInfo;
+  readonly sessions: readonly LiveSession[];
+  readonly approvals: readonly LiveApproval[];
+  readonly servers: readonly LiveServer[];
+}
+
+/** What those say that answer; others have just ended, or are stopped. */
+export async function describeBridges(clients: readonly LiveClient[]): Promise<SeenBridge[]> {
+  const seen = await Promise.all(clients.map(async (client) => describe(client).catch(() => undefined)));
+  return seen.filter((one) => one !== undefined);
+}
+
+async function describe(client: LiveClient): Promise<SeenBridge> {
+  const [info, sessions, approvals, servers] = await Promise.all(
+    ['bridge', 'sessions', 'approvals', 'servers'].map((name) => client.get(`/v1/${name}`)),
+  );
+  return {
+    id: client.id,
+    // A bridge of the same user has checked nothing else about us; a test validates what it sends.
+    info: info as BridgeInfo,
+    sessions: sessions as readonly LiveSession[],
+    approvals: approvals as readonly LiveApproval[],
+    servers: servers as readonly LiveServer[],
+  };
 }
 
 function createClient({ id, pid, socket }: LiveEndpoint): LiveClient {

@@ -2,8 +2,7 @@
  * The running bridges, as the page sees them: asked one by one, with their events merged into one stream. They are looked for again
  * every second while someone reads events. One that does not answer is left out.
  */
-import type { LiveClient } from '../local-api/client.ts';
-import type { BridgeInfo, LiveApproval, LiveServer, LiveSession } from '../local-api/schema.ts';
+import { describeBridges, type LiveClient, type SeenBridge } from '../local-api/client.ts';
 import { UiRefusal } from './refusal.ts';
 import type { UiEvent } from './schema.ts';
 
@@ -13,15 +12,6 @@ const OPEN_MS = 2_000;
 
 export type FindBridges = () => Promise<readonly LiveClient[]>;
 export type ReadEvent = (event: UiEvent) => void;
-
-/** A bridge and what it does now. */
-export interface SeenBridge {
-  readonly id: string;
-  readonly info: BridgeInfo;
-  readonly sessions: readonly LiveSession[];
-  readonly approvals: readonly LiveApproval[];
-  readonly servers: readonly LiveServer[];
-}
 
 export class Bridges {
   readonly #find: FindBridges;
@@ -35,11 +25,8 @@ export class Bridges {
     this.#find = find;
   }
 
-  /** Bridges that do not answer have just ended, or are stopped. */
   async describeAll(): Promise<SeenBridge[]> {
-    const clients = await this.#find();
-    const seen = await Promise.all(clients.map(async (client) => describe(client).catch(() => undefined)));
-    return seen.filter((one) => one !== undefined);
+    return describeBridges(await this.#find());
   }
 
   /** Throws if there is none. */
@@ -132,20 +119,6 @@ export class Bridges {
   #emit(event: UiEvent): void {
     this.#readers.forEach((read) => read(event));
   }
-}
-
-async function describe(client: LiveClient): Promise<SeenBridge> {
-  const [info, sessions, approvals, servers] = await Promise.all(
-    ['bridge', 'sessions', 'approvals', 'servers'].map((name) => client.get(`/v1/${name}`)),
-  );
-  return {
-    id: client.id,
-    // A bridge of the same user; tests validate what it sends.
-    info: info as BridgeInfo,
-    sessions: sessions as readonly LiveSession[],
-    approvals: approvals as readonly LiveApproval[],
-    servers: servers as readonly LiveServer[],
-  };
 }
 
 function now(): string {

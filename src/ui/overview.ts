@@ -1,8 +1,9 @@
 /** What all bridges do now, and which rules ask what waits for a person. */
 import { BridgeError } from '../base/errors.ts';
 import { VERSION } from '../base/version.ts';
+import type { SeenBridge } from '../local-api/client.ts';
 import type { LiveApproval } from '../local-api/schema.ts';
-import type { Bridges, SeenBridge } from './bridges.ts';
+import type { Bridges } from './bridges.ts';
 import type { PolicyEditor, UiContext } from './parts.ts';
 import { UiRefusal } from './refusal.ts';
 import type { UiApproval, UiOverview, UiWrittenRules } from './schema.ts';
