@@ -1,11 +1,11 @@
 /** One cell with everything that is known about it: from the audit log, recordings, stored files, and live sessions. */
-import { sessionOf, statusOf } from '../history/facts.ts';
+import { sessionOf } from '../history/facts.ts';
 import type { FoundCell } from '../history/history.ts';
 import type { RecordOf } from '../history/records.ts';
 import { ownerOfFolder, principalFolder } from '../state/principals.ts';
 import type { StoredThing } from '../terminal/stored-things.ts';
 import type { Bridges } from './bridges.ts';
-import { type AuditViews, callStatus, cellHead } from './log.ts';
+import { type AuditViews, callHead, cellHead, fieldsOf } from './log.ts';
 import type { KeptParts, UiContext, UiParts } from './parts.ts';
 import { UiRefusal } from './refusal.ts';
 import type { UiCell } from './schema.ts';
@@ -84,33 +84,9 @@ function numberOf({ id }: RecordOf<'call'>): number {
 }
 
 function callOf(call: RecordOf<'call'>, kept: KeptParts['calls'][number] | undefined): UiCell['calls'][number] {
-  const {
-    answer,
-    approval,
-    arguments: given,
-    at,
-    decision,
-    duration_ms: durationMs,
-    id,
-    job,
-    rule,
-    server,
-    tool,
-  } = call;
   return {
-    id,
-    server,
-    tool,
-    at,
-    duration_ms: durationMs,
-    status: callStatus(statusOf(call)),
-    ...(call.error_code !== undefined && { error_code: call.error_code }),
-    ...(job !== undefined && { job }),
-    arguments: given,
-    decision,
-    ...(rule !== undefined && { rule }),
-    ...(answer !== undefined && { answer }),
-    ...(approval !== undefined && { approval }),
+    ...callHead(call),
+    ...fieldsOf(call, ['job', 'arguments', 'decision', 'answer', 'approval']),
     ...(kept !== undefined && {
       kept: {
         arguments: { ...kept.arguments },

@@ -2,6 +2,7 @@
 import { BridgeError } from '../base/errors.ts';
 import { parseDurationMs } from '../base/units.ts';
 import { CallSums } from '../history/call-sums.ts';
+import { statusOf } from '../history/facts.ts';
 import { auditDirectory } from '../history/files.ts';
 import { History, type HistoryItem, type HistoryWatcher } from '../history/history.ts';
 import { type HistoryKind, KINDS } from '../history/kinds.ts';
@@ -187,21 +188,8 @@ function toUiItem(item: HistoryItem): UiHistoryItem {
   switch (item.kind) {
     case 'cell':
       return { kind: 'cell', ...cellHead(item), calls: item.calls, code: cut(item.started?.code ?? '') };
-    case 'call': {
-      const { at, cell, duration_ms: durationMs, id, rule, server, tool } = item.record;
-      const more = { ...ownerOf(item.record), ...errorOf(item.record), ...(rule !== undefined && { rule }) };
-      return {
-        kind: 'call',
-        id,
-        cell,
-        at,
-        server,
-        tool,
-        status: callStatus(item.status),
-        duration_ms: durationMs,
-        ...more,
-      };
-    }
+    case 'call':
+      return { kind: 'call', ...callHead(item.record), ...fieldsOf(item.record, ['cell', 'principal']) };
     case 'event': {
       const { record, status } = item;
       const { at, type } = record;
@@ -209,7 +197,7 @@ function toUiItem(item: HistoryItem): UiHistoryItem {
         kind: 'event',
         type,
         at,
-        ...ownerOf(record),
+        ...fieldsOf(record, ['principal']),
         status,
         summary: eventSummary(record),
         record: { ...record },
@@ -233,31 +221,31 @@ export function cellHead({
     id,
     at: known?.at ?? '',
     session: started?.session ?? id.split('/')[1] ?? '',
-    ...(known !== undefined && ownerOf(known)),
-    ...(started?.client !== undefined && { client: started.client }),
-    ...(started?.run_by !== undefined && { run_by: started.run_by }),
+    ...(known !== undefined && fieldsOf(known, ['principal'])),
+    ...(started !== undefined && fieldsOf(started, ['client', 'run_by'])),
     status: ended?.status ?? ('running' as const),
-    ...(ended !== undefined && {
-      duration_ms: ended.duration_ms,
-      ...errorOf(ended),
-      ...(ended.exception !== undefined && { exception: ended.exception }),
-    }),
+    ...(ended !== undefined && fieldsOf(ended, ['duration_ms', 'error_code', 'exception'])),
   };
 }
 
-function ownerOf({ principal }: { readonly principal?: string | undefined }) {
-  return principal === undefined ? {} : { principal };
+/** What a call in a list and one of a cell have in common. */
+export function callHead(call: RecordOf<'call'>) {
+  return {
+    ...fieldsOf(call, ['id', 'server', 'tool', 'at', 'duration_ms', 'error_code', 'rule']),
+    // `facts.ts` knows no others.
+    status: statusOf(call) as CallStatus,
+  };
 }
 
-function errorOf({ error_code: code }: { readonly error_code?: string | undefined }) {
-  return code === undefined ? {} : { error_code: code };
-}
+type CallStatus = Extract<UiHistoryItem, { kind: 'call' }>['status'];
 
-type CallStatus = 'ok' | 'error' | 'refused' | 'dry_run' | 'started';
-
-/** `facts.ts` knows no others. */
-export function callStatus(status: string): CallStatus {
-  return status as CallStatus;
+/** The fields that have the same name in the log and in answers, without those that the record leaves out. */
+export function fieldsOf<Fields extends object, Name extends keyof Fields>(
+  record: Fields,
+  names: readonly Name[],
+): Pick<Fields, Name> {
+  const found = names.filter((name) => record[name] !== undefined).map((name) => [name, record[name]]);
+  return Object.fromEntries(found) as Pick<Fields, Name>;
 }
 
 function cut(code: string): string {
