@@ -1,6 +1,7 @@
 /**
- * A value, or a promise if there is something to wait for. Each promise on the way of every cell and call costs time, more so with
- * telemetry (decision 060), so they await only promises.
+ * A value, or a promise if there is something to wait for. Each promise on the way of every cell costs time, more so with telemetry
+ * (decision 060), so cells await only promises: without that, a warm cell makes 68 instead of 45, at 0.1 µs each on Node 20. Four runs
+ * in turn, two with telemetry, did not show that.
  */
 export type MaybePromise<Value> = Value | Promise<Value>;
 

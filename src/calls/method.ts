@@ -9,11 +9,6 @@ import type { CallContext } from '../session/dispatch.ts';
 /** A method and the schema of its parameters. `checked` makes it. */
 export interface Method {
   readonly schema: z.ZodType;
-  /**
-   * Parses what code sends most, which costs a tenth of what the schema does. Undefined for parameters that it does not know; it never
-   * refuses any itself.
-   */
-  readonly plain: ((params: Readonly<Record<string, unknown>>) => unknown) | undefined;
   /** Takes what `schema` has parsed. */
   readonly run: (params: unknown, context: CallContext) => Promise<unknown>;
 }
@@ -23,11 +18,6 @@ const MAX_NAME_CHARS = 1_000;
 
 /** The name of a server or a tool. */
 export const nameParam = z.string().min(1).max(MAX_NAME_CHARS);
-
-/** Whether `nameParam` accepts it. */
-export function isName(value: unknown): value is string {
-  return typeof value === 'string' && value.length > 0 && value.length <= MAX_NAME_CHARS;
-}
 
 /** A list of at most `max` names. Its length is checked first, because each wrong member of a long list costs time. */
 export function namesParam(max: number) {
@@ -39,21 +29,16 @@ export function namesParam(max: number) {
     .pipe(z.array(nameParam));
 }
 
-/** A method whose parameters are checked by `schema`, or by a `plain` check that agrees with it, before `run` gets them. */
+/** A method whose parameters are checked by `schema` before `run` gets them. */
 export function checked<Schema extends z.ZodType>(
   schema: Schema,
   run: (params: z.output<Schema>, context: CallContext) => Promise<unknown>,
-  plain?: (params: Readonly<Record<string, unknown>>) => z.output<Schema> | undefined,
 ): Method {
-  return { schema, plain, run: run as Method['run'] };
+  return { schema, run: run as Method['run'] };
 }
 
 /** The parameters of a call as the method takes them. Throws `CALL_REFUSED`, which names the parameter and the reason. */
-export function checkParams({ schema, plain }: Method, params: Readonly<Record<string, unknown>>): unknown {
-  const known = plain?.(params);
-  if (known !== undefined) {
-    return known;
-  }
+export function checkParams({ schema }: Method, params: Readonly<Record<string, unknown>>): unknown {
   const parsed = schema.safeParse(params);
   if (!parsed.success) {
     const issue = parsed.error.issues[0];

@@ -7,7 +7,6 @@ import type { CancelSignal } from '../base/cancel.ts';
 import { renderError, toBridgeError } from '../base/errors.ts';
 import { isObject } from '../base/is-object.ts';
 import type { Logger } from '../base/log.ts';
-import type { MaybePromise } from '../base/maybe-promise.ts';
 import { describeServer, howToLoad, toolMetadata } from '../catalog/describe.ts';
 import { restoreHidden } from '../catalog/intake.ts';
 import type { CatalogServer, CatalogTool, ServerMetadata } from '../catalog/known.ts';
@@ -17,7 +16,7 @@ import type { CallMethod } from '../protocol/frames.ts';
 import type { CallContext } from '../session/dispatch.ts';
 import type { Elicit } from '../upstream/requests.ts';
 import type { ToolCall } from './contract.ts';
-import { checked, type FindCallable, isName, type Method, nameParam } from './method.ts';
+import { checked, type FindCallable, type Method, nameParam } from './method.ts';
 import type { ObservedResults } from './observed-results.ts';
 import type { CallPipeline } from './pipeline.ts';
 import { elicitFor } from './server-questions.ts';
@@ -58,20 +57,6 @@ const CallToolParams = z.strictObject({
 });
 type CallToolParams = z.output<typeof CallToolParams>;
 
-/** What `CallToolParams` makes of parameters as the kernel sends them; undefined for all others, which the schema judges. */
-function plainCallToolParams(params: Readonly<Record<string, unknown>>): CallToolParams | undefined {
-  const { server, tool, arguments: given = {}, line, progress = false } = params;
-  const isPlain =
-    isName(server) &&
-    isName(tool) &&
-    isObject(given) &&
-    (line === undefined || (Number.isSafeInteger(line) && (line as number) > 0)) &&
-    typeof progress === 'boolean' &&
-    Object.keys(params).every((key) => CALL_TOOL_KEYS.has(key));
-  return isPlain ? { server, tool, arguments: given, line: line as number | undefined, progress } : undefined;
-}
-
-const CALL_TOOL_KEYS: ReadonlySet<string> = new Set(Object.keys(CallToolParams.shape));
 const DescribeServerParams = z.strictObject({ server: nameParam.optional() });
 
 /** A call of one tool, with its arguments named as code names them. */
@@ -125,33 +110,21 @@ export function toolMethods(options: ToolCallOptions): [CallMethod, Method][] {
   const { directory, findCallable, calls } = options;
   const call = createCallTool(options);
 
-  // Not an async function, which would wait even for a tool that is known.
-  function findAndCall(params: CallToolParams, context: CallContext): Promise<unknown> {
+  async function findAndCall(params: CallToolParams, context: CallContext): Promise<unknown> {
     const { server: name, tool: wanted, arguments: given, line, progress } = params;
-    const refuse = (error: unknown): never => {
+    let server: CatalogServer;
+    let tool: CatalogTool;
+    try {
+      server = await findCallable(name, context);
+      tool = await directory.findToolToCall(server, wanted, context.signal);
+    } catch (error) {
       calls.noteUnmade({ server: name, tool: wanted, given, context }, toBridgeError(error));
       throw error;
-    };
-    const make = (server: CatalogServer, tool: CatalogTool): Promise<unknown> =>
-      call({ server, tool, arguments: given, line, wantsProgress: progress }, context);
-    const findTool = (server: CatalogServer): MaybePromise<CatalogTool> =>
-      directory.findToolToCall(server, wanted, context.signal);
-    let server: MaybePromise<CatalogServer>;
-    let tool: MaybePromise<CatalogTool>;
-    try {
-      server = findCallable(name, context);
-      tool = server instanceof Promise ? server.then(findTool) : findTool(server);
-    } catch (error) {
-      return refuse(error);
     }
-    return server instanceof Promise || tool instanceof Promise
-      ? Promise.all([server, tool])
-          .catch(refuse)
-          .then((found) => make(...found))
-      : make(server, tool);
+    return call({ server, tool, arguments: given, line, wantsProgress: progress }, context);
   }
 
-  const callTool = checked(CallToolParams, findAndCall, plainCallToolParams);
+  const callTool = checked(CallToolParams, findAndCall);
 
   const describeServers = checked(DescribeServerParams, async (params, context) => {
     const { loaded } = context;
