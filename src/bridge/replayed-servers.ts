@@ -6,8 +6,8 @@ import type { ServerMetadata } from '../catalog/known.ts';
 import { type CallableServer, createServerDirectory } from '../directory/server-directory.ts';
 import type { MetadataSource } from '../directory/server-metadata.ts';
 import { createCurrentPolicies } from '../policy/index.ts';
+import type { SurfaceAnswer } from '../protocol/server-requests.ts';
 import type { Replay } from '../recordings/index.ts';
-import type { SurfaceAnswer } from '../upstream/pool.ts';
 import { type BridgeServers, toReferences } from './build-servers.ts';
 
 /** What a bridge needs of its servers. */

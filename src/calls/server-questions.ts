@@ -7,9 +7,9 @@ import { BridgeError } from '../base/errors.ts';
 import { isObject, type JsonObject } from '../base/is-object.ts';
 import type { Logger } from '../base/log.ts';
 import { makeVisible, oneLine, quoted } from '../catalog/visible.ts';
+import type { Elicit } from '../protocol/server-requests.ts';
+import { RequestError } from '../protocol/server-requests.ts';
 import type { Asker } from '../session/asker.ts';
-import type { Elicit } from '../upstream/requests.ts';
-import { RequestError } from '../upstream/requests.ts';
 
 /** Limits of a question, chosen so that a person can read it. */
 const MAX_LINES = 40;

@@ -13,8 +13,8 @@ import type { CatalogServer, CatalogTool, ServerMetadata } from '../catalog/know
 import { resolveArguments } from '../catalog/parameters.ts';
 import type { ServerDirectory } from '../directory/server-directory.ts';
 import type { CallMethod } from '../protocol/frames.ts';
+import type { Elicit } from '../protocol/server-requests.ts';
 import type { CallContext } from '../session/dispatch.ts';
-import type { Elicit } from '../upstream/requests.ts';
 import type { ToolCall } from './contract.ts';
 import { checked, type FindCallable, type Method, nameParam } from './method.ts';
 import type { ObservedResults } from './observed-results.ts';

@@ -1,5 +1,6 @@
 /** Starts of servers and requests to them: spans, the context in `_meta`, and how long connections last. */
 import type { Attributes } from '@opentelemetry/api';
+import { RequestError } from '../protocol/server-requests.ts';
 import type {
   HandshakeFacts,
   ObservedRequest,
@@ -8,7 +9,6 @@ import type {
   ServerObserver,
   Watched,
 } from '../upstream/observer.ts';
-import { RequestError } from '../upstream/requests.ts';
 import { secondsSince, type TelemetryParts } from './cells.ts';
 import { ATTRIBUTES, METHODS, SPANS } from './names.ts';
 import { type CollectAttributes, type Fault, faultOf, type SpanKind, type Work } from './tracing.ts';

@@ -9,6 +9,7 @@ import { workingFolder } from '../base/home.ts';
 import type { JsonObject } from '../base/is-object.ts';
 import type { Logger } from '../base/log.ts';
 import type { UpstreamDefinition } from '../base/server-definition.ts';
+import { RequestError } from '../protocol/server-requests.ts';
 import { ServerQuestions } from './elicitation-protocol.ts';
 import type { Failures, NotReady } from './failures.ts';
 import type { Guardian } from './guardian.ts';
@@ -18,7 +19,7 @@ import type { InviteLogin } from './oauth/authorization.ts';
 import type { LoginStore } from './oauth/login-store.ts';
 import type { ServerObserver } from './observer.ts';
 import type { StartLimits } from './package-runner.ts';
-import { type Answer, RequestError, type RequestLimits, Requests } from './requests.ts';
+import { type Answer, type RequestLimits, Requests } from './requests.ts';
 import type { ServerExit } from './server-process.ts';
 import type { UpstreamTool } from './tool-list.ts';
 

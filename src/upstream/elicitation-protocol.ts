@@ -9,8 +9,9 @@ import { type CancelSignal, CancelSource } from '../base/cancel.ts';
 import { messageOf } from '../base/errors.ts';
 import { isObject, type JsonObject } from '../base/is-object.ts';
 import { ResultBytes } from '../protocol/result-bytes.ts';
+import { type Elicit, RequestError } from '../protocol/server-requests.ts';
 import type { Deadline } from './deadline.ts';
-import { type Answer, type Elicit, RequestError, type RequestLimits, type Requests } from './requests.ts';
+import { type Answer, type RequestLimits, type Requests } from './requests.ts';
 
 const INVALID_PARAMS = -32_602;
 /** Open questions per server. A well-behaved server has one for each call. Chosen. */

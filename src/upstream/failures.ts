@@ -5,6 +5,7 @@ import type { JsonObject } from '../base/is-object.ts';
 import { MAX_RESULT_BYTES } from '../base/limits.ts';
 import { escapeInLines } from '../base/log.ts';
 import type { UpstreamDefinition } from '../base/server-definition.ts';
+import type { RequestError } from '../protocol/server-requests.ts';
 import { readErrorData } from './error-data.ts';
 import { hintForDocker, hintForGateway } from './explain-docker.ts';
 import {
@@ -21,7 +22,6 @@ import {
 import { explainRemote } from './explain-remote.ts';
 import type { RemoteFailure } from './http/remote-failure.ts';
 import { ANSWER_BROKEN, LINE_TOO_LONG, NESTED_TOO_DEEP } from './message-intake.ts';
-import type { RequestError } from './requests.ts';
 import { createMask } from './secrets.ts';
 import type { ServerExit } from './server-process.ts';
 

@@ -8,6 +8,7 @@ import type { JsonObject } from '../base/is-object.ts';
 import type { Logger } from '../base/log.ts';
 import type { UpstreamDefinition } from '../base/server-definition.ts';
 import type { ResultBytes } from '../protocol/result-bytes.ts';
+import type { SurfaceAnswer, SurfaceCall } from '../protocol/server-requests.ts';
 import type { ServerInfo, StartStep } from './connection.ts';
 import { Guardian } from './guardian.ts';
 import { type ElicitationOffer, PROBE_TIMEOUT_MS } from './handshake.ts';
@@ -23,14 +24,12 @@ import {
   type ToolRequestForBytes,
   UpstreamServer,
 } from './server.ts';
-import type { SurfaceAnswer, SurfaceCall } from './surface.ts';
 
 export type { JsonObject } from '../base/is-object.ts';
 export type { ProcessDefinition, RemoteDefinition, UpstreamDefinition } from '../base/server-definition.ts';
 export type { ServerInfo, StartStep } from './connection.ts';
 export type { LoginStore } from './oauth/login-store.ts';
 export type { ServerListing, ServerState, ToolRequest } from './server.ts';
-export type { SurfaceAnswer, SurfaceCall } from './surface.ts';
 export type { UpstreamTool } from './tool-list.ts';
 
 /** The slowest of 40 real servers took 16 s with everything downloaded. Chosen. */

@@ -9,38 +9,11 @@ import { Countdown } from '../base/countdown.ts';
 import { isObject, type JsonObject } from '../base/is-object.ts';
 import { stringifyExact } from '../protocol/exact-json.ts';
 import type { ResultBytes } from '../protocol/result-bytes.ts';
+import { type Elicit, RequestError } from '../protocol/server-requests.ts';
 import { idNumber, NO_RESULT } from './message-intake.ts';
 
 /** The SDK numbers its own requests from 0. Fits a signed 32-bit integer, which is all that some servers can parse. */
 const FIRST_ID = 1 << 30;
-
-interface RpcDetails {
-  readonly code?: number | undefined;
-  readonly data?: unknown;
-  readonly cause?: unknown;
-}
-
-/** Why a request has no result. `code` and `data` come from the server's JSON-RPC error (kind `rpc`). */
-export class RequestError extends Error {
-  override readonly name = 'RequestError';
-  readonly kind: 'rpc' | 'timeout' | 'cancelled' | 'closed' | 'malformed';
-  readonly code: number | undefined;
-  readonly data: unknown;
-
-  constructor(kind: RequestError['kind'], message: string, details: RpcDetails = {}) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause });
-    this.kind = kind;
-    this.code = details.code;
-    this.data = details.data;
-  }
-}
-
-/**
- * Asks the person a question of a server (MCP: client/elicitation): takes the `params` of `elicitation/create` and resolves
- * with its result. If no answer comes, the result has the action `cancel`. Rejects with a `RequestError` if the question is
- * malformed.
- */
-export type Elicit = (params: JsonObject, signal: CancelSignal) => Promise<JsonObject>;
 
 export interface RequestLimits {
   readonly timeoutMs: number;

@@ -9,6 +9,8 @@ import { BridgeError } from '../base/errors.ts';
 import type { JsonObject } from '../base/is-object.ts';
 import type { UpstreamDefinition } from '../base/server-definition.ts';
 import { objectOfResult, type ResultBytes } from '../protocol/result-bytes.ts';
+import type { SurfaceAnswer, SurfaceCall } from '../protocol/server-requests.ts';
+import { type Elicit, RequestError } from '../protocol/server-requests.ts';
 import {
   type AdmittedTools,
   type ConnectOptions,
@@ -23,8 +25,8 @@ import { noticesForTools } from './explain-docker.ts';
 import { Failures } from './failures.ts';
 import { openConnection } from './open-connection.ts';
 import { longestStartMs } from './package-runner.ts';
-import { type Answer, type Elicit, RequestError, type RequestLimits } from './requests.ts';
-import { askSurface, MissingCapabilityError, type SurfaceAnswer, type SurfaceCall } from './surface.ts';
+import { type Answer, type RequestLimits } from './requests.ts';
+import { askSurface, MissingCapabilityError } from './surface.ts';
 import { readToolList, type ToolList } from './tool-list.ts';
 
 /** For calls without a deadline. Cells end far earlier and cancel their calls. Chosen. */

@@ -2,10 +2,10 @@
  * Resources and prompts of a server (MCP: server/resources, server/prompts): lists with all their pages, within bounds, and
  * single items as the server sent them.
  */
-import type { CancelSignal } from '../base/cancel.ts';
 import { isObject, type JsonObject } from '../base/is-object.ts';
+import { RequestError, type SurfaceAnswer, type SurfaceCall, type SurfaceMethod } from '../protocol/server-requests.ts';
 import { PageCursors } from './page-cursors.ts';
-import { type Answer, type Elicit, RequestError } from './requests.ts';
+import type { Answer } from './requests.ts';
 import { cursorOf } from './tool-list.ts';
 
 /** Bounds of one list. Chosen, lower than those of tool lists: 10,000 entries are more than anyone reads. */
@@ -21,24 +21,7 @@ const METHODS = {
   'resources/read': { capability: 'resources', list: undefined },
   'prompts/list': { capability: 'prompts', list: 'prompts' },
   'prompts/get': { capability: 'prompts', list: undefined },
-} as const;
-
-export type SurfaceMethod = keyof typeof METHODS;
-
-export interface SurfaceCall {
-  readonly server: string;
-  readonly method: SurfaceMethod;
-  readonly params: JsonObject;
-  /** Cancels the request, also at the server. */
-  readonly signal?: CancelSignal | undefined;
-  /** Asks the person what the server wants to know during the request. */
-  readonly elicit?: Elicit | undefined;
-}
-
-/** A single result, or a whole list with a notice for each reason why entries are missing from it. */
-export type SurfaceAnswer =
-  | { readonly result: JsonObject }
-  | { readonly items: readonly JsonObject[]; readonly notices: readonly string[] };
+} as const satisfies Record<SurfaceMethod, unknown>;
 
 /** The server did not declare the capability. */
 export class MissingCapabilityError extends Error {

@@ -4,10 +4,11 @@
  */
 import { isObject, type JsonObject } from '../base/is-object.ts';
 import { createPause } from '../base/slices.ts';
+import { RequestError } from '../protocol/server-requests.ts';
 import { type CutMembers, fingerprintTool, hashOf } from './fingerprint.ts';
 import { JsonCursor, type JsonRange, TooMuchError } from './json-cursor.ts';
 import { PageCursors } from './page-cursors.ts';
-import { checkResultType, errorOf, RequestError } from './requests.ts';
+import { checkResultType, errorOf } from './requests.ts';
 
 /** Bounds of one list. Chosen: real servers have up to 235 tools in one page, and an endless list must not fill the memory. */
 const MAX_TOOLS = 10_000;

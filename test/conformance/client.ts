@@ -8,10 +8,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BridgeError } from '../../src/base/errors.ts';
 import { silentLogger } from '../../src/base/log.ts';
+import type { SurfaceMethod } from '../../src/protocol/server-requests.ts';
 import { login } from '../../src/upstream/oauth/login.ts';
 import { createLoginStore } from '../../src/upstream/oauth/login-store.ts';
 import { createUpstreamPool, type UpstreamTool } from '../../src/upstream/pool.ts';
-import type { SurfaceMethod } from '../../src/upstream/surface.ts';
 import { minimalArguments } from '../real-servers/minimal-arguments.ts';
 
 interface WantedCall {

@@ -3,9 +3,9 @@
 
 import { describe, expect, it } from 'vitest';
 import { CancelSource } from '../../../src/base/cancel.ts';
+import type { Elicit } from '../../../src/protocol/server-requests.ts';
+import { RequestError } from '../../../src/protocol/server-requests.ts';
 import type { JsonObject, UpstreamPool } from '../../../src/upstream/pool.ts';
-import type { Elicit } from '../../../src/upstream/requests.ts';
-import { RequestError } from '../../../src/upstream/requests.ts';
 import { pause } from '../../support/pause.ts';
 import { failureOf, fixtureServer, startPool } from '../../support/upstream.ts';
 

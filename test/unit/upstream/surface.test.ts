@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/base/is-object.ts';
-import { RequestError } from '../../../src/upstream/requests.ts';
-import { askSurface, MissingCapabilityError, type SurfaceMethod } from '../../../src/upstream/surface.ts';
+import type { SurfaceMethod } from '../../../src/protocol/server-requests.ts';
+import { RequestError } from '../../../src/protocol/server-requests.ts';
+import { askSurface, MissingCapabilityError } from '../../../src/upstream/surface.ts';
 
 const INFO = { capabilities: { resources: {}, tools: {} }, protocolVersion: '2025-11-25' };
 

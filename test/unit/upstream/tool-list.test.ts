@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/base/is-object.ts';
-import { RequestError } from '../../../src/upstream/requests.ts';
+import { RequestError } from '../../../src/protocol/server-requests.ts';
 import { readToolList } from '../../../src/upstream/tool-list.ts';
 
 /** Reads the list of a server with these pages, each naming the next one. */
