@@ -1,5 +1,5 @@
 /** The context that every measure receives. */
-import { messageOf } from '../src/base/errors.ts';
+import { messageOf } from '../src/core/base/errors.ts';
 import { findTestEngines, processEnvironment, TEST_IMAGES, type TestEngine } from '../test/support/engines.ts';
 import type { Options } from './options.ts';
 

@@ -2,7 +2,7 @@
  * `npm run bench`: measures the built command and prints one table. Every figure has a floor from the same run next to it,
  * because absolute times say more about the machine than about the bridge. No test depends on it.
  */
-import { messageOf } from '../src/base/errors.ts';
+import { messageOf } from '../src/core/base/errors.ts';
 import { createContext } from './context.ts';
 import { parseOptions, USAGE } from './options.ts';
 import { renderComparedReports } from './report/compare.ts';

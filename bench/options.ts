@@ -1,7 +1,7 @@
 /** The command line of the benchmark. */
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { PACKAGE_ROOT } from '../src/base/package.ts';
+import { PACKAGE_ROOT } from '../src/core/base/package.ts';
 
 export interface Options {
   /** Label of a test engine (`podman`, `docker`, `bubblewrap` …); by default, the first that runs containers, or the first. */

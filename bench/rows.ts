@@ -1,5 +1,5 @@
 /** The results of a measure: rows of a table, each figure next to its floor from the same run. */
-import { messageOf } from '../src/base/errors.ts';
+import { messageOf } from '../src/core/base/errors.ts';
 import type { BenchContext } from './context.ts';
 
 export const UNITS = ['ms', 's', 'MB', 'tokens', 'calls/s'] as const;

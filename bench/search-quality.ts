@@ -3,9 +3,9 @@
  * that are not part of this project. The folder has `tools.jsonl` (`{server, tool, description, parameters}`) and
  * `queries*.jsonl` (`{query, kind, relevant: [{server, tool, group}]}`; one tool of each group must be found).
  */
-import { messageOf } from '../src/base/errors.ts';
-import { createPause } from '../src/base/slices.ts';
-import { createSearchIndex, type SearchIndex, type SearchTool } from '../src/catalog/search.ts';
+import { messageOf } from '../src/core/base/errors.ts';
+import { createPause } from '../src/core/base/slices.ts';
+import { createSearchIndex, type SearchIndex, type SearchTool } from '../src/core/catalog/search.ts';
 import { type JudgedQuery, measureQuality } from '../test/support/search-quality.ts';
 import { queryFiles, readJudged, readTools, type ToolLine } from './support/judged-queries.ts';
 import { median, percentile } from './support/statistics.ts';

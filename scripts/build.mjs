@@ -36,10 +36,10 @@ const LAZY = [
   'sucrase',
   'yocto-spinner',
   '@opentelemetry/api',
-  'src/cli/help/error-texts.ts',
+  'src/app/cli/help/error-texts.ts',
 ];
 /** The modules that run between the start and the answer to `tools/list`. */
-const START_UP_MODULES = ['src/main.ts', 'src/bridge/context.ts', 'src/bridge/serve.ts'];
+const START_UP_MODULES = ['src/main.ts', 'src/app/bridge/context.ts', 'src/app/bridge/serve.ts'];
 const root = fileURLToPath(new URL('..', import.meta.url));
 const { version } = JSON.parse(await readFile(`${root}package.json`, 'utf8'));
 await rm(`${root}dist`, { recursive: true, force: true });

@@ -1,6 +1,6 @@
 /** `npm run eval`: lets an agent do tasks with the tools of servers, or with `run_python` alone, and counts what it takes. */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { quoteShellWord } from '../src/base/shell-words.ts';
+import { quoteShellWord } from '../src/core/base/shell-words.ts';
 import { createCommandAgent } from './eval/command-agent.ts';
 import { DATA_TASKS, whyNoDataSuite } from './eval/data/suite.ts';
 import { openDesk } from './eval/manual.ts';

@@ -28,7 +28,7 @@ import { renderUiAnswers, renderUiEvents } from './generate/ui-api.ts';
 /** Path in the package, and a function from its current contents to the new ones. */
 const OUTPUTS: Readonly<Record<string, (current: string) => string | Promise<string>>> = {
   'sandbox-runtime/bridge_kernel/frames.schema.json': renderFrameSchema,
-  'src/engines/embedded/filter-programs.ts': renderFilterPrograms,
+  'src/edges/engines/embedded/filter-programs.ts': renderFilterPrograms,
   'sandbox-runtime/program-seccomp.json': renderSeccompProfile,
   'deploy/kubernetes/agent-sandbox/pool.yaml': renderPool,
   'docs/internals/protocol.md': (current) =>

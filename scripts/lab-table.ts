@@ -1,5 +1,5 @@
 /** What `npm run lab -- NAME` runs, by name. Apart from `lab.ts`, so that tests can read it without running anything. */
-import { didYouMean } from '../src/base/suggest.ts';
+import { didYouMean } from '../src/core/base/suggest.ts';
 
 export interface LabEntry {
   /** One line for the table that `npm run lab` prints. */

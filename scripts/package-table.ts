@@ -7,8 +7,8 @@
  * so a run that was cut off goes on, unless `--only` or `--again` asks for it. `--at-once 3` is faster, but its seconds say little.
  */
 import { parseArgs } from 'node:util';
-import { limitConcurrency } from '../src/base/limit-concurrency.ts';
-import { COMMON_PACKAGES } from '../src/packages/common.ts';
+import { limitConcurrency } from '../src/core/base/limit-concurrency.ts';
+import { COMMON_PACKAGES } from '../src/features/packages/common.ts';
 import { startBridge } from '../test/support/bridge-client.ts';
 import { findTestEngines, type TestEngine } from '../test/support/engines.ts';
 import { findColumn, readColumns, withTried, writeColumns } from './package-table/record.ts';

@@ -62,7 +62,7 @@ const STAGES = {
     check('biome', ['check', '--error-on-warnings'], { XDG_CACHE_HOME: join(root, 'node_modules', '.cache') }),
   lint: () => check('oxlint', []),
   types: async () => {
-    const [bridge, page] = [await check('tsc', []), await check('tsc', ['--project', 'src/ui/page'])];
+    const [bridge, page] = [await check('tsc', []), await check('tsc', ['--project', 'src/record/ui/page'])];
     return { passed: bridge.passed + page.passed, failed: bridge.failed + page.failed, skipped: 0 };
   },
   unused: () => check('knip', []),

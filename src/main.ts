@@ -1,14 +1,21 @@
-import type { Person } from './base/cell.ts';
-import { BridgeError, ERROR_CODES, renderError, renderErrorReport, reportError, toBridgeError } from './base/errors.ts';
-import { createLogger, escapeInLines } from './base/log.ts';
-import { VERSION } from './base/version.ts';
-import { parseCommandLine } from './cli/command-line.ts';
-import type { CommandLine, FeatureLine } from './cli/commands.ts';
-import type { TopicCommand } from './cli/help/command-line.ts';
-import { whyNodeIsTooOld } from './cli/node-version.ts';
-import { wantsColors } from './terminal/capabilities.ts';
-import type { Command, CommandContext, CommandHost } from './terminal/command.ts';
-import type { Terminal } from './terminal/terminal-person.ts';
+import { parseCommandLine } from './app/cli/command-line.ts';
+import type { CommandLine, FeatureLine } from './app/cli/commands.ts';
+import type { TopicCommand } from './app/cli/help/command-line.ts';
+import { whyNodeIsTooOld } from './app/cli/node-version.ts';
+import type { Person } from './core/base/cell.ts';
+import {
+  BridgeError,
+  ERROR_CODES,
+  renderError,
+  renderErrorReport,
+  reportError,
+  toBridgeError,
+} from './core/base/errors.ts';
+import { createLogger, escapeInLines } from './core/base/log.ts';
+import { VERSION } from './core/base/version.ts';
+import { wantsColors } from './edges/terminal/capabilities.ts';
+import type { Command, CommandContext, CommandHost } from './edges/terminal/command.ts';
+import type { Terminal } from './edges/terminal/terminal-person.ts';
 
 /** The program: parses the command line, runs one command, and turns errors into exit codes. */
 
@@ -47,7 +54,7 @@ async function main(): Promise<number> {
 }
 
 async function helpOn(line: TopicCommand): Promise<string> {
-  const { help } = await import('./cli/help/run.ts');
+  const { help } = await import('./app/cli/help/run.ts');
   const { columns, isTTY } = process.stdout;
   return help(line, isTTY ? { columns, hasColors: wantsColors(isTTY, process.env) } : undefined);
 }
@@ -60,14 +67,14 @@ async function runCommand(
     return run(await loadContext(process.env));
   }
   if (line.command === 'serve-http') {
-    const { serveHttp } = await import('./bridge/serve-http.ts');
+    const { serveHttp } = await import('./app/bridge/serve-http.ts');
     return serveHttp(line, await loadContext(process.env));
   }
   if (line.command === 'complete') {
-    const { complete } = await import('./cli/complete.ts');
+    const { complete } = await import('./app/cli/complete.ts');
     return complete(line, { ...(await loadContext(process.env, { isQuiet: true })), writeOut });
   }
-  const { COMMANDS } = await import('./cli/commands.ts');
+  const { COMMANDS } = await import('./app/cli/commands.ts');
   const plugged = COMMANDS.find(({ table }) => table.command === line.command) as Command | undefined;
   if (plugged === undefined) {
     throw new BridgeError('INTERNAL', `no feature runs the command '${line.command}'`);
@@ -76,7 +83,7 @@ async function runCommand(
 }
 
 async function loadContext(env: NodeJS.ProcessEnv, options?: { readonly isQuiet: boolean }): Promise<CommandContext> {
-  return (await import('./bridge/context.ts')).loadContext(env, options);
+  return (await import('./app/bridge/context.ts')).loadContext(env, options);
 }
 
 function commandHost(): CommandHost {
@@ -93,7 +100,7 @@ function commandHost(): CommandHost {
     findPerson,
     endWhenUnread,
     loadContext: () => loadContext(process.env, { isQuiet: true }),
-    createContext: async (env, stored) => (await import('./bridge/context.ts')).createContext(env, stored),
+    createContext: async (env, stored) => (await import('./app/bridge/context.ts')).createContext(env, stored),
   };
 }
 
@@ -109,7 +116,7 @@ async function findPerson(): Promise<Person | undefined> {
   if (!stdin.isTTY || !stdout.isTTY) {
     return undefined;
   }
-  const { createTerminalPerson } = await import('./terminal/terminal-person.ts');
+  const { createTerminalPerson } = await import('./edges/terminal/terminal-person.ts');
   return createTerminalPerson({ input: stdin, output: stdout });
 }
 
@@ -124,7 +131,7 @@ function endWhenUnread(): void {
 
 /** For people who start the server by hand and would otherwise see it wait silently. */
 async function terminalHint(): Promise<string> {
-  const { COMMAND } = await import('./base/package.ts');
+  const { COMMAND } = await import('./core/base/package.ts');
   return `This is an MCP server: it is waiting for a client on stdin. To register it in an MCP client, run:
   ${COMMAND} install CLIENT
 For the other commands and the documentation, run: ${COMMAND} help
@@ -135,7 +142,7 @@ async function run(context: CommandContext): Promise<number> {
   if (process.stdin.isTTY) {
     process.stderr.write(await terminalHint());
   }
-  const { serve } = await import('./bridge/serve.ts');
+  const { serve } = await import('./app/bridge/serve.ts');
   return serve({ ...context, input: process.stdin, output: process.stdout });
 }
 
@@ -151,7 +158,7 @@ async function report(thrown: unknown): Promise<number> {
   if (argv.includes('--json')) {
     process.stdout.write(renderErrorReport(reportError(error)));
   } else if (argv.length === 0 || ['run', 'serve'].includes(argv[0] ?? '')) {
-    const { problemsOfSettings, renderLine } = await import('./terminal/finding.ts');
+    const { problemsOfSettings, renderLine } = await import('./edges/terminal/finding.ts');
     problemsOfSettings(error).forEach((finding) => createLogger('ERROR').error(renderLine(finding)));
   } else {
     // Part of the text may come from a server.

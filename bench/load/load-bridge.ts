@@ -3,7 +3,7 @@ import { mkdtempSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { TokenFile } from '../../src/tokens/index.ts';
+import { TokenFile } from '../../src/front/tokens/index.ts';
 import { createRandom } from '../../test/soak/random.ts';
 import type { TestEngine } from '../../test/support/engines.ts';
 import { type HttpBridge, startHttpBridge } from '../../test/support/http-bridge.ts';

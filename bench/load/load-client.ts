@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { messageOf } from '../../src/base/errors.ts';
+import { messageOf } from '../../src/core/base/errors.ts';
 import type { Random } from '../../test/soak/random.ts';
 import type { HttpBridge, HttpClient } from '../../test/support/http-bridge.ts';
 import { cellOf, firstCell, isRefused, isRestored, KIND_NAMES, type KindName, kindAt, SERVER } from './cells.ts';

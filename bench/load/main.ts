@@ -2,7 +2,7 @@
  * `npm run lab -- load`: clients over HTTP, each with a token and a session of its own, that send cells of several kinds at random
  * times. Every cell checks that its session has lost nothing and belongs to the right client. How it measures: bench/load/README.md.
  */
-import { messageOf } from '../../src/base/errors.ts';
+import { messageOf } from '../../src/core/base/errors.ts';
 import { findTestEngines, type TestEngine } from '../../test/support/engines.ts';
 import { currentRevision, loadNow, machineFacts } from '../report/report.ts';
 import { measureCosts } from './costs.ts';

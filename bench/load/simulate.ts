@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { replaceGenerated } from '../../scripts/generate/markers.ts';
-import { messageOf } from '../../src/base/errors.ts';
+import { messageOf } from '../../src/core/base/errors.ts';
 import { BEHAVIOURS, planFor, renderAgreement, renderPlan, workOf } from './plan.ts';
 import { renderLoad } from './report.ts';
 import { loadResults } from './results.ts';

@@ -1,7 +1,7 @@
 /** The tokens of answers in each output mode, and the time to a cell's first progress notification. */
 import { encode } from 'gpt-tokenizer/encoding/o200k_base';
-import { type CellAnswer, DEFAULT_SESSION, NO_OUTPUT, type OutputText } from '../../src/base/cell.ts';
-import { OUTPUT_MODES, type OutputMode, renderAnswer } from '../../src/render/render.ts';
+import { type CellAnswer, DEFAULT_SESSION, NO_OUTPUT, type OutputText } from '../../src/core/base/cell.ts';
+import { OUTPUT_MODES, type OutputMode, renderAnswer } from '../../src/core/render/render.ts';
 import type { BenchContext } from '../context.ts';
 import { type Measure, type Row, rowsOrReason } from '../rows.ts';
 import { withBridge } from '../support/bridge.ts';

@@ -2,8 +2,8 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { History } from '../../src/history/history.ts';
-import type { HistoryQuery } from '../../src/history/query.ts';
+import { History } from '../../src/record/history/history.ts';
+import type { HistoryQuery } from '../../src/record/history/query.ts';
 import { makeHistory, writeHistory } from '../../test/support/history-log.ts';
 import type { BenchContext } from '../context.ts';
 import { atMost, type Measure, type Quantity, type Row } from '../rows.ts';

@@ -2,9 +2,9 @@
 
 import { join } from 'node:path';
 import { encode } from 'gpt-tokenizer/encoding/o200k_base';
-import { createCatalog } from '../../src/catalog/catalog.ts';
-import { createIntake } from '../../src/catalog/intake.ts';
-import { serverStub } from '../../src/catalog/stubs.ts';
+import { createCatalog } from '../../src/core/catalog/catalog.ts';
+import { createIntake } from '../../src/core/catalog/intake.ts';
+import { serverStub } from '../../src/core/catalog/stubs.ts';
 import { atMost, type Measure, type Quantity } from '../rows.ts';
 import { withDirectClient } from '../support/servers.ts';
 

@@ -1,8 +1,8 @@
 /** Search in catalogs of two sizes: in the index alone, and from a cell through the bridge. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
-import { createPause } from '../../src/base/slices.ts';
-import { createSearchIndex, type SearchIndex, type SearchServer } from '../../src/catalog/search.ts';
+import { createPause } from '../../src/core/base/slices.ts';
+import { createSearchIndex, type SearchIndex, type SearchServer } from '../../src/core/catalog/search.ts';
 import type { BenchContext } from '../context.ts';
 import { atMost, type Measure, type Quantity, type Row, rowsOrReason } from '../rows.ts';
 import { withBridge } from '../support/bridge.ts';

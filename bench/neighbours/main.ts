@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { replaceGenerated } from '../../scripts/generate/markers.ts';
-import { messageOf } from '../../src/base/errors.ts';
+import { messageOf } from '../../src/core/base/errors.ts';
 import { findTestEngines } from '../../test/support/engines.ts';
 import { createContext } from '../context.ts';
 import { parseOptions } from '../options.ts';

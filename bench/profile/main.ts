@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { messageOf } from '../../src/base/errors.ts';
+import { messageOf } from '../../src/core/base/errors.ts';
 import { type BenchContext, createContext } from '../context.ts';
 import { parseOptions } from '../options.ts';
 import { type Bridge, withBridge } from '../support/bridge.ts';

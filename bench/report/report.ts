@@ -5,7 +5,7 @@ import { cpus, loadavg, release, totalmem } from 'node:os';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as z from 'zod';
-import { PACKAGE_ROOT } from '../../src/base/package.ts';
+import { PACKAGE_ROOT } from '../../src/core/base/package.ts';
 import { type Row, UNITS } from '../rows.ts';
 
 const FORMAT = 1;

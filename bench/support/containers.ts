@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
-import type { Sandbox } from '../../src/engines/engine.ts';
+import type { Sandbox } from '../../src/core/session/engine.ts';
 import type { BenchContext } from '../context.ts';
 
 /** Echoes each line. */

@@ -1,7 +1,7 @@
 """The exceptions that a failed call raises in user code.
 
 One class covers everything the host refuses or cannot do; a subclass is for tools that report failure themselves.
-Codes, messages and hints come from the host; a test compares `CODES` with the table in `src/base/errors.ts`.
+Codes, messages and hints come from the host; a test compares `CODES` with the table in `src/core/base/errors.ts`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ CODES = (
     "AUDIT_UNAVAILABLE",
     "INTERNAL",
 )
-"""Every error code of the bridge, in the order of `src/base/errors.ts`."""
+"""Every error code of the bridge, in the order of `src/core/base/errors.ts`."""
 
 
 # Integers in the protocol are smaller.

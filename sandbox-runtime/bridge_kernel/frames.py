@@ -1,4 +1,4 @@
-"""Encodes and decodes frames. Mirrors `src/protocol/frames.ts`; a test compares it with the generated JSON Schema.
+"""Encodes and decodes frames. Mirrors `src/core/protocol/frames.ts`; a test compares it with the generated JSON Schema.
 
 A frame is one line of JSON. Escaping to ASCII keeps other line separators and lone surrogates out of the bytes. A part
 of a checkpoint or of a large result follows its frame as bytes, with a line feed at the end.

@@ -599,7 +599,7 @@ class Addresses:
     """Which addresses may be reached. An index may be anywhere: the user named it.
 
     What its pages and redirects name must not lead from the internet into the networks of this machine, nor from a
-    private network to this machine itself. The host applies the same rule (`src/upstream/http/addresses.ts`).
+    private network to this machine itself. The host applies the same rule (`src/edges/upstream/http/addresses.ts`).
     """
 
     def __init__(self, urls: list[str]) -> None:

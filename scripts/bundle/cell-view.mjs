@@ -6,7 +6,7 @@ import { resolve } from 'node:path';
 import { build } from 'esbuild';
 import { PAGE_BUILD } from './ui-page.mjs';
 
-const FOLDER = 'src/ui/page/chat';
+const FOLDER = 'src/record/ui/page/chat';
 /** Hosts fetch it over the same pipe as answers, and keep it. */
 const MAX_BYTES = 64 * 1024;
 

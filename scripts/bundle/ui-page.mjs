@@ -32,7 +32,7 @@ const MAX_SCRIPT_BYTES = 120 * 1024;
 export async function buildUiPage(root, folder) {
   const { metafile } = await build({
     absWorkingDir: root,
-    entryPoints: { app: 'src/ui/page/main.tsx' },
+    entryPoints: { app: 'src/record/ui/page/main.tsx' },
     outdir: folder,
     ...PAGE_BUILD,
   });
@@ -42,7 +42,7 @@ export async function buildUiPage(root, folder) {
   }
   await build({
     absWorkingDir: root,
-    entryPoints: { app: 'src/ui/page/app.css' },
+    entryPoints: { app: 'src/record/ui/page/app.css' },
     outdir: folder,
     // It imports styles that it shares with the view in the chat, and only these files are served.
     bundle: true,
@@ -52,7 +52,7 @@ export async function buildUiPage(root, folder) {
   });
   await mkdir(resolve(root, folder), { recursive: true });
   for (const file of ['index.html', 'favicon.svg']) {
-    await copyFile(resolve(root, `src/ui/page/${file}`), resolve(root, folder, file));
+    await copyFile(resolve(root, `src/record/ui/page/${file}`), resolve(root, folder, file));
   }
   return metafile;
 }

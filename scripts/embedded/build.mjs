@@ -27,15 +27,15 @@ const QUICKJS_LICENSE = 'scripts/embedded/quickjs-license.txt';
  */
 export async function buildEmbedded(root, folder) {
   // Imported here, because the build registers the TypeScript loader first.
-  const { readKernelSources } = await import('../../src/session/boot.ts');
-  const { addSnapshot } = await import('../../src/engines/embedded/child/make-snapshot.ts');
+  const { readKernelSources } = await import('../../src/core/session/boot.ts');
+  const { addSnapshot } = await import('../../src/edges/engines/embedded/child/make-snapshot.ts');
   await mkdir(folder, { recursive: true });
   const ownBuild = process.env.BRIDGE_WASM_FOLDER;
   await (ownBuild === undefined
     ? unpackInterpreter(`${root}sandbox-runtime/wasm`, folder)
     : copyInterpreter(ownBuild, folder));
-  await bundle(root, 'src/engines/embedded/child/child.ts', join(folder, CHILD));
-  const metafile = await bundle(root, 'src/engines/embedded/javascript/child.ts', join(folder, JAVASCRIPT.CHILD));
+  await bundle(root, 'src/edges/engines/embedded/child/child.ts', join(folder, CHILD));
+  const metafile = await bundle(root, 'src/edges/engines/embedded/javascript/child.ts', join(folder, JAVASCRIPT.CHILD));
   const guest = await compileGuest(root);
   await writeFile(join(folder, JAVASCRIPT.GUEST), guest.bytecode);
   await copyFile(join(root, QUICKJS), join(folder, JAVASCRIPT.MODULE));
@@ -77,7 +77,7 @@ async function bundle(root, entry, outfile) {
 export async function compileGuest(root) {
   const { metafile, outputFiles } = await build({
     absWorkingDir: root,
-    entryPoints: ['src/engines/embedded/javascript/guest/main.ts'],
+    entryPoints: ['src/edges/engines/embedded/javascript/guest/main.ts'],
     outfile: 'guest.js',
     write: false,
     bundle: true,

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { execa } from 'execa';
-import { splitWords } from '../../src/base/shell-words.ts';
+import { splitWords } from '../../src/core/base/shell-words.ts';
 import { type ServerEntry, textOf } from '../comparison/connect.ts';
 import type { Agent, GivenTask } from './run.ts';
 import { definitionTokens, modelView, type ToolDefinition } from './toolset.ts';

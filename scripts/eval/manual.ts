@@ -5,8 +5,8 @@ import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { createDeferred } from '../../src/base/deferred.ts';
-import { messageOf } from '../../src/base/errors.ts';
+import { createDeferred } from '../../src/core/base/deferred.ts';
+import { messageOf } from '../../src/core/base/errors.ts';
 import type { Agent, GivenTask } from './run.ts';
 import type { ToolCall } from './toolset.ts';
 

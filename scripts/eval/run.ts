@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { messageOf } from '../../src/base/errors.ts';
+import { messageOf } from '../../src/core/base/errors.ts';
 import type { ServerEntry } from '../comparison/connect.ts';
 import { answerOf, type EvalTask, RULES } from './tasks/task.ts';
 import { createToolset, type Definitions, type ToolAnswer, type ToolCall } from './toolset.ts';

@@ -1,7 +1,7 @@
 /** The MCP servers of the evaluation. Those that are no development dependencies are installed from npm, in exact versions. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { findExecutable } from '../../src/engines/executable.ts';
+import { findExecutable } from '../../src/edges/engines/executable.ts';
 import { installedProgram, installPackages } from '../../test/support/npm-packages.ts';
 import type { ServerEntry } from '../comparison/connect.ts';
 import { programOf } from '../demo/workspace.ts';

@@ -1,6 +1,6 @@
 /** The tools of one mode, called for an agent that has no MCP client of its own. */
 import { Client } from '@modelcontextprotocol/client';
-import { messageOf } from '../../src/base/errors.ts';
+import { messageOf } from '../../src/core/base/errors.ts';
 import { connect, type ServerEntry, textOf } from '../comparison/connect.ts';
 import { countTokens, tokensOf } from '../comparison/tokens.ts';
 

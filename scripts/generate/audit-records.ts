@@ -1,6 +1,6 @@
 /** The reference of audit log records, from their schemas. */
 import { z } from 'zod';
-import { AuditRecordSchema } from '../../src/history/records.ts';
+import { AuditRecordSchema } from '../../src/record/history/records.ts';
 import type { ObjectSchema } from './json-schemas.ts';
 import { renderFieldList } from './tables.ts';
 

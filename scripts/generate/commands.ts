@@ -1,7 +1,7 @@
 /** The command-line reference, from its definition. */
 import type { Argument, Command } from 'commander';
-import { createProgram } from '../../src/cli/program.ts';
-import { notesOf } from '../../src/terminal/define.ts';
+import { createProgram } from '../../src/app/cli/program.ts';
+import { notesOf } from '../../src/edges/terminal/define.ts';
 
 /**
  * A section for every command, except those that only shells call. The page itself says once which commands have `--json`.

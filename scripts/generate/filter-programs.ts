@@ -21,7 +21,7 @@ const PROFILE = [
   'print(json.dumps(build_profile(), indent=1))',
 ].join('\n');
 
-/** The source of `src/engines/embedded/filter-programs.ts`; unchanged if there is no Python. */
+/** The source of `src/edges/engines/embedded/filter-programs.ts`; unchanged if there is no Python. */
 export async function renderFilterPrograms(current: string): Promise<string> {
   const lines = (await runPython(PROGRAM, Object.values(MACHINES)))?.split('\n');
   if (lines === undefined) {

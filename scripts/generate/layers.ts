@@ -2,10 +2,24 @@
  * The folders of `src/` and what each may import. `test/contract/imports.test.ts` checks the sources against it, and the table in
  * docs/internals/architecture.md is generated from it.
  */
+
+/** The tiers of `src/`. Each imports only itself and those before it. */
+export const TIERS = {
+  core: 'what the product is: sessions, the calls from them, and what is known of tools',
+  edges: 'what it touches: engines, servers, files of clients, settings, the terminal',
+  front: 'who speaks to it: clients over stdio and HTTP, and how they prove who they are',
+  record: 'what is seen of it: the log, recordings, telemetry, the page',
+  features: 'what is plugged into calls and sessions',
+  app: 'what puts it together: the builder and the commands',
+} as const;
+type Tier = keyof typeof TIERS;
+const TIER_ORDER = Object.keys(TIERS);
+
 export interface Layer {
+  readonly tier: Tier;
   readonly folder: string;
   readonly holds: string;
-  /** The core knows no feature; only the composition knows both. */
+  /** The core, in this sense, knows no feature; only the composition knows both. */
   readonly kind: 'core' | 'feature' | 'composition';
   /** Folders or files that it may import besides itself. The composition may also import the index of every feature. */
   readonly mayImport: readonly string[];
@@ -15,18 +29,59 @@ export interface Layer {
 
 const CORE: readonly Layer[] = [
   {
+    tier: 'core',
     folder: 'base',
     holds: 'shared basics: errors, limits, log, processes, types of cells and servers',
     kind: 'core',
     mayImport: [],
   },
   {
+    tier: 'core',
     folder: 'state',
     holds: 'files of the state directory: atomic writes, locks, line caches',
     kind: 'core',
     mayImport: ['base'],
   },
+  { tier: 'core', folder: 'protocol', holds: 'frames and exact JSON', kind: 'core', mayImport: ['base'], isPure: true },
   {
+    tier: 'core',
+    folder: 'catalog',
+    holds: 'names, signatures, documentation and search of tools',
+    kind: 'core',
+    mayImport: ['base', 'protocol'],
+    isPure: true,
+  },
+  {
+    tier: 'core',
+    folder: 'render',
+    holds: 'an answer as text, JSON or TOON',
+    kind: 'core',
+    mayImport: ['base'],
+    isPure: true,
+  },
+  {
+    tier: 'core',
+    folder: 'session',
+    holds: 'sessions, cells, calls from the sandbox, and the contract of engines',
+    kind: 'core',
+    mayImport: ['base', 'state', 'protocol'],
+  },
+  {
+    tier: 'core',
+    folder: 'directory',
+    holds: 'what is known about each configured server and its tools',
+    kind: 'core',
+    mayImport: ['base', 'state', 'protocol', 'catalog'],
+  },
+  {
+    tier: 'core',
+    folder: 'calls',
+    holds: 'calls from code to the host: the contract, the pipeline, one file per kind of call',
+    kind: 'core',
+    mayImport: ['base', 'protocol', 'catalog', 'render', 'session', 'directory'],
+  },
+  {
+    tier: 'edges',
     folder: 'clients',
     holds: "other MCP clients' files: locations, formats, text edits",
     kind: 'core',
@@ -34,138 +89,133 @@ const CORE: readonly Layer[] = [
     isPure: true,
   },
   {
+    tier: 'edges',
     folder: 'servers',
     holds: 'which servers are configured: files, references, problems',
     kind: 'core',
     mayImport: ['base', 'state', 'clients'],
   },
   {
+    tier: 'edges',
     folder: 'engines',
-    holds: 'podman, docker, bubblewrap, embedded: one contract, `engine.ts`',
+    holds: 'podman, docker, bubblewrap, embedded',
     kind: 'core',
-    mayImport: ['base', 'state'],
+    mayImport: ['base', 'state', 'protocol', 'session/engine.ts'],
   },
   {
-    folder: 'settings',
-    holds: 'the table of settings, the file that keeps some, and the parts for engines and servers',
-    kind: 'core',
-    mayImport: ['base', 'state', 'clients', 'servers', 'engines'],
-  },
-  { folder: 'protocol', holds: 'frames and exact JSON', kind: 'core', mayImport: ['base'], isPure: true },
-  {
-    folder: 'history',
-    holds: 'reading the audit log: its records and files, search, statistics',
-    kind: 'core',
-    mayImport: ['base', 'state', 'protocol'],
-  },
-  {
-    folder: 'local-api',
-    holds: 'the local API of running bridges: its fields and events, and how programs find and ask it',
-    kind: 'core',
-    mayImport: ['base', 'state', 'protocol'],
-  },
-  {
-    folder: 'catalog',
-    holds: 'names, signatures, documentation and search of tools',
-    kind: 'core',
-    mayImport: ['base', 'protocol'],
-    isPure: true,
-  },
-  { folder: 'render', holds: 'an answer as text, JSON or TOON', kind: 'core', mayImport: ['base'], isPure: true },
-  {
-    folder: 'session',
-    holds: 'sessions, cells, and calls from the sandbox',
-    kind: 'core',
-    mayImport: ['base', 'state', 'protocol', 'engines/engine.ts'],
-  },
-  {
-    folder: 'server',
-    holds: 'the MCP front: the tool, resources, transports',
-    kind: 'core',
-    mayImport: ['base', 'protocol', 'render', 'session'],
-  },
-  {
+    tier: 'edges',
     folder: 'upstream',
     holds: 'running MCP servers: processes, HTTP, logins',
     kind: 'core',
     mayImport: ['base', 'state', 'protocol'],
   },
   {
-    folder: 'directory',
-    holds: 'what is known about each configured server and its tools',
+    tier: 'edges',
+    folder: 'settings',
+    holds: 'the table of settings, the file that keeps some, and the parts for engines and servers',
     kind: 'core',
-    mayImport: ['base', 'state', 'servers', 'settings', 'protocol', 'catalog', 'upstream'],
+    mayImport: ['base', 'state', 'session/engine.ts', 'clients', 'servers', 'engines'],
   },
   {
-    folder: 'calls',
-    holds: 'calls from code to the host: the contract, the pipeline, one file per kind of call',
+    tier: 'edges',
+    folder: 'configured',
+    holds: 'the configured servers with their connections, and how to test them',
     kind: 'core',
-    mayImport: ['base', 'protocol', 'catalog', 'render', 'session', 'upstream', 'directory'],
+    mayImport: ['base', 'state', 'protocol', 'catalog', 'directory', 'servers', 'upstream'],
   },
   {
+    tier: 'edges',
     folder: 'terminal',
     holds: 'shared parts of commands: their contract, tables, progress, questions',
     kind: 'core',
     mayImport: [
       'base',
       'state',
-      'clients',
-      'servers',
-      'settings',
       'protocol',
       'catalog',
       'render',
       'session',
-      'server',
-      'upstream',
       'directory',
       'calls',
+      'clients',
+      'servers',
+      'upstream',
+      'settings',
+      'configured',
     ],
+  },
+  {
+    tier: 'front',
+    folder: 'server',
+    holds: 'the MCP front: the tool, resources, transports',
+    kind: 'core',
+    mayImport: ['base', 'protocol', 'render', 'session'],
+  },
+  {
+    tier: 'record',
+    folder: 'history',
+    holds: 'reading the audit log: its records and files, search, statistics',
+    kind: 'core',
+    mayImport: ['base', 'state', 'protocol'],
+  },
+  {
+    tier: 'record',
+    folder: 'local-api',
+    holds: 'the local API of running bridges: its fields and events, and how programs find and ask it',
+    kind: 'core',
+    mayImport: ['base', 'state', 'protocol'],
   },
 ];
 
 const EVERY_CORE = CORE.map(({ folder }) => folder);
 
-function feature(folder: string, holds: string): Layer {
-  return { folder, holds, kind: 'feature', mayImport: EVERY_CORE };
+function feature(tier: Tier, folder: string, holds: string): Layer {
+  return { tier, folder, holds, kind: 'feature', mayImport: EVERY_CORE };
 }
 
 const FEATURES: readonly Layer[] = [
-  feature('approvals', 'asking the user about calls'),
-  feature('artifacts', 'files saved by code, and the resources that show them'),
-  feature('audit', 'the record of cells and calls'),
-  feature('chat-view', 'what clients that support MCP Apps show of a cell'),
-  feature('config', 'showing and keeping settings'),
-  feature('doctor', 'finding problems and fixing them'),
-  feature('dry-run', 'stand-ins for calls that could change something'),
-  feature('exec', 'running a cell from the shell'),
-  feature('extra-tools', 'the optional tools beside `run_python`'),
-  feature('images', 'images for sandboxes'),
-  feature('install', 'registering the bridge with clients'),
-  feature('languages', 'programs in other languages, and stored snippets'),
-  feature('live', 'what running bridges do now: a local API, and `top`'),
-  feature('login-pages', 'pages on which users over HTTP log in at servers'),
-  feature('manage-servers', 'the commands that show, change, test and call servers'),
-  feature('oauth-tokens', 'tokens of an OAuth issuer, for HTTP'),
-  feature('packages', 'installing Python packages for running sessions'),
-  feature('pins', 'accepted tool definitions'),
-  feature('policy', 'rules and limits for calls; `rules/` is pure'),
-  feature('prestart', 'servers started before the first cell'),
-  feature('recordings', 'recording cells and calls, and replaying them'),
-  feature('report', 'sums of the audit log: as text, JSON or a page'),
-  feature('saved-tools', 'functions kept for later sessions'),
-  feature('secrets', 'secrets of server entries: storing, fetching and masking'),
-  feature('session-list', 'sandboxes of all bridges on this machine'),
-  feature('telemetry', 'traces and metrics, for OpenTelemetry and Prometheus'),
-  feature('tokens', 'tokens for HTTP, and whom they belong to'),
-  feature('ui', 'a page in the browser that shows what agents do'),
+  feature('features', 'approvals', 'asking the user about calls'),
+  feature('features', 'artifacts', 'files saved by code, and the resources that show them'),
+  feature('record', 'audit', 'the record of cells and calls'),
+  feature('record', 'chat-view', 'what clients that support MCP Apps show of a cell'),
+  feature('app', 'config', 'showing and keeping settings'),
+  feature('app', 'doctor', 'finding problems and fixing them'),
+  feature('features', 'dry-run', 'stand-ins for calls that could change something'),
+  feature('app', 'exec', 'running a cell from the shell'),
+  feature('front', 'extra-tools', 'the optional tools beside `run_python`'),
+  feature('features', 'images', 'images for sandboxes'),
+  feature('app', 'install', 'registering the bridge with clients'),
+  feature('features', 'languages', 'programs in other languages, and stored snippets'),
+  feature('record', 'live', 'what running bridges do now: a local API, and `top`'),
+  feature('front', 'login-pages', 'pages on which users over HTTP log in at servers'),
+  feature('app', 'manage-servers', 'the commands that show, change, test and call servers'),
+  feature('front', 'oauth-tokens', 'tokens of an OAuth issuer, for HTTP'),
+  feature('features', 'packages', 'installing Python packages for running sessions'),
+  feature('features', 'pins', 'accepted tool definitions'),
+  feature('features', 'policy', 'rules and limits for calls; `rules/` is pure'),
+  feature('features', 'prestart', 'servers started before the first cell'),
+  feature('record', 'recordings', 'recording cells and calls, and replaying them'),
+  feature('record', 'report', 'sums of the audit log: as text, JSON or a page'),
+  feature('features', 'saved-tools', 'functions kept for later sessions'),
+  feature('features', 'secrets', 'secrets of server entries: storing, fetching and masking'),
+  feature('record', 'session-list', 'sandboxes of all bridges on this machine'),
+  feature('record', 'telemetry', 'traces and metrics, for OpenTelemetry and Prometheus'),
+  feature('front', 'tokens', 'tokens for HTTP, and whom they belong to'),
+  feature('record', 'ui', 'a page in the browser that shows what agents do'),
 ];
 
 export const LAYERS: readonly Layer[] = [
   ...CORE,
   ...FEATURES,
-  { folder: 'bridge', holds: 'builds the parts and plugs in the features', kind: 'composition', mayImport: EVERY_CORE },
   {
+    tier: 'app',
+    folder: 'bridge',
+    holds: 'builds the parts and plugs in the features',
+    kind: 'composition',
+    mayImport: EVERY_CORE,
+  },
+  {
+    tier: 'app',
     folder: 'cli',
     holds: 'the command line: every command, help, completion',
     kind: 'composition',
@@ -189,7 +239,19 @@ export const EXCEPTIONS: readonly {
 /** What `cli.ts` and `main.ts` may import. */
 export const ENTRY_IMPORTS: readonly string[] = ['base', 'terminal', 'bridge', 'cli'];
 
-/** Whether a file of `src/`, such as `session/session.ts`, may import another one. */
+/** `session/session.ts` of `core/session/session.ts`: documents and tests name files without their tier. */
+export function withoutTier(file: string): string {
+  const [first = '', ...rest] = file.split('/');
+  return Object.hasOwn(TIERS, first) ? rest.join('/') : file;
+}
+
+/** The other way round. */
+export function withTier(file: string): string {
+  const layer = LAYERS.find(({ folder }) => file.startsWith(`${folder}/`));
+  return layer === undefined ? file : `${layer.tier}/${file}`;
+}
+
+/** Whether a file, such as `session/session.ts`, may import another one. Both are without their tier. */
 export function mayImport(from: string, to: string): boolean {
   const [source = '', target = ''] = [from, to].map((path) => path.split('/')[0] ?? '');
   if (from === 'cli.ts' || from === 'main.ts') {
@@ -202,13 +264,18 @@ export function mayImport(from: string, to: string): boolean {
   if (source === target) {
     return true;
   }
-  const layer = LAYERS.find(({ folder }) => folder === source);
-  if (layer === undefined) {
+  const [layer, imported] = [source, target].map((name) => LAYERS.find(({ folder }) => folder === name));
+  const isLater = layer !== undefined && imported !== undefined && orderOf(imported) > orderOf(layer);
+  if (layer === undefined || isLater) {
     return false;
   }
   const isFeature = FEATURES.some(({ folder }) => folder === target);
   const isPlugged = isFeature && layer.kind === 'composition' && to === `${target}/index.ts`;
   return isPlugged || isAmong(to, layer.mayImport) || (source === 'cli' && target === 'bridge');
+}
+
+function orderOf({ tier }: Layer): number {
+  return TIER_ORDER.indexOf(tier);
 }
 
 function isAmong(path: string, allowed: readonly string[]): boolean {
@@ -235,14 +302,15 @@ export function mayImportPackage(from: string, name: string): boolean {
 
 /** The table of folders in docs/internals/architecture.md. */
 export function renderLayerTable(): string {
-  const rows = LAYERS.map(({ folder, holds, kind, isPure, mayImport: imports }) => {
+  const sorted = LAYERS.toSorted((a, b) => orderOf(a) - orderOf(b));
+  const rows = sorted.map(({ folder, holds, kind, isPure, mayImport: imports, tier }) => {
     const what =
       kind === 'feature'
         ? 'the core'
         : kind === 'composition'
           ? 'the core, and each feature by its `index.ts`'
           : imports.join(', ');
-    return `| \`${folder}/\` | ${holds}${isPure === true ? ' (no I/O)' : ''} | ${what || '–'} |`;
+    return `| \`${tier}/${folder}/\` | ${holds}${isPure === true ? ' (no I/O)' : ''} | ${what || '–'} |`;
   });
   return ['| Folder of `src/` | Holds | May import |', '| --- | --- | --- |', ...rows].join('\n');
 }

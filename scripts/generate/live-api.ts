@@ -6,7 +6,7 @@ import {
   EventSchema,
   ServerSchema,
   SessionSchema,
-} from '../../src/local-api/schema.ts';
+} from '../../src/record/local-api/schema.ts';
 import { renderRecords } from './audit-records.ts';
 import type { ObjectSchema } from './json-schemas.ts';
 import { renderFields } from './tables.ts';

@@ -1,9 +1,9 @@
 /** Tables of the documentation, as Markdown. */
 
-import { ERROR_CODES, type ErrorCode } from '../../src/base/errors.ts';
-import { ERROR_PAGES } from '../../src/cli/help/error-texts.ts';
-import { CALL_METHODS } from '../../src/protocol/frames.ts';
-import { SETTINGS_TABLE } from '../../src/settings/settings.ts';
+import { ERROR_PAGES } from '../../src/app/cli/help/error-texts.ts';
+import { ERROR_CODES, type ErrorCode } from '../../src/core/base/errors.ts';
+import { CALL_METHODS } from '../../src/core/protocol/frames.ts';
+import { SETTINGS_TABLE } from '../../src/edges/settings/settings.ts';
 import { membersOf, type ObjectSchema, type PropertySchema } from './json-schemas.ts';
 
 const ERROR_CODE_NAMES = Object.keys(ERROR_CODES) as ErrorCode[];

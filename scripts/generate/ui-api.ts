@@ -1,6 +1,6 @@
 /** The reference of the API of `ui`, from its schemas. What bridges say is described in that of the local API. */
 import { z } from 'zod';
-import { ApprovalSchema, BridgeInfoSchema, ServerSchema, SessionSchema } from '../../src/local-api/schema.ts';
+import { ApprovalSchema, BridgeInfoSchema, ServerSchema, SessionSchema } from '../../src/record/local-api/schema.ts';
 import {
   CellSchema,
   ConfiguredServerSchema,
@@ -14,7 +14,7 @@ import {
   StoredSchema,
   UiEventSchema,
   WrittenRulesSchema,
-} from '../../src/ui/schema.ts';
+} from '../../src/record/ui/schema.ts';
 import { renderRecords } from './audit-records.ts';
 import type { ObjectSchema, PropertySchema } from './json-schemas.ts';
 import { renderFields } from './tables.ts';

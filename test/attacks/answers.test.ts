@@ -11,7 +11,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { principalFolder } from '../../src/state/principals.ts';
+import { principalFolder } from '../../src/core/state/principals.ts';
 import { amount, enginesForBridge } from '../support/attacks.ts';
 import { CLI, environmentOf } from '../support/bridge-client.ts';
 import { peakBytes, queuedMs, resetPeak, residentBytes } from '../support/faults/probe.ts';

@@ -4,7 +4,7 @@
  * bridge grows by at most 300 MiB, and another session gets its answers within a second throughout.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CALL_METHODS, SandboxFrameSchema } from '../../src/protocol/frames.ts';
+import { CALL_METHODS, SandboxFrameSchema } from '../../src/core/protocol/frames.ts';
 import { amount, enginesForBridge, isLongRun, isQuickRun } from '../support/attacks.ts';
 import { slowestBeside } from '../support/beside.ts';
 import { type BridgeClient, fixtureServer, startBridge } from '../support/bridge-client.ts';

@@ -3,9 +3,9 @@
 import { once } from 'node:events';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { describe, expect, it, vi } from 'vitest';
-import type { CellAnswer, CellRequest } from '../../src/base/cell.ts';
-import { NO_OUTPUT } from '../../src/base/cell.ts';
-import { createDeferred } from '../../src/base/deferred.ts';
+import type { CellAnswer, CellRequest } from '../../src/core/base/cell.ts';
+import { NO_OUTPUT } from '../../src/core/base/cell.ts';
+import { createDeferred } from '../../src/core/base/deferred.ts';
 import { amount } from '../support/attacks.ts';
 import { INITIALIZE, modern, runPython, type SentRequest, startFront } from '../support/http-front.ts';
 import { PATIENCE } from '../support/patience.ts';

@@ -1,7 +1,7 @@
 // Tags: fresh
 /** Logins under attack: servers that change their authorization server, mix up answers, or do without protection. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { RemoteDefinition } from '../../src/upstream/pool.ts';
+import type { RemoteDefinition } from '../../src/edges/upstream/pool.ts';
 import { startHttp } from '../support/http-servers.ts';
 import { browse, type Logins, useLogins } from '../support/logins.ts';
 import { type OAuthOptions, startOAuth } from '../support/oauth-provider.ts';

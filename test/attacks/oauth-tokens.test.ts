@@ -4,8 +4,8 @@ import { createHmac } from 'node:crypto';
 import { join } from 'node:path';
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 import { describe, expect, it } from 'vitest';
-import { createDeferred } from '../../src/base/deferred.ts';
-import { principalFolder, TOKEN_NAME } from '../../src/state/principals.ts';
+import { createDeferred } from '../../src/core/base/deferred.ts';
+import { principalFolder, TOKEN_NAME } from '../../src/core/state/principals.ts';
 import { runPython, startFront } from '../support/http-front.ts';
 import { AUDIENCE, startTokenIssuer } from '../support/token-issuer.ts';
 

@@ -8,7 +8,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { PID_LABEL, SESSION_LABEL } from '../../src/engines/container/labels.ts';
+import { PID_LABEL, SESSION_LABEL } from '../../src/edges/engines/container/labels.ts';
 import { amount } from '../support/attacks.ts';
 import { type BridgeClient, startBridge } from '../support/bridge-client.ts';
 import { coverEngines, coverPackageEngines } from '../support/covered-engines.ts';

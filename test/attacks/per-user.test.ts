@@ -5,8 +5,8 @@
  */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SecretFile } from '../../src/secrets/index.ts';
-import { principalFolder } from '../../src/state/principals.ts';
+import { principalFolder } from '../../src/core/state/principals.ts';
+import { SecretFile } from '../../src/features/secrets/index.ts';
 import { enginesForBridge } from '../support/attacks.ts';
 import { fixtureServer } from '../support/bridge-client.ts';
 import { type HttpBridge, type HttpClient, startHttpBridge } from '../support/http-bridge.ts';

@@ -1,7 +1,7 @@
 // Tags: full, bubblewrap
 /** Results whose shape, which is kept for documents, is larger than they are. No engine is needed. */
 import { expect, it } from 'vitest';
-import { createObservedResults } from '../../src/calls/observed-results.ts';
+import { createObservedResults } from '../../src/core/calls/observed-results.ts';
 import { garbageFreeBytes, processorTimeOf } from '../support/costs.ts';
 
 const MIB = 1024 * 1024;

@@ -3,7 +3,7 @@
 import type { ServerResponse } from 'node:http';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { expect, it } from 'vitest';
-import { createLogger } from '../../src/base/log.ts';
+import { createLogger } from '../../src/core/base/log.ts';
 import { amount } from '../support/attacks.ts';
 import { garbageFreeBytes } from '../support/costs.ts';
 import { type Exchange, startMini, textResult } from '../support/http-servers.ts';

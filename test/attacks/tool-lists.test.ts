@@ -1,8 +1,8 @@
 // Tags: full, bubblewrap
 /** Lists of tools that are small in bytes, and cost much. No engine is needed. */
 import { expect, it } from 'vitest';
-import { sortByHeaders } from '../../src/upstream/http/request-headers.ts';
-import { readToolList, type ToolList } from '../../src/upstream/tool-list.ts';
+import { sortByHeaders } from '../../src/edges/upstream/http/request-headers.ts';
+import { readToolList, type ToolList } from '../../src/edges/upstream/tool-list.ts';
 import { amount } from '../support/attacks.ts';
 import { processorTimeOf } from '../support/costs.ts';
 

@@ -11,10 +11,10 @@ import { delimiter, join } from 'node:path';
 import { promisify, stripVTControlCharacters } from 'node:util';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { messageOf } from '../../src/base/errors.ts';
-import { entriesAt, loadFormat } from '../../src/clients/format.ts';
-import { clientOf } from '../../src/clients/table.ts';
-import { entryWords } from '../../src/install/own-entry.ts';
+import { entryWords } from '../../src/app/install/own-entry.ts';
+import { messageOf } from '../../src/core/base/errors.ts';
+import { entriesAt, loadFormat } from '../../src/edges/clients/format.ts';
+import { clientOf } from '../../src/edges/clients/table.ts';
 import { CLI, fixtureServer } from '../support/bridge-client.ts';
 import { INSPECTOR, QUIET, TESTED_CLIENTS, type TestedClient } from './clients.ts';
 

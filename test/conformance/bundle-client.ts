@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { REQUIRE_BANNER } from '../../scripts/bundle/require-banner.mjs';
-import { VERSION } from '../../src/base/package.ts';
+import { VERSION } from '../../src/core/base/package.ts';
 
 /** Resolves with `outfile`. */
 export async function bundleClient(outfile: string): Promise<string> {

@@ -7,7 +7,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { json, text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { limitConcurrency } from '../../src/base/limit-concurrency.ts';
+import { limitConcurrency } from '../../src/core/base/limit-concurrency.ts';
 import type { ClientEnd } from './judge.ts';
 
 /** A client needs about a second, a login three. This limits one that hangs. */

@@ -6,12 +6,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { BridgeError } from '../../src/base/errors.ts';
-import { silentLogger } from '../../src/base/log.ts';
-import type { SurfaceMethod } from '../../src/protocol/server-requests.ts';
-import { login } from '../../src/upstream/oauth/login.ts';
-import { createLoginStore } from '../../src/upstream/oauth/login-store.ts';
-import { createUpstreamPool, type UpstreamTool } from '../../src/upstream/pool.ts';
+import { BridgeError } from '../../src/core/base/errors.ts';
+import { silentLogger } from '../../src/core/base/log.ts';
+import type { SurfaceMethod } from '../../src/core/protocol/server-requests.ts';
+import { login } from '../../src/edges/upstream/oauth/login.ts';
+import { createLoginStore } from '../../src/edges/upstream/oauth/login-store.ts';
+import { createUpstreamPool, type UpstreamTool } from '../../src/edges/upstream/pool.ts';
 import { minimalArguments } from '../real-servers/minimal-arguments.ts';
 
 interface WantedCall {

@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { withTier } from '../../scripts/generate/layers.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const PAGE = readFileSync(join(ROOT, 'docs/internals/data-ways.md'), 'utf8');
@@ -37,7 +38,7 @@ const WAYS: readonly Way[] = PAGE.split(/^## /m)
 /** Connects steps of different folders. */
 const COMPOSITION = ['bridge/build-calls.ts', 'bridge/build-servers.ts'];
 
-const readSource = (file: string): string => readFileSync(join(ROOT, 'src', file), 'utf8');
+const readSource = (file: string): string => readFileSync(join(ROOT, 'src', withTier(file)), 'utf8');
 
 /** Where steps differ from the sources that `read` gives. */
 function problemsOf(steps: readonly Step[], read: (file: string) => string): string[] {
@@ -89,7 +90,9 @@ it('passes no more than 9 files for code and 13 for a call', () => {
 });
 
 it('names only files that exist', () => {
-  const named = [...PAGE.matchAll(/`([\w/-]+\.ts)`/g)].map(([, file = '']) => file.replace(/^(?!test\/)/, 'src/'));
+  const named = [...PAGE.matchAll(/`([\w/-]+\.ts)`/g)].map(([, file = '']) =>
+    file.startsWith('test/') ? file : `src/${withTier(file)}`,
+  );
   expect(named.filter((file) => !existsSync(join(ROOT, file)))).toEqual([]);
 });
 

@@ -1,10 +1,10 @@
 /** The golden frames against the host's codec. `test/python/test_frames.py` checks the kernel's codec with the same files. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { decodeFrame, encodeFrame } from '../../src/protocol/codec.ts';
-import { HostFrameSchema, SandboxFrameSchema } from '../../src/protocol/frames.ts';
-import { LineSplitter } from '../../src/protocol/line-splitter.ts';
-import { isPlainSandboxFrame } from '../../src/protocol/plain-frames.ts';
+import { decodeFrame, encodeFrame } from '../../src/core/protocol/codec.ts';
+import { HostFrameSchema, SandboxFrameSchema } from '../../src/core/protocol/frames.ts';
+import { LineSplitter } from '../../src/core/protocol/line-splitter.ts';
+import { isPlainSandboxFrame } from '../../src/core/protocol/plain-frames.ts';
 
 const FOLDER = new URL('../fixtures/frames/', import.meta.url);
 const SCHEMAS = { to_sandbox: HostFrameSchema, to_host: SandboxFrameSchema };

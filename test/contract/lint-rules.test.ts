@@ -11,28 +11,32 @@ const IMPORTS = 'eslint(no-restricted-imports)';
 
 /** Code that must be refused: file, text and rule. */
 const REFUSED: readonly (readonly [path: string, code: string, rule: string])[] = [
-  ['src/cli/ring-a.ts', "import './ring-b.ts';", 'import(no-cycle)'],
-  ['src/cli/ring-b.ts', "import './ring-a.ts';", 'import(no-cycle)'],
+  ['src/app/cli/ring-a.ts', "import './ring-b.ts';", 'import(no-cycle)'],
+  ['src/app/cli/ring-b.ts', "import './ring-a.ts';", 'import(no-cycle)'],
   [
-    'src/cli/types-a.ts',
+    'src/app/cli/types-a.ts',
     "import type { B } from './types-b.ts';\nexport interface A { readonly b: B }",
     'import(no-cycle)',
   ],
   [
-    'src/cli/types-b.ts',
+    'src/app/cli/types-b.ts',
     "import type { A } from './types-a.ts';\nexport interface B { readonly a: A }",
     'import(no-cycle)',
   ],
-  ['src/cli/exit.ts', 'process.exit(1);', 'unicorn(no-process-exit)'],
-  ['src/session/print.ts', "console.log('x');", 'eslint(no-console)'],
-  ['src/session/stdout.ts', "process.stdout.write('x');", 'eslint(no-restricted-properties)'],
-  ['src/session/lost.ts', 'async function f() {}\nf();', 'typescript(no-floating-promises)'],
-  ['src/session/any.ts', 'export const x: any = 1;', 'typescript(no-explicit-any)'],
+  ['src/app/cli/exit.ts', 'process.exit(1);', 'unicorn(no-process-exit)'],
+  ['src/core/session/print.ts', "console.log('x');", 'eslint(no-console)'],
+  ['src/core/session/stdout.ts', "process.stdout.write('x');", 'eslint(no-restricted-properties)'],
+  ['src/core/session/lost.ts', 'async function f() {}\nf();', 'typescript(no-floating-promises)'],
+  ['src/core/session/any.ts', 'export const x: any = 1;', 'typescript(no-explicit-any)'],
   ['test/e2e/slept.ts', 'setTimeout(() => undefined, 100);', 'eslint(no-restricted-globals)'],
   ['test/e2e/slept-too.ts', "import { setTimeout as sleep } from 'node:timers/promises';\nawait sleep(1);", IMPORTS],
-  ['src/session/thrown.ts', "throw 'text';", 'typescript(only-throw-error)'],
-  ['src/session/camelCase.ts', 'export const x = 1;', 'unicorn(filename-case)'],
-  ['src/session/long-function.ts', `export function f() {${'\nf();'.repeat(50)}\n}`, 'eslint(max-lines-per-function)'],
+  ['src/core/session/thrown.ts', "throw 'text';", 'typescript(only-throw-error)'],
+  ['src/core/session/camelCase.ts', 'export const x = 1;', 'unicorn(filename-case)'],
+  [
+    'src/core/session/long-function.ts',
+    `export function f() {${'\nf();'.repeat(50)}\n}`,
+    'eslint(max-lines-per-function)',
+  ],
 ];
 
 interface Report {

@@ -1,7 +1,7 @@
 /** Each field of a frame from a sandbox is in `sandbox-statements.md`, with what it can decide. */
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { SandboxFrameSchema, SupervisorReportSchema } from '../../src/protocol/frames.ts';
+import { SandboxFrameSchema, SupervisorReportSchema } from '../../src/core/protocol/frames.ts';
 
 const TEXT = readFileSync(new URL('sandbox-statements.md', import.meta.url), 'utf8');
 

@@ -5,7 +5,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { type AuditRecord, AuditRecordSchema, type RecordOf } from '../../src/history/records.ts';
+import { type AuditRecord, AuditRecordSchema, type RecordOf } from '../../src/record/history/records.ts';
 import { type BridgeClient, fixtureServer, packageServer, ROOT, startBridge } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
 

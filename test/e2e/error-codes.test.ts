@@ -8,7 +8,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type AuditRecord, AuditRecordSchema, type RecordOf } from '../../src/history/records.ts';
+import { type AuditRecord, AuditRecordSchema, type RecordOf } from '../../src/record/history/records.ts';
 import { type BridgeClient, CLI, fixtureServer, startBridge } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
 

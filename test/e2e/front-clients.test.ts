@@ -5,10 +5,10 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as OldStdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { COMMAND_NAME, VERSION } from '../../src/base/package.ts';
-import { capabilityResource } from '../../src/server/capabilities.ts';
-import { CAPABILITY_RESOURCE_URI } from '../../src/server/introduction.ts';
-import { describeRunPython } from '../../src/server/tool-definition.ts';
+import { COMMAND_NAME, VERSION } from '../../src/core/base/package.ts';
+import { capabilityResource } from '../../src/front/server/capabilities.ts';
+import { CAPABILITY_RESOURCE_URI } from '../../src/front/server/introduction.ts';
+import { describeRunPython } from '../../src/front/server/tool-definition.ts';
 import { type BuiltCommand, buildFakeCommand } from './front-process.ts';
 
 interface Progress {

@@ -7,7 +7,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { findExecutable } from '../../src/engines/executable.ts';
+import { findExecutable } from '../../src/edges/engines/executable.ts';
 import { type Asked, ERAS, type PersonReply } from '../support/asking-bridge.ts';
 import { fixtureServer, ROOT } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';

@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process';
 import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { findBridges, type LiveClient } from '../../src/local-api/client.ts';
+import { findBridges, type LiveClient } from '../../src/record/local-api/client.ts';
 import {
   ApprovalSchema,
   BridgeInfoSchema,
@@ -13,7 +13,7 @@ import {
   type LiveServer,
   ServerSchema,
   SessionSchema,
-} from '../../src/local-api/schema.ts';
+} from '../../src/record/local-api/schema.ts';
 import { type Asked, type AskingBridge, startAskingBridge } from '../support/asking-bridge.ts';
 import { type BridgeClient, CLI, fixtureServer, startBridge } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { UiStored } from '../../src/ui/schema.ts';
+import type { UiStored } from '../../src/record/ui/schema.ts';
 import { type BridgeClient, CLI, environmentOf, startBridge } from '../support/bridge-client.ts';
 import { coverEngines, coverPackageEngines } from '../support/covered-engines.ts';
 import { type PackageIndex, startPackageIndex } from '../support/package-index.ts';

@@ -2,7 +2,7 @@
 /** The documentation is correct: its samples run, and its configuration is accepted. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createWorkspace, type Workspace } from '../../scripts/demo/workspace.ts';
-import { parseServerFile } from '../../src/servers/server-file.ts';
+import { parseServerFile } from '../../src/edges/servers/server-file.ts';
 import { type BridgeClient, startBridge } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
 import { findDocuments, readFences, readSamples } from '../support/documented-samples.ts';

@@ -11,8 +11,8 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { findColumn, readColumns } from '../../scripts/package-table/record.ts';
 import { packageStore } from '../../scripts/package-table/store.ts';
 import { tryPackage } from '../../scripts/package-table/try.ts';
-import { readPackageIndex } from '../../src/packages/package-index.ts';
-import { checkIndex } from '../../src/packages/pure/fetch-wheels.ts';
+import { readPackageIndex } from '../../src/features/packages/package-index.ts';
+import { checkIndex } from '../../src/features/packages/pure/fetch-wheels.ts';
 import { type BridgeClient, startBridge } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
 import type { TestEngine } from '../support/engines.ts';

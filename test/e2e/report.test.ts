@@ -9,8 +9,8 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { encode } from 'gpt-tokenizer/encoding/o200k_base';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { AuditRecordSchema } from '../../src/history/records.ts';
-import type { ActivityReport } from '../../src/report/collect.ts';
+import { AuditRecordSchema } from '../../src/record/history/records.ts';
+import type { ActivityReport } from '../../src/record/report/collect.ts';
 import { CLI, fixtureServer, packageServer, startBridge } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
 

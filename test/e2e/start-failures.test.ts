@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { type Finding, renderLine } from '../../src/terminal/finding.ts';
+import { type Finding, renderLine } from '../../src/edges/terminal/finding.ts';
 import { CLI, ROOT } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
 import { findProcesses } from '../support/sandbox.ts';

@@ -11,7 +11,7 @@ import { crc32, deflateSync } from 'node:zlib';
 import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import type { UiEvent } from '../../src/ui/schema.ts';
+import type { UiEvent } from '../../src/record/ui/schema.ts';
 import { ROOT } from '../support/bridge-client.ts';
 import { findChromium, startChromium } from '../support/chromium.ts';
 import { PATIENCE } from '../support/patience.ts';

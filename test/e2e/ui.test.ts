@@ -16,7 +16,7 @@ import {
   UiEventSchema,
   type UiStoredKind,
   WrittenRulesSchema,
-} from '../../src/ui/schema.ts';
+} from '../../src/record/ui/schema.ts';
 import { type AskingBridge, startAskingBridge } from '../support/asking-bridge.ts';
 import { type BridgeClient, fixtureServer, startBridge } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';

@@ -4,14 +4,14 @@
  */
 import * as fc from 'fast-check';
 import { describe, expect } from 'vitest';
-import { BridgeError } from '../../src/base/errors.ts';
-import { type FileFormat, FileSyntaxError } from '../../src/clients/file-format.ts';
-import { loadFormat } from '../../src/clients/format.ts';
-import { expandVariables } from '../../src/servers/expand.ts';
-import { parseForeignFile } from '../../src/servers/foreign-file.ts';
-import { parseServerFile, type ServerFile } from '../../src/servers/server-file.ts';
-import type { ClientSource } from '../../src/servers/sources.ts';
-import { loadSettings, SETTINGS_TABLE } from '../../src/settings/settings.ts';
+import { BridgeError } from '../../src/core/base/errors.ts';
+import { type FileFormat, FileSyntaxError } from '../../src/edges/clients/file-format.ts';
+import { loadFormat } from '../../src/edges/clients/format.ts';
+import { expandVariables } from '../../src/edges/servers/expand.ts';
+import { parseForeignFile } from '../../src/edges/servers/foreign-file.ts';
+import { parseServerFile, type ServerFile } from '../../src/edges/servers/server-file.ts';
+import type { ClientSource } from '../../src/edges/servers/sources.ts';
+import { loadSettings, SETTINGS_TABLE } from '../../src/edges/settings/settings.ts';
 import { anyJson, anyText, isPrototypeClean, itHolds } from '../support/fuzzing.ts';
 
 const FILE = '/state/servers.json';

@@ -6,18 +6,18 @@ import { PassThrough } from 'node:stream';
 import * as fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import type { z } from 'zod';
-import { KEPT_STDERR_BYTES, MAX_JSON_DEPTH } from '../../src/base/limits.ts';
-import { decodeFrame, encodeFrame } from '../../src/protocol/codec.ts';
-import { parseExact, stringifyExact } from '../../src/protocol/exact-json.ts';
+import { KEPT_STDERR_BYTES, MAX_JSON_DEPTH } from '../../src/core/base/limits.ts';
+import { decodeFrame, encodeFrame } from '../../src/core/protocol/codec.ts';
+import { parseExact, stringifyExact } from '../../src/core/protocol/exact-json.ts';
 import {
   HostFrameSchema,
   SandboxFrameSchema,
   type SupervisorReport,
   SupervisorReportSchema,
-} from '../../src/protocol/frames.ts';
-import { LineSplitter } from '../../src/protocol/line-splitter.ts';
-import { isPlainSandboxFrame } from '../../src/protocol/plain-frames.ts';
-import { watchSupervisor } from '../../src/session/supervisor.ts';
+} from '../../src/core/protocol/frames.ts';
+import { LineSplitter } from '../../src/core/protocol/line-splitter.ts';
+import { isPlainSandboxFrame } from '../../src/core/protocol/plain-frames.ts';
+import { watchSupervisor } from '../../src/core/session/supervisor.ts';
 import { anyJson, anyText, chunksOf, cutPlaces, isPrototypeClean, itHolds } from '../support/fuzzing.ts';
 import { arbitraryOf } from '../support/schema-arbitrary.ts';
 

@@ -6,16 +6,16 @@
 import { spawnSync } from 'node:child_process';
 import * as fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
-import { jsonBytes } from '../../src/audit/shape.ts';
-import { MAX_JSON_DEPTH } from '../../src/base/limits.ts';
-import type { Logger } from '../../src/base/log.ts';
-import { createObservedResults } from '../../src/calls/observed-results.ts';
-import { stringifyExact } from '../../src/protocol/exact-json.ts';
-import { JsonScan, type ScannedResponse } from '../../src/protocol/json-scan.ts';
-import { LineReader } from '../../src/protocol/line-reader.ts';
-import { isFailure, type ResultBytes } from '../../src/protocol/result-bytes.ts';
-import { MessageIntake } from '../../src/upstream/message-intake.ts';
-import { createResultMask } from '../../src/upstream/result-mask.ts';
+import { MAX_JSON_DEPTH } from '../../src/core/base/limits.ts';
+import type { Logger } from '../../src/core/base/log.ts';
+import { createObservedResults } from '../../src/core/calls/observed-results.ts';
+import { stringifyExact } from '../../src/core/protocol/exact-json.ts';
+import { JsonScan, type ScannedResponse } from '../../src/core/protocol/json-scan.ts';
+import { LineReader } from '../../src/core/protocol/line-reader.ts';
+import { isFailure, type ResultBytes } from '../../src/core/protocol/result-bytes.ts';
+import { MessageIntake } from '../../src/edges/upstream/message-intake.ts';
+import { createResultMask } from '../../src/edges/upstream/result-mask.ts';
+import { jsonBytes } from '../../src/record/audit/shape.ts';
 import { anyJson, anyText, chunksOf, cutPlaces, itHolds } from '../support/fuzzing.ts';
 import { hasLocalPython } from '../support/local-python.ts';
 

@@ -98,7 +98,7 @@ class Texts(unittest.TestCase):
     def test_short_texts_are_unchanged(self) -> None:
         self.assertEqual(shortened("abcd", 4), "abcd")
 
-    # The host reads the counts and adds what it cuts itself, so the words must be those of src/render/truncate.ts.
+    # The host reads the counts and adds what it cuts itself, so the words must be those of src/core/render/truncate.ts.
     def test_what_is_cut_is_counted_in_bytes_and_lines(self) -> None:
         self.assertEqual(shortened("ab12345678yz", 4), "ab\n[8 bytes omitted here.]\nyz")
         self.assertEqual(shortened("ab\nyz", 4), "ab\n[1 byte (1 line) omitted here.]\nyz")

@@ -4,7 +4,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { UpstreamPool } from '../../src/upstream/pool.ts';
+import type { UpstreamPool } from '../../src/edges/upstream/pool.ts';
 import { errorText } from '../support/session-harness.ts';
 import { openServer, type ServerCommand } from './check-server.ts';
 import { describeResults, describeTools } from './oddities.ts';

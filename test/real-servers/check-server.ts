@@ -3,13 +3,13 @@
  * finds them, how they look in Python, and what reaches the server in a call.
  */
 import { join } from 'node:path';
-import { silentLogger } from '../../src/base/log.ts';
-import { createHostCalls } from '../../src/calls/host-calls.ts';
-import type { CatalogTool } from '../../src/catalog/known.ts';
-import { assignServerAliases } from '../../src/catalog/names.ts';
-import { createServerDirectory } from '../../src/directory/server-directory.ts';
-import { createMetadataSource } from '../../src/directory/server-metadata.ts';
-import { createUpstreamPool, type UpstreamPool } from '../../src/upstream/pool.ts';
+import { silentLogger } from '../../src/core/base/log.ts';
+import { createHostCalls } from '../../src/core/calls/host-calls.ts';
+import type { CatalogTool } from '../../src/core/catalog/known.ts';
+import { assignServerAliases } from '../../src/core/catalog/names.ts';
+import { createServerDirectory } from '../../src/core/directory/server-directory.ts';
+import { createMetadataSource } from '../../src/core/directory/server-metadata.ts';
+import { createUpstreamPool, type UpstreamPool } from '../../src/edges/upstream/pool.ts';
 import { createLocalPythonEngine } from '../support/local-python.ts';
 import { createHarness, errorText, textOf } from '../support/session-harness.ts';
 import { definitions } from '../support/upstream.ts';

@@ -10,7 +10,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { messageOf } from '../../src/base/errors.ts';
+import { messageOf } from '../../src/core/base/errors.ts';
 import { installedProgram, installPackages } from '../support/npm-packages.ts';
 import { installPythonTools, pathWith, RUNNERS } from '../support/python-tools.ts';
 import { type CallReport, callServer } from './call-server.ts';

@@ -1,5 +1,5 @@
 /** A client that runs cells in its own sessions and checks every answer. */
-import { messageOf } from '../../src/base/errors.ts';
+import { messageOf } from '../../src/core/base/errors.ts';
 import { ACTIONS, pause, type Step } from './actions.ts';
 import { createRandom, type Random } from './random.ts';
 import type { Record } from './record.ts';

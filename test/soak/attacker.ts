@@ -2,7 +2,7 @@
  * A client whose code attacks the bridge, its own sandbox and the machine, among the agents whose cells must stay right. What
  * happens to its own session does not matter, but each of its cells gets an answer.
  */
-import { messageOf } from '../../src/base/errors.ts';
+import { messageOf } from '../../src/core/base/errors.ts';
 import { codeOf, createFloods, FLOODED_SERVER, STUCK_SERVER } from '../support/floods.ts';
 import { pause } from './actions.ts';
 import type { Agent } from './agent.ts';

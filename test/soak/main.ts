@@ -3,7 +3,7 @@
  * invariants are checked throughout. Prints a report; exits with 1 if an invariant was violated.
  */
 import { readdirSync, writeFileSync } from 'node:fs';
-import { messageOf } from '../../src/base/errors.ts';
+import { messageOf } from '../../src/core/base/errors.ts';
 import { findTestEngines, type TestEngine } from '../support/engines.ts';
 import { descendantsOf, isAlive } from '../support/processes.ts';
 import { pause } from './actions.ts';

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseReport, type Report } from '../../src/packages/report.ts';
+import { parseReport, type Report } from '../../src/features/packages/report.ts';
 
 const PROGRAM = readFileSync(join(import.meta.dirname, '../../sandbox-runtime/package_builder/builder.py'), 'utf8');
 /** The builder gives up root, and then could not run a Python in root's home. */

@@ -7,10 +7,10 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, w
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { ClientId, ClientSystem } from '../../src/clients/table.ts';
-import { clientOf } from '../../src/clients/table.ts';
-import type { InstallCommand, InstallLine } from '../../src/install/command.ts';
-import { type InstallOptions, install } from '../../src/install/run.ts';
+import type { InstallCommand, InstallLine } from '../../src/app/install/command.ts';
+import { type InstallOptions, install } from '../../src/app/install/run.ts';
+import type { ClientId, ClientSystem } from '../../src/edges/clients/table.ts';
+import { clientOf } from '../../src/edges/clients/table.ts';
 
 export const PLATFORMS = ['linux', 'darwin', 'win32'] as const;
 export type Platform = (typeof PLATFORMS)[number];

@@ -9,10 +9,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { brotliDecompressSync } from 'node:zlib';
 import { build } from 'esbuild';
-import { BUILT_FILES_FOLDER } from '../../src/engines/embedded/built-files.ts';
-import { BUILT_FILE } from '../../src/engines/embedded/child/built-files.ts';
-import { addSnapshot } from '../../src/engines/embedded/child/make-snapshot.ts';
-import { SupervisorReportSchema } from '../../src/protocol/frames.ts';
+import { SupervisorReportSchema } from '../../src/core/protocol/frames.ts';
+import { BUILT_FILES_FOLDER } from '../../src/edges/engines/embedded/built-files.ts';
+import { BUILT_FILE } from '../../src/edges/engines/embedded/child/built-files.ts';
+import { addSnapshot } from '../../src/edges/engines/embedded/child/make-snapshot.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const MIB = 1024 * 1024;
@@ -28,7 +28,7 @@ export async function makeChildFolder(bootFile: string): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'bridge-child-'));
   await build({
     absWorkingDir: root,
-    entryPoints: ['src/engines/embedded/child/child.ts'],
+    entryPoints: ['src/edges/engines/embedded/child/child.ts'],
     outfile: join(folder, 'child.cjs'),
     bundle: true,
     format: 'cjs',

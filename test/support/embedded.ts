@@ -4,13 +4,13 @@ import { chmodSync, cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } fr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { it, onTestFinished } from 'vitest';
-import { silentLogger } from '../../src/base/log.ts';
-import { runEngineCommand } from '../../src/engines/client.ts';
-import { BUILT_FILES_FOLDER } from '../../src/engines/embedded/built-files.ts';
-import { createEmbeddedEngine, type EmbeddedOptions } from '../../src/engines/embedded/embedded.ts';
-import type { LayerName } from '../../src/engines/embedded/layer.ts';
-import type { Engine } from '../../src/engines/engine.ts';
-import { findExecutable } from '../../src/engines/executable.ts';
+import { silentLogger } from '../../src/core/base/log.ts';
+import type { Engine } from '../../src/core/session/engine.ts';
+import { runEngineCommand } from '../../src/edges/engines/client.ts';
+import { BUILT_FILES_FOLDER } from '../../src/edges/engines/embedded/built-files.ts';
+import { createEmbeddedEngine, type EmbeddedOptions } from '../../src/edges/engines/embedded/embedded.ts';
+import type { LayerName } from '../../src/edges/engines/embedded/layer.ts';
+import { findExecutable } from '../../src/edges/engines/executable.ts';
 import { processEnvironment, TEST_LIMITS } from './engines.ts';
 import { becomeUser, isRoot, ORDINARY_USER_ID } from './ordinary-user.ts';
 

@@ -4,18 +4,23 @@
  */
 import { randomUUID } from 'node:crypto';
 import { basename, delimiter, join } from 'node:path';
-import { messageOf } from '../../src/base/errors.ts';
-import { silentLogger } from '../../src/base/log.ts';
-import { createBubblewrapEngine } from '../../src/engines/bubblewrap/bubblewrap.ts';
-import { type CommandResult, type EngineCommand, runEngineCommand } from '../../src/engines/client.ts';
-import { clientEnvironment } from '../../src/engines/client-env.ts';
-import type { ContainerEngineOptions } from '../../src/engines/container/container-engine.ts';
-import { createDockerEngine } from '../../src/engines/container/docker.ts';
-import { createPodmanEngine } from '../../src/engines/container/podman.ts';
-import { createEmbeddedEngine, hasEmbeddedFiles } from '../../src/engines/embedded/embedded.ts';
-import { CONTAINER_ENGINE_NAMES, type Engine, type EngineName, type SandboxLimits } from '../../src/engines/engine.ts';
-import { findExecutable } from '../../src/engines/executable.ts';
-import { createKubernetesEngine } from '../../src/engines/kubernetes/kubernetes.ts';
+import { messageOf } from '../../src/core/base/errors.ts';
+import { silentLogger } from '../../src/core/base/log.ts';
+import {
+  CONTAINER_ENGINE_NAMES,
+  type Engine,
+  type EngineName,
+  type SandboxLimits,
+} from '../../src/core/session/engine.ts';
+import { createBubblewrapEngine } from '../../src/edges/engines/bubblewrap/bubblewrap.ts';
+import { type CommandResult, type EngineCommand, runEngineCommand } from '../../src/edges/engines/client.ts';
+import { clientEnvironment } from '../../src/edges/engines/client-env.ts';
+import type { ContainerEngineOptions } from '../../src/edges/engines/container/container-engine.ts';
+import { createDockerEngine } from '../../src/edges/engines/container/docker.ts';
+import { createPodmanEngine } from '../../src/edges/engines/container/podman.ts';
+import { createEmbeddedEngine, hasEmbeddedFiles } from '../../src/edges/engines/embedded/embedded.ts';
+import { findExecutable } from '../../src/edges/engines/executable.ts';
+import { createKubernetesEngine } from '../../src/edges/engines/kubernetes/kubernetes.ts';
 import { type Capability, EMBEDDED_LACKS } from './capabilities.ts';
 
 const MIB = 1024 * 1024;

@@ -1,6 +1,6 @@
 /** A sandbox without a process, whose other side is the test: it says lines, and reads what the host writes. */
 import { PassThrough } from 'node:stream';
-import type { Sandbox, SandboxExit } from '../../src/engines/engine.ts';
+import type { Sandbox, SandboxExit } from '../../src/core/session/engine.ts';
 
 export function createFakeProgramSandbox() {
   const stdin = new PassThrough();

@@ -3,10 +3,9 @@
  * frame is checked against its schema in both directions, so a test cannot pass with frames that the protocol does not have.
  */
 import { Readable, Writable } from 'node:stream';
-import { createDeferred } from '../../src/base/deferred.ts';
-import { BridgeError } from '../../src/base/errors.ts';
-import type { Engine, Refusal, Sandbox, SandboxExit, StartRequest } from '../../src/engines/engine.ts';
-import { encodeFrame } from '../../src/protocol/codec.ts';
+import { createDeferred } from '../../src/core/base/deferred.ts';
+import { BridgeError } from '../../src/core/base/errors.ts';
+import { encodeFrame } from '../../src/core/protocol/codec.ts';
 import {
   type HostFrame,
   HostFrameSchema,
@@ -16,7 +15,8 @@ import {
   SandboxFrameSchema,
   type SupervisorReport,
   SupervisorReportSchema,
-} from '../../src/protocol/frames.ts';
+} from '../../src/core/protocol/frames.ts';
+import type { Engine, Refusal, Sandbox, SandboxExit, StartRequest } from '../../src/core/session/engine.ts';
 
 type HostFrameOf<Type extends HostFrame['type']> = Extract<HostFrame, { type: Type }>;
 

@@ -1,14 +1,14 @@
 /** Sessions, kernels and connections over fake sandboxes, for unit tests with a fake clock. */
 import { vi } from 'vitest';
-import type { CellAnswer, CellRequest } from '../../src/base/cell.ts';
-import { createLogger } from '../../src/base/log.ts';
-import type { SandboxLimits } from '../../src/engines/engine.ts';
-import type { ResultFrame } from '../../src/protocol/frames.ts';
-import { type ConnectionOptions, KernelConnection } from '../../src/session/connection.ts';
-import { startKernel } from '../../src/session/kernel.ts';
-import { type CellRun, runCell } from '../../src/session/run-cell.ts';
-import { Session, type SessionOptions } from '../../src/session/session.ts';
-import { Sessions } from '../../src/session/sessions.ts';
+import type { CellAnswer, CellRequest } from '../../src/core/base/cell.ts';
+import { createLogger } from '../../src/core/base/log.ts';
+import type { ResultFrame } from '../../src/core/protocol/frames.ts';
+import { type ConnectionOptions, KernelConnection } from '../../src/core/session/connection.ts';
+import type { SandboxLimits } from '../../src/core/session/engine.ts';
+import { startKernel } from '../../src/core/session/kernel.ts';
+import { type CellRun, runCell } from '../../src/core/session/run-cell.ts';
+import { Session, type SessionOptions } from '../../src/core/session/session.ts';
+import { Sessions } from '../../src/core/session/sessions.ts';
 import { FakeEngine, FakeSandbox } from './fake-sandbox.ts';
 
 export const LIMITS: SandboxLimits = { memoryBytes: 512 * 1024 * 1024, pids: 64, tmpBytes: 1024, workspaceBytes: 1024 };

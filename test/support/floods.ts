@@ -4,8 +4,8 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { MAX_ARTIFACT_BYTES, MAX_ARTIFACTS_PER_SESSION } from '../../src/base/limits.ts';
-import type { CallMethod, SandboxFrame } from '../../src/protocol/frames.ts';
+import { MAX_ARTIFACT_BYTES, MAX_ARTIFACTS_PER_SESSION } from '../../src/core/base/limits.ts';
+import type { CallMethod, SandboxFrame } from '../../src/core/protocol/frames.ts';
 import { PAST_THE_PROXIES } from '../faults/cases/hostile-python.ts';
 
 export interface Flood {

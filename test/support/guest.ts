@@ -3,15 +3,15 @@
  * fixed addresses.
  */
 
-import type { DirectoryNode } from '../../src/engines/embedded/child/files/node.ts';
-import { createRoot } from '../../src/engines/embedded/child/files/root.ts';
-import type { IndexedFile } from '../../src/engines/embedded/child/indexed-file.ts';
-import { createSteadyClock } from '../../src/engines/embedded/child/wasi/clock.ts';
-import { DescriptorTable, type Device } from '../../src/engines/embedded/child/wasi/descriptors.ts';
-import { ERRNO } from '../../src/engines/embedded/child/wasi/errno.ts';
-import { GuestMemory } from '../../src/engines/embedded/child/wasi/guest-memory.ts';
-import { guardedImports, wasiFunctions } from '../../src/engines/embedded/child/wasi/imports.ts';
-import type { Waiter, WasiMachine } from '../../src/engines/embedded/child/wasi/machine.ts';
+import type { DirectoryNode } from '../../src/edges/engines/embedded/child/files/node.ts';
+import { createRoot } from '../../src/edges/engines/embedded/child/files/root.ts';
+import type { IndexedFile } from '../../src/edges/engines/embedded/child/indexed-file.ts';
+import { createSteadyClock } from '../../src/edges/engines/embedded/child/wasi/clock.ts';
+import { DescriptorTable, type Device } from '../../src/edges/engines/embedded/child/wasi/descriptors.ts';
+import { ERRNO } from '../../src/edges/engines/embedded/child/wasi/errno.ts';
+import { GuestMemory } from '../../src/edges/engines/embedded/child/wasi/guest-memory.ts';
+import { guardedImports, wasiFunctions } from '../../src/edges/engines/embedded/child/wasi/imports.ts';
+import type { Waiter, WasiMachine } from '../../src/edges/engines/embedded/child/wasi/machine.ts';
 
 export const PAGE_BYTES = 65_536;
 export const ROOT_FD = 7;

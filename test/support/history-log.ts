@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { appendFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { AuditRecord, RecordOf } from '../../src/history/records.ts';
+import type { AuditRecord, RecordOf } from '../../src/record/history/records.ts';
 import { createRandom } from '../soak/random.ts';
 
 export interface HistoryLog {

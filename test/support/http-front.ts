@@ -7,16 +7,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
-import { type CellAnswer, type CellRequest, NO_OUTPUT } from '../../src/base/cell.ts';
-import { createLogger } from '../../src/base/log.ts';
-import { createTokenCheck } from '../../src/oauth-tokens/index.ts';
-import { HttpFront } from '../../src/server/http/http-front.ts';
-import type { HttpLimits } from '../../src/server/http/limits.ts';
-import { Metrics } from '../../src/server/http/metrics.ts';
-import { withSessionHeader } from '../../src/server/http/session-header.ts';
-import { type Bridge, LazyBridge } from '../../src/server/lazy-bridge.ts';
-import { createRunPython } from '../../src/server/run-python.ts';
-import { createIdentify, TokenFile } from '../../src/tokens/index.ts';
+import { type CellAnswer, type CellRequest, NO_OUTPUT } from '../../src/core/base/cell.ts';
+import { createLogger } from '../../src/core/base/log.ts';
+import { type Bridge, LazyBridge } from '../../src/core/session/lazy-bridge.ts';
+import { createTokenCheck } from '../../src/front/oauth-tokens/index.ts';
+import { HttpFront } from '../../src/front/server/http/http-front.ts';
+import type { HttpLimits } from '../../src/front/server/http/limits.ts';
+import { Metrics } from '../../src/front/server/http/metrics.ts';
+import { withSessionHeader } from '../../src/front/server/http/session-header.ts';
+import { createRunPython } from '../../src/front/server/run-python.ts';
+import { createIdentify, TokenFile } from '../../src/front/tokens/index.ts';
 
 type RunCell = (request: CellRequest, principal: string | undefined) => Promise<Partial<CellAnswer>>;
 

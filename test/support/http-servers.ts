@@ -17,7 +17,7 @@ import { pathToFileURL } from 'node:url';
 import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';
 import { onTestFinished } from 'vitest';
 import { z } from 'zod';
-import type { JsonObject } from '../../src/upstream/pool.ts';
+import type { JsonObject } from '../../src/edges/upstream/pool.ts';
 import { pause } from './pause.ts';
 import { npmServer } from './upstream.ts';
 

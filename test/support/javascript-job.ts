@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { compileGuest } from '../../scripts/embedded/build.mjs';
-import { parseJob } from '../../src/engines/embedded/javascript/job.ts';
-import { type RunningJob, runJob } from '../../src/engines/embedded/javascript/run-job.ts';
+import { parseJob } from '../../src/edges/engines/embedded/javascript/job.ts';
+import { type RunningJob, runJob } from '../../src/edges/engines/embedded/javascript/run-job.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const MEBIBYTE = 1024 * 1024;

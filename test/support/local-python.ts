@@ -8,8 +8,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Transform, type Writable } from 'node:stream';
-import { BridgeError } from '../../src/base/errors.ts';
-import type { Engine, Sandbox, SandboxExit } from '../../src/engines/engine.ts';
+import { BridgeError } from '../../src/core/base/errors.ts';
+import type { Engine, Sandbox, SandboxExit } from '../../src/core/session/engine.ts';
 
 /** Whether this machine has a `python3` that is new enough, by default for the kernel. */
 export function hasLocalPython(minor = 10): boolean {

@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { silentLogger } from '../../src/base/log.ts';
-import { type LoginOptions, type LoginOutcome, login } from '../../src/upstream/oauth/login.ts';
-import { createLoginStore } from '../../src/upstream/oauth/login-store.ts';
-import type { LoginStore, RemoteDefinition, UpstreamPool } from '../../src/upstream/pool.ts';
+import { silentLogger } from '../../src/core/base/log.ts';
+import { type LoginOptions, type LoginOutcome, login } from '../../src/edges/upstream/oauth/login.ts';
+import { createLoginStore } from '../../src/edges/upstream/oauth/login-store.ts';
+import type { LoginStore, RemoteDefinition, UpstreamPool } from '../../src/edges/upstream/pool.ts';
 import { definitions, startPool } from './upstream.ts';
 
 export interface Logins {

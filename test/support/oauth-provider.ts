@@ -4,7 +4,7 @@
  */
 import { createHash, randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { JsonObject } from '../../src/upstream/pool.ts';
+import type { JsonObject } from '../../src/edges/upstream/pool.ts';
 import { type HttpServerHandle, type MiniServerOptions, startHttp, startMini } from './http-servers.ts';
 
 export interface OAuthOptions {

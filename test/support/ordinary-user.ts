@@ -1,5 +1,5 @@
 /** An ordinary user for tests that run as root. Otherwise the tests run as one anyway. */
-import { findExecutable } from '../../src/engines/executable.ts';
+import { findExecutable } from '../../src/edges/engines/executable.ts';
 import { processEnvironment } from './engines.ts';
 
 /** A user without an account, home directory or subordinate ids, so that nothing has to be created first. */

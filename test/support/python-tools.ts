@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { messageOf } from '../../src/base/errors.ts';
+import { messageOf } from '../../src/core/base/errors.ts';
 
 /** What people start Python servers with. */
 export const RUNNERS = ['uv==0.13.8', 'pipx==1.18.4'] as const;

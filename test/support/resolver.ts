@@ -1,6 +1,6 @@
 /** A resolver that knows only the given names, so that nothing is asked outside of the test. */
 import { isIP } from 'node:net';
-import type { Resolve } from '../../src/upstream/http/addresses.ts';
+import type { Resolve } from '../../src/edges/upstream/http/addresses.ts';
 
 type Done = (error: Error | null, found: readonly object[]) => void;
 

@@ -2,15 +2,15 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { CellAnswer, CellRequest, OutputText } from '../../src/base/cell.ts';
-import { createLogger, type Logger } from '../../src/base/log.ts';
-import type { Engine, SandboxLimits } from '../../src/engines/engine.ts';
-import type { ServerReference } from '../../src/protocol/frames.ts';
-import { renderCellError } from '../../src/render/cell-error.ts';
-import { readKernelSources } from '../../src/session/boot.ts';
-import { type CodePackStore, createCodePackStore } from '../../src/session/code-packs.ts';
-import type { HandleCall } from '../../src/session/dispatch.ts';
-import { Sessions } from '../../src/session/sessions.ts';
+import type { CellAnswer, CellRequest, OutputText } from '../../src/core/base/cell.ts';
+import { createLogger, type Logger } from '../../src/core/base/log.ts';
+import type { ServerReference } from '../../src/core/protocol/frames.ts';
+import { renderCellError } from '../../src/core/render/cell-error.ts';
+import { readKernelSources } from '../../src/core/session/boot.ts';
+import { type CodePackStore, createCodePackStore } from '../../src/core/session/code-packs.ts';
+import type { HandleCall } from '../../src/core/session/dispatch.ts';
+import type { Engine, SandboxLimits } from '../../src/core/session/engine.ts';
+import { Sessions } from '../../src/core/session/sessions.ts';
 import { PATIENCE } from './patience.ts';
 
 export const TEST_LIMITS: SandboxLimits = {

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
-import type { UiEvent } from '../../src/ui/schema.ts';
+import type { UiEvent } from '../../src/record/ui/schema.ts';
 import type { UiSamples } from './ui-samples.ts';
 
 const TOKEN = 'token-of-the-test';

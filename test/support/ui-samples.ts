@@ -7,7 +7,7 @@ import type {
   UiServer,
   UiStoredItem,
   UiStoredKind,
-} from '../../src/ui/schema.ts';
+} from '../../src/record/ui/schema.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

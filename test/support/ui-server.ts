@@ -4,15 +4,15 @@ import { type IncomingMessage, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { createContext } from '../../src/bridge/context.ts';
-import { uiParts } from '../../src/cli/ui-parts.ts';
-import { serveApi } from '../../src/live/api-server.ts';
-import { EventStreams } from '../../src/live/event-streams.ts';
-import { WatchedBridge } from '../../src/live/watched-bridge.ts';
-import { createEndpoint } from '../../src/local-api/endpoints.ts';
-import type { SessionView } from '../../src/session/session.ts';
-import type { UiParts } from '../../src/ui/parts.ts';
-import { type ListeningUi, serveUi } from '../../src/ui/server.ts';
+import { createContext } from '../../src/app/bridge/context.ts';
+import { uiParts } from '../../src/app/cli/ui-parts.ts';
+import type { SessionView } from '../../src/core/session/session.ts';
+import { serveApi } from '../../src/record/live/api-server.ts';
+import { EventStreams } from '../../src/record/live/event-streams.ts';
+import { WatchedBridge } from '../../src/record/live/watched-bridge.ts';
+import { createEndpoint } from '../../src/record/local-api/endpoints.ts';
+import type { UiParts } from '../../src/record/ui/parts.ts';
+import { type ListeningUi, serveUi } from '../../src/record/ui/server.ts';
 
 export function newStateDir(): string {
   const stateDir = mkdtempSync(join(tmpdir(), 'ui-'));

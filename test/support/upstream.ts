@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { type BridgeError, toBridgeError } from '../../src/base/errors.ts';
-import { silentLogger } from '../../src/base/log.ts';
+import { type BridgeError, toBridgeError } from '../../src/core/base/errors.ts';
+import { silentLogger } from '../../src/core/base/log.ts';
 import {
   createUpstreamPool,
   type JsonObject,
@@ -14,7 +14,7 @@ import {
   type UpstreamDefinition,
   type UpstreamPool,
   type UpstreamPoolOptions,
-} from '../../src/upstream/pool.ts';
+} from '../../src/edges/upstream/pool.ts';
 import { pause } from './pause.ts';
 
 const FIXTURES = join(import.meta.dirname, '..', 'fixtures', 'servers');

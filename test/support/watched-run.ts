@@ -1,11 +1,11 @@
 /** What sessions and calls tell those who watch a bridge. */
-import type { CellRequest } from '../../src/base/cell.ts';
-import { NO_OUTPUT } from '../../src/base/cell.ts';
-import { type CallOutcome, failed, type PassOn, succeeded, type ToolCall } from '../../src/calls/contract.ts';
-import { BridgeEvents, type Watcher } from '../../src/calls/events.ts';
-import { createCallPipeline } from '../../src/calls/pipeline.ts';
-import type { BegunCell, CellIdentity } from '../../src/session/events.ts';
-import type { CellOutcome } from '../../src/session/run-cell.ts';
+import type { CellRequest } from '../../src/core/base/cell.ts';
+import { NO_OUTPUT } from '../../src/core/base/cell.ts';
+import { type CallOutcome, failed, type PassOn, succeeded, type ToolCall } from '../../src/core/calls/contract.ts';
+import { BridgeEvents, type Watcher } from '../../src/core/calls/events.ts';
+import { createCallPipeline } from '../../src/core/calls/pipeline.ts';
+import type { BegunCell, CellIdentity } from '../../src/core/session/events.ts';
+import type { CellOutcome } from '../../src/core/session/run-cell.ts';
 
 export const SUCCESS: CellOutcome = { status: 'success', stdout: NO_OUTPUT, stderr: NO_OUTPUT, names: undefined };
 

@@ -7,19 +7,20 @@ import { dirname, join, relative } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
+import { withoutTier, withTier } from '../../scripts/generate/layers.ts';
 import { LAB } from '../../scripts/lab-table.ts';
-import { approvalForm } from '../../src/approvals/approval-form.ts';
-import { ERROR_CODES, messageOf, renderError, toBridgeError } from '../../src/base/errors.ts';
-import { silentLogger } from '../../src/base/log.ts';
-import { splitWords } from '../../src/base/shell-words.ts';
-import { elicitFor } from '../../src/calls/server-questions.ts';
-import { parseCommandLine } from '../../src/cli/command-line.ts';
-import { slugOf } from '../../src/cli/help/page.ts';
-import { readPolicy } from '../../src/policy/rules/schema.ts';
-import { buildPayload } from '../../src/render/payload.ts';
-import { parseServerFile } from '../../src/servers/server-file.ts';
-import { loadSettings, REMOVED_VARIABLES, SETTINGS_TABLE } from '../../src/settings/settings.ts';
-import { LoginProvider } from '../../src/upstream/oauth/login-provider.ts';
+import { parseCommandLine } from '../../src/app/cli/command-line.ts';
+import { slugOf } from '../../src/app/cli/help/page.ts';
+import { ERROR_CODES, messageOf, renderError, toBridgeError } from '../../src/core/base/errors.ts';
+import { silentLogger } from '../../src/core/base/log.ts';
+import { splitWords } from '../../src/core/base/shell-words.ts';
+import { elicitFor } from '../../src/core/calls/server-questions.ts';
+import { buildPayload } from '../../src/core/render/payload.ts';
+import { parseServerFile } from '../../src/edges/servers/server-file.ts';
+import { loadSettings, REMOVED_VARIABLES, SETTINGS_TABLE } from '../../src/edges/settings/settings.ts';
+import { LoginProvider } from '../../src/edges/upstream/oauth/login-provider.ts';
+import { approvalForm } from '../../src/features/approvals/approval-form.ts';
+import { readPolicy } from '../../src/features/policy/rules/schema.ts';
 import { ROOT } from '../support/bridge-client.ts';
 import { allFences, type Fence, findDocuments, readFences } from '../support/documented-samples.ts';
 import { answerOf, text as outputOf } from './render/answer-of.ts';
@@ -162,7 +163,7 @@ describe('scripts', () => {
 it('only main.ts and the children of the embedded engine end their process, as CONTRIBUTING.md says', () => {
   const files = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
     .filter((file) => /\.tsx?$/.test(file) && textOf(join('src', file)).includes('process.exit('))
-    .map((file) => file.replaceAll('\\', '/'));
+    .map((file) => withoutTier(file.replaceAll('\\', '/')));
   expect(files).toContain('main.ts');
   expect(files.filter((file) => !/^main\.ts$|^engines\/embedded\/(?:child|javascript)\//.test(file))).toEqual([]);
 });
@@ -192,8 +193,12 @@ describe('files of this project', () => {
   // These pages leave out `src/` and the folder of the kernel.
   it.each(['architecture', 'lifecycle', 'data-ways'])('that docs/internals/%s.md names in short exist', (page) => {
     const named = [...textOf(`docs/internals/${page}.md`).matchAll(/`((?:[\w-]+\/)+[\w-]+\.ts|[\w-]+\.py)`/g)];
-    const homes = ['.', 'src', 'sandbox-runtime/bridge_kernel'];
-    const lost = named.filter(([, path = '']) => !homes.some((home) => existsSync(join(ROOT, home, path))));
+    const lost = named.filter(
+      ([, path = '']) =>
+        ![path, `src/${withTier(path)}`, `sandbox-runtime/bridge_kernel/${path}`].some((one) =>
+          existsSync(join(ROOT, one)),
+        ),
+    );
     expect(named.length).toBeGreaterThan(5);
     expect(lost.map(([, path]) => path)).toEqual([]);
   });

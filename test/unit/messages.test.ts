@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { transformSync } from 'esbuild';
 import { describe, expect, it } from 'vitest';
-import { parseCommandLine } from '../../src/cli/command-line.ts';
-import { help } from '../../src/cli/help/run.ts';
-import { createProgram } from '../../src/cli/program.ts';
+import { parseCommandLine } from '../../src/app/cli/command-line.ts';
+import { help } from '../../src/app/cli/help/run.ts';
+import { createProgram } from '../../src/app/cli/program.ts';
 import { ROOT } from '../support/bridge-client.ts';
 
 interface Source {

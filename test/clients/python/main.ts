@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { parseArgs, promisify } from 'node:util';
-import { messageOf } from '../../../src/base/errors.ts';
+import { messageOf } from '../../../src/core/base/errors.ts';
 import { replacePart } from '../../real-servers/table.ts';
 import { CLI, fixtureServer } from '../../support/bridge-client.ts';
 import { installPythonTools } from '../../support/python-tools.ts';

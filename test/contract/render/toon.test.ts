@@ -3,11 +3,11 @@ import { createHash } from 'node:crypto';
 import { encode } from '@toon-format/toon';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { silentLogger } from '../../../src/base/log.ts';
-import { createHostCalls } from '../../../src/calls/host-calls.ts';
-import { createServerDirectory } from '../../../src/directory/server-directory.ts';
-import { createMetadataSource } from '../../../src/directory/server-metadata.ts';
-import { createUpstreamPool } from '../../../src/upstream/pool.ts';
+import { silentLogger } from '../../../src/core/base/log.ts';
+import { createHostCalls } from '../../../src/core/calls/host-calls.ts';
+import { createServerDirectory } from '../../../src/core/directory/server-directory.ts';
+import { createMetadataSource } from '../../../src/core/directory/server-metadata.ts';
+import { createUpstreamPool } from '../../../src/edges/upstream/pool.ts';
 import { createLocalPythonEngine, hasLocalPython } from '../../support/local-python.ts';
 import { createHarness, type Harness, textOf } from '../../support/session-harness.ts';
 

@@ -4,8 +4,8 @@
  */
 import { Session } from 'node:inspector/promises';
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../src/base/is-object.ts';
-import type { HandleCall } from '../../../src/session/dispatch.ts';
+import type { JsonObject } from '../../../src/core/base/is-object.ts';
+import type { HandleCall } from '../../../src/core/session/dispatch.ts';
 import { createLocalPythonEngine, hasLocalPython } from '../../support/local-python.ts';
 import { createHarness } from '../../support/session-harness.ts';
 import { fixtureServer, startPool } from '../../support/upstream.ts';

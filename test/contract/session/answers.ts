@@ -1,7 +1,7 @@
 /** What an answer contains besides its text, and the progress of a running cell. */
 import { describe, expect, it } from 'vitest';
-import type { CellProgress } from '../../../src/base/cell.ts';
-import { createDeferred } from '../../../src/base/deferred.ts';
+import type { CellProgress } from '../../../src/core/base/cell.ts';
+import { createDeferred } from '../../../src/core/base/deferred.ts';
 import { errorText } from '../../support/session-harness.ts';
 import type { Subject } from './subject.ts';
 

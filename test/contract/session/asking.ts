@@ -1,7 +1,7 @@
 /** Questions to the person from calls of a cell: the stopped clock, and how a question ends with its cell. */
 
 import { describe, expect, it } from 'vitest';
-import type { Person, Reply } from '../../../src/base/cell.ts';
+import type { Person, Reply } from '../../../src/core/base/cell.ts';
 import { pause } from '../../support/pause.ts';
 import type { Subject } from './subject.ts';
 

@@ -1,7 +1,7 @@
 /** Which of the 200 documented behaviours of IPython and Python hold in a session. What does not hold is named here, in groups. */
 import { expect, it } from 'vitest';
 import { findMissing, readBehaviours } from '../../../bench/neighbours/behaviours.ts';
-import { renderAnswer } from '../../../src/render/render.ts';
+import { renderAnswer } from '../../../src/core/render/render.ts';
 import { createLocalPythonEngine, hasLocalPython } from '../../support/local-python.ts';
 import { PATIENCE } from '../../support/patience.ts';
 import { createHarness } from '../../support/session-harness.ts';

@@ -1,6 +1,6 @@
 /** The next step of an error about something that is not in the session: a file of the user, a name of an earlier session. */
 import { describe, expect, it } from 'vitest';
-import type { HandleCall } from '../../../src/session/dispatch.ts';
+import type { HandleCall } from '../../../src/core/session/dispatch.ts';
 import { createHarness, echoCalls, errorText } from '../../support/session-harness.ts';
 import type { Subject } from './subject.ts';
 

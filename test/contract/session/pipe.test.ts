@@ -1,7 +1,7 @@
 /** What crosses the pipe of a sandbox, and in how many writes. These figures hold on any machine; times do not. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Engine } from '../../../src/engines/engine.ts';
-import type { HandleCall } from '../../../src/session/dispatch.ts';
+import type { HandleCall } from '../../../src/core/session/dispatch.ts';
+import type { Engine } from '../../../src/core/session/engine.ts';
 import { createLocalPythonEngine, hasLocalPython } from '../../support/local-python.ts';
 import { createHarness, echoCalls, type Harness } from '../../support/session-harness.ts';
 

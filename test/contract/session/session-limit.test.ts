@@ -1,6 +1,6 @@
 /** More sessions than the limit, on the local Python. */
 import { expect, it, onTestFinished } from 'vitest';
-import { MAX_SESSIONS } from '../../../src/base/limits.ts';
+import { MAX_SESSIONS } from '../../../src/core/base/limits.ts';
 import { createLocalPythonEngine, hasLocalPython } from '../../support/local-python.ts';
 import { createHarness } from '../../support/session-harness.ts';
 

@@ -1,7 +1,7 @@
 /** What the parts of the session suite share: a harness, a server with fake tools, and the properties of the engine. */
 
-import type { Engine } from '../../../src/engines/engine.ts';
-import type { CallContext, HandleCall } from '../../../src/session/dispatch.ts';
+import type { CallContext, HandleCall } from '../../../src/core/session/dispatch.ts';
+import type { Engine } from '../../../src/core/session/engine.ts';
 import type { ItNeeds } from '../../support/capabilities.ts';
 import { pause } from '../../support/pause.ts';
 import { echoCalls, type Harness } from '../../support/session-harness.ts';

@@ -3,7 +3,7 @@
  * in, answer out.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Engine } from '../../../src/engines/engine.ts';
+import type { Engine } from '../../../src/core/session/engine.ts';
 import { type Capability, createItNeeds } from '../../support/capabilities.ts';
 import { PATIENCE } from '../../support/patience.ts';
 import { createHarness, errorText, type Harness, textOf } from '../../support/session-harness.ts';

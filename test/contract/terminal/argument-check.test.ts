@@ -9,8 +9,8 @@ import { Ajv } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Schema } from '../../../src/catalog/json-schema.ts';
-import { createSchemaCheck } from '../../../src/terminal/schema-check.ts';
+import type { Schema } from '../../../src/core/catalog/json-schema.ts';
+import { createSchemaCheck } from '../../../src/edges/terminal/schema-check.ts';
 import { hasLocalPython } from '../../support/local-python.ts';
 
 const PAIRS = 500;

@@ -1,10 +1,10 @@
 /** A login that is revoked while code runs: the call fails with a hint, and the code continues. */
 import { expect, it } from 'vitest';
-import { silentLogger } from '../../../src/base/log.ts';
-import { createHostCalls } from '../../../src/calls/host-calls.ts';
-import { createServerDirectory } from '../../../src/directory/server-directory.ts';
-import { createMetadataSource } from '../../../src/directory/server-metadata.ts';
-import { createUpstreamPool } from '../../../src/upstream/pool.ts';
+import { silentLogger } from '../../../src/core/base/log.ts';
+import { createHostCalls } from '../../../src/core/calls/host-calls.ts';
+import { createServerDirectory } from '../../../src/core/directory/server-directory.ts';
+import { createMetadataSource } from '../../../src/core/directory/server-metadata.ts';
+import { createUpstreamPool } from '../../../src/edges/upstream/pool.ts';
 import { startMini, textResult } from '../../support/http-servers.ts';
 import { createLocalPythonEngine, hasLocalPython } from '../../support/local-python.ts';
 import { useLogins } from '../../support/logins.ts';

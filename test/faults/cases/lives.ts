@@ -2,8 +2,8 @@
 
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
-import { currentOwner, type Owner } from '../../../src/base/owner.ts';
-import { writeLabels } from '../../../src/engines/container/labels.ts';
+import { currentOwner, type Owner } from '../../../src/core/base/owner.ts';
+import { writeLabels } from '../../../src/edges/engines/container/labels.ts';
 import { TEST_IMAGES, type TestEngine } from '../../support/engines.ts';
 import type { FaultCase } from '../../support/faults/fault-case.ts';
 import { startVictim, type Victim } from '../../support/faults/victim.ts';

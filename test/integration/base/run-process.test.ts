@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type ProcessOptions, runProcess } from '../../../src/base/run-process.ts';
+import { type ProcessOptions, runProcess } from '../../../src/core/base/run-process.ts';
 import { isRunning, until } from '../../support/upstream.ts';
 
 const ENV = { PATH: process.env['PATH'] };
@@ -108,7 +108,7 @@ describe('when this process ends', () => {
     const cwd = newFolder();
     const program = `
       import { existsSync } from 'node:fs';
-      import { runProcess } from ${JSON.stringify(new URL('../../../src/base/run-process.ts', import.meta.url).href)};
+      import { runProcess } from ${JSON.stringify(new URL('../../../src/core/base/run-process.ts', import.meta.url).href)};
       const text = 'sleep 1000 & echo $$ $! > started; mv started pids; wait';
       void runProcess(['sh', '-c', text], { env: process.env, maxOutputBytes: 1, endsWithProcess: true });
       setInterval(() => existsSync('pids') && process.exit(5), 10);`;

@@ -4,12 +4,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { silentLogger } from '../../../src/base/log.ts';
-import { createHostCalls } from '../../../src/calls/host-calls.ts';
-import { createMetadataCache } from '../../../src/directory/metadata-cache.ts';
-import { createServerDirectory, type ServerDirectory } from '../../../src/directory/server-directory.ts';
-import { createMetadataSource } from '../../../src/directory/server-metadata.ts';
-import { createUpstreamPool } from '../../../src/upstream/pool.ts';
+import { silentLogger } from '../../../src/core/base/log.ts';
+import { createHostCalls } from '../../../src/core/calls/host-calls.ts';
+import { createMetadataCache } from '../../../src/core/directory/metadata-cache.ts';
+import { createServerDirectory, type ServerDirectory } from '../../../src/core/directory/server-directory.ts';
+import { createMetadataSource } from '../../../src/core/directory/server-metadata.ts';
+import { createUpstreamPool } from '../../../src/edges/upstream/pool.ts';
 import { definitions, fixtureServer } from '../../support/upstream.ts';
 
 const signal = new AbortController().signal;

@@ -7,10 +7,10 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { BridgeError } from '../../../src/base/errors.ts';
-import { openPipe } from '../../../src/engines/client.ts';
-import { chooseSurroundings, readMachine } from '../../../src/engines/embedded/layers.ts';
-import type { Engine } from '../../../src/engines/engine.ts';
+import type { BridgeError } from '../../../src/core/base/errors.ts';
+import type { Engine } from '../../../src/core/session/engine.ts';
+import { openPipe } from '../../../src/edges/engines/client.ts';
+import { chooseSurroundings, readMachine } from '../../../src/edges/engines/embedded/layers.ts';
 import { coverEngines } from '../../support/covered-engines.ts';
 import {
   copyOfBuilt,

@@ -5,7 +5,7 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { ContainerEngineOptions } from '../../../src/engines/container/container-engine.ts';
+import type { ContainerEngineOptions } from '../../../src/edges/engines/container/container-engine.ts';
 import type { TestEngine } from '../../support/engines.ts';
 import { pause } from '../../support/pause.ts';
 import {

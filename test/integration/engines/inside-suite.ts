@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { ContainerEngineOptions } from '../../../src/engines/container/container-engine.ts';
+import type { ContainerEngineOptions } from '../../../src/edges/engines/container/container-engine.ts';
 import { TEST_IMAGES, type TestEngine } from '../../support/engines.ts';
 import { firstOutput, runPython, startPython } from '../../support/sandbox.ts';
 import { createSuiteEngine } from './suite-engine.ts';

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { createLogger } from '../../../src/base/log.ts';
-import { createKubernetesEngine } from '../../../src/engines/kubernetes/kubernetes.ts';
+import { createLogger } from '../../../src/core/base/log.ts';
+import { createKubernetesEngine } from '../../../src/edges/engines/kubernetes/kubernetes.ts';
 
 /** Runs every Pod at once. The files beside it say what a Pod reaches, and whether the policy is refused. */
 const KUBECTL = `#!${process.execPath}

@@ -8,8 +8,8 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { createDeferred } from '../../../src/base/deferred.ts';
-import type { KubernetesOptions } from '../../../src/engines/kubernetes/kubernetes.ts';
+import { createDeferred } from '../../../src/core/base/deferred.ts';
+import type { KubernetesOptions } from '../../../src/edges/engines/kubernetes/kubernetes.ts';
 import { configuredAs, isDeleted, tokenOf, until, withToken } from '../../support/cluster.ts';
 import { coverEngines } from '../../support/covered-engines.ts';
 import { readFences } from '../../support/documented-samples.ts';

@@ -1,7 +1,7 @@
 /** Creates an engine for one test. */
 import { expect, onTestFinished } from 'vitest';
-import type { ContainerEngineOptions } from '../../../src/engines/container/container-engine.ts';
-import type { Engine } from '../../../src/engines/engine.ts';
+import type { Engine } from '../../../src/core/session/engine.ts';
+import type { ContainerEngineOptions } from '../../../src/edges/engines/container/container-engine.ts';
 import type { TestEngine } from '../../support/engines.ts';
 import { findProcesses } from '../../support/sandbox.ts';
 

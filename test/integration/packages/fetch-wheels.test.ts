@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { readPackageIndex } from '../../../src/packages/package-index.ts';
-import { fetchWheels } from '../../../src/packages/pure/fetch-wheels.ts';
-import { WheelFolder } from '../../../src/packages/pure/wheel-folder.ts';
+import { readPackageIndex } from '../../../src/features/packages/package-index.ts';
+import { fetchWheels } from '../../../src/features/packages/pure/fetch-wheels.ts';
+import { WheelFolder } from '../../../src/features/packages/pure/wheel-folder.ts';
 import { type IndexedWheel, type IndexForm, startPackageIndex } from '../../support/package-index.ts';
 import { makeWheel, wheelOf } from '../../support/wheels.ts';
 

@@ -6,8 +6,8 @@ import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
-import { readPackageIndex } from '../../../src/packages/package-index.ts';
-import { SimpleIndex } from '../../../src/packages/pure/simple-index.ts';
+import { readPackageIndex } from '../../../src/features/packages/package-index.ts';
+import { SimpleIndex } from '../../../src/features/packages/pure/simple-index.ts';
 import { startProxy } from '../../support/proxy.ts';
 
 const servers: Server[] = [];

@@ -4,16 +4,16 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createLogger } from '../../../src/base/log.ts';
-import { createConfiguredServers, createGatedCalls } from '../../../src/bridge/build-servers.ts';
-import type { Approvals } from '../../../src/calls/contract.ts';
-import { createHostCalls } from '../../../src/calls/host-calls.ts';
-import { createCallPipeline } from '../../../src/calls/pipeline.ts';
-import type { ConfiguredServers } from '../../../src/directory/configured-servers.ts';
-import { DryRun } from '../../../src/dry-run/index.ts';
-import { createPinGate } from '../../../src/pins/gate.ts';
-import { accept, renderAccepted } from '../../../src/pins/run.ts';
-import { loadSettings } from '../../../src/settings/settings.ts';
+import { createConfiguredServers, createGatedCalls } from '../../../src/app/bridge/build-servers.ts';
+import { createLogger } from '../../../src/core/base/log.ts';
+import type { Approvals } from '../../../src/core/calls/contract.ts';
+import { createHostCalls } from '../../../src/core/calls/host-calls.ts';
+import { createCallPipeline } from '../../../src/core/calls/pipeline.ts';
+import type { ConfiguredServers } from '../../../src/edges/configured/configured-servers.ts';
+import { loadSettings } from '../../../src/edges/settings/settings.ts';
+import { DryRun } from '../../../src/features/dry-run/index.ts';
+import { createPinGate } from '../../../src/features/pins/gate.ts';
+import { accept, renderAccepted } from '../../../src/features/pins/run.ts';
 import { failureOf, fixtureServer, startPool, until } from '../../support/upstream.ts';
 
 const signal = new AbortController().signal;

@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { silentLogger } from '../../../src/base/log.ts';
-import { createConfiguredServers } from '../../../src/bridge/build-servers.ts';
-import { loadSettings } from '../../../src/settings/settings.ts';
+import { createConfiguredServers } from '../../../src/app/bridge/build-servers.ts';
+import { silentLogger } from '../../../src/core/base/log.ts';
+import { loadSettings } from '../../../src/edges/settings/settings.ts';
 import { startMini } from '../../support/http-servers.ts';
 import { failureOf, fixtureServer } from '../../support/upstream.ts';
 

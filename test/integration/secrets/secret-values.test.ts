@@ -4,9 +4,9 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { renderIssue } from '../../../src/base/config-issue.ts';
-import { createSecretValues } from '../../../src/secrets/secret-values.ts';
-import { discoverServers } from '../../../src/servers/discover.ts';
+import { renderIssue } from '../../../src/core/base/config-issue.ts';
+import { discoverServers } from '../../../src/edges/servers/discover.ts';
+import { createSecretValues } from '../../../src/features/secrets/secret-values.ts';
 import { isRunning, rejectionOf, until } from '../../support/upstream.ts';
 
 const NODE = `"${process.execPath}"`;

@@ -2,7 +2,7 @@
 /** The session suite and tests that need a real sandbox, on every engine of this machine. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createDeferred } from '../../../src/base/deferred.ts';
+import { createDeferred } from '../../../src/core/base/deferred.ts';
 import { describeSession } from '../../contract/session/suite.ts';
 import { createItNeeds } from '../../support/capabilities.ts';
 import { coverEngines } from '../../support/covered-engines.ts';

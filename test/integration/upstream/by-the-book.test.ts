@@ -5,8 +5,8 @@
  * elicitation.test.ts, logins in oauth.test.ts. The official suite covers HTTP (test/conformance).
  */
 import { describe, expect, it } from 'vitest';
-import { CancelSource } from '../../../src/base/cancel.ts';
-import type { JsonObject, ToolRequest, UpstreamPool } from '../../../src/upstream/pool.ts';
+import { CancelSource } from '../../../src/core/base/cancel.ts';
+import type { JsonObject, ToolRequest, UpstreamPool } from '../../../src/edges/upstream/pool.ts';
 import { callText, failureOf, fixtureServer, startPool } from '../../support/upstream.ts';
 
 const KEY = 'io.modelcontextprotocol';

@@ -2,10 +2,9 @@
 /** Questions from real servers to the person, in both protocol eras, through the pool. */
 
 import { describe, expect, it } from 'vitest';
-import { CancelSource } from '../../../src/base/cancel.ts';
-import type { Elicit } from '../../../src/protocol/server-requests.ts';
-import { RequestError } from '../../../src/protocol/server-requests.ts';
-import type { JsonObject, UpstreamPool } from '../../../src/upstream/pool.ts';
+import { CancelSource } from '../../../src/core/base/cancel.ts';
+import { type Elicit, RequestError } from '../../../src/core/protocol/server-requests.ts';
+import type { JsonObject, UpstreamPool } from '../../../src/edges/upstream/pool.ts';
 import { pause } from '../../support/pause.ts';
 import { failureOf, fixtureServer, startPool } from '../../support/upstream.ts';
 

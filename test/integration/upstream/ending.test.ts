@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { UpstreamDefinition } from '../../../src/upstream/pool.ts';
+import type { UpstreamDefinition } from '../../../src/edges/upstream/pool.ts';
 import {
   callText,
   definitions,

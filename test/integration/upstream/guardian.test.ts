@@ -4,8 +4,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createLogger } from '../../../src/base/log.ts';
-import { Guardian } from '../../../src/upstream/guardian.ts';
+import { createLogger } from '../../../src/core/base/log.ts';
+import { Guardian } from '../../../src/edges/upstream/guardian.ts';
 import { isRunning, until } from '../../support/upstream.ts';
 
 const STUBBORN = "process.on('SIGTERM', () => undefined); setInterval(() => undefined, 60_000); console.log('ready')";

@@ -4,10 +4,10 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { silentLogger } from '../../../src/base/log.ts';
-import { loadContext } from '../../../src/bridge/context.ts';
-import { parseCommandLine } from '../../../src/cli/command-line.ts';
-import { servers } from '../../../src/manage-servers/run.ts';
+import { loadContext } from '../../../src/app/bridge/context.ts';
+import { parseCommandLine } from '../../../src/app/cli/command-line.ts';
+import { servers } from '../../../src/app/manage-servers/run.ts';
+import { silentLogger } from '../../../src/core/base/log.ts';
 import { startOAuth } from '../../support/oauth-provider.ts';
 import { failureOf, fixtureServer } from '../../support/upstream.ts';
 

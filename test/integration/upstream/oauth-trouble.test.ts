@@ -4,7 +4,7 @@
 import { readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { LoginKey } from '../../../src/upstream/oauth/login-store.ts';
+import type { LoginKey } from '../../../src/edges/upstream/oauth/login-store.ts';
 import { startMini } from '../../support/http-servers.ts';
 import { type Logins, useLogins } from '../../support/logins.ts';
 import { startOAuth } from '../../support/oauth-provider.ts';

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { ProcessDefinition } from '../../../src/upstream/pool.ts';
+import type { ProcessDefinition } from '../../../src/edges/upstream/pool.ts';
 import { PATIENCE } from '../../support/patience.ts';
 import { callText, failureOf, fixtureServer, startPool, until } from '../../support/upstream.ts';
 

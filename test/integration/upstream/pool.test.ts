@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { JsonObject } from '../../../src/upstream/pool.ts';
+import type { JsonObject } from '../../../src/edges/upstream/pool.ts';
 import {
   callText,
   definitions,

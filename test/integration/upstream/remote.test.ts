@@ -1,6 +1,6 @@
 // Tags: user-release
 import { describe, expect, it } from 'vitest';
-import { stringifyExact } from '../../../src/protocol/exact-json.ts';
+import { stringifyExact } from '../../../src/core/protocol/exact-json.ts';
 import { startEverything, startHttp, startMini, startModern, textResult } from '../../support/http-servers.ts';
 import { callText, failureOf, startPool, until } from '../../support/upstream.ts';
 

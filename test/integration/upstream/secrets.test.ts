@@ -1,8 +1,8 @@
 // Tags: user-release
 /** Servers that leak their secrets through every channel a server has. */
 import { describe, expect, it } from 'vitest';
-import { BridgeError } from '../../../src/base/errors.ts';
-import { createLogger } from '../../../src/base/log.ts';
+import { BridgeError } from '../../../src/core/base/errors.ts';
+import { createLogger } from '../../../src/core/base/log.ts';
 import { failureOf, fixtureServer, startPool, until } from '../../support/upstream.ts';
 
 const SECRETS = ['tok-"canary"-0123456789', 'plain+canary/0123456789'];

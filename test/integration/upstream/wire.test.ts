@@ -1,8 +1,8 @@
 // Tags: full, user-release
 /** What servers may write: noise, floods, results of any size, both protocol eras, unusual tools. */
 import { describe, expect, it } from 'vitest';
-import { createLogger } from '../../../src/base/log.ts';
-import { objectOfResult, ResultBytes } from '../../../src/protocol/result-bytes.ts';
+import { createLogger } from '../../../src/core/base/log.ts';
+import { objectOfResult, ResultBytes } from '../../../src/core/protocol/result-bytes.ts';
 import { callText, failureOf, fixtureServer, startPool } from '../../support/upstream.ts';
 
 const MIB = 1024 * 1024;

@@ -1,5 +1,5 @@
 /** Containers of a bridge, as a person at the machine would list and end them. */
-import { PID_LABEL, SESSION_LABEL } from '../../../src/engines/container/labels.ts';
+import { PID_LABEL, SESSION_LABEL } from '../../../src/edges/engines/container/labels.ts';
 import type { TestEngine } from '../engines.ts';
 import { findProcesses } from '../sandbox.ts';
 import { ATTACKED } from './call-checks.ts';

@@ -1,8 +1,8 @@
 /** Tries what hostile code would try on one engine: probes inside a cell, traces of other sessions, and bombs. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { CellAnswer } from '../../../src/base/cell.ts';
-import { summarizeCellError } from '../../../src/render/cell-error.ts';
+import type { CellAnswer } from '../../../src/core/base/cell.ts';
+import { summarizeCellError } from '../../../src/core/render/cell-error.ts';
 import { errorText, type Harness, TEST_LIMITS, textOf } from '../session-harness.ts';
 import type { Bait } from './bait.ts';
 

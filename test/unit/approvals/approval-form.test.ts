@@ -1,8 +1,8 @@
 /** What the form shows, and how its reply is read. */
 import { describe, expect, it, test } from 'vitest';
-import { approvalForm, readChoices, type ShownCall } from '../../../src/approvals/approval-form.ts';
-import type { Reply } from '../../../src/base/cell.ts';
-import { parseExact } from '../../../src/protocol/exact-json.ts';
+import type { Reply } from '../../../src/core/base/cell.ts';
+import { parseExact } from '../../../src/core/protocol/exact-json.ts';
+import { approvalForm, readChoices, type ShownCall } from '../../../src/features/approvals/approval-form.ts';
 
 const call = (more: Partial<ShownCall> = {}): ShownCall => ({
   server: 'github',

@@ -1,6 +1,6 @@
 /** Which line of a cell a question quotes, and that finding it costs little. */
 import { expect, it } from 'vitest';
-import { CellLines } from '../../../src/approvals/call-line.ts';
+import { CellLines } from '../../../src/features/approvals/call-line.ts';
 import { cpuTimeOf } from '../../support/cpu-time.ts';
 
 const CALL = 'await mcp_notes.read_note(path="/tmp")';

@@ -1,12 +1,12 @@
 /** When the person is asked, what an answer covers, and how a question ends without one. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createCellApprovals } from '../../../src/approvals/cell-approvals.ts';
-import { type CancelSignal, CancelSource } from '../../../src/base/cancel.ts';
-import type { Question, Reply } from '../../../src/base/cell.ts';
-import { BridgeError } from '../../../src/base/errors.ts';
-import type { CallToApprove } from '../../../src/calls/contract.ts';
-import type { Asker } from '../../../src/session/asker.ts';
-import type { CallContext } from '../../../src/session/dispatch.ts';
+import { type CancelSignal, CancelSource } from '../../../src/core/base/cancel.ts';
+import type { Question, Reply } from '../../../src/core/base/cell.ts';
+import { BridgeError } from '../../../src/core/base/errors.ts';
+import type { CallToApprove } from '../../../src/core/calls/contract.ts';
+import type { Asker } from '../../../src/core/session/asker.ts';
+import type { CallContext } from '../../../src/core/session/dispatch.ts';
+import { createCellApprovals } from '../../../src/features/approvals/cell-approvals.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();

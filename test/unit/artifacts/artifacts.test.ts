@@ -13,8 +13,12 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type Artifacts, createArtifacts } from '../../../src/artifacts/artifacts.ts';
-import { MAX_ARTIFACT_BYTES, MAX_ARTIFACT_TRANSFERS, MAX_ARTIFACTS_PER_SESSION } from '../../../src/base/limits.ts';
+import {
+  MAX_ARTIFACT_BYTES,
+  MAX_ARTIFACT_TRANSFERS,
+  MAX_ARTIFACTS_PER_SESSION,
+} from '../../../src/core/base/limits.ts';
+import { type Artifacts, createArtifacts } from '../../../src/features/artifacts/artifacts.ts';
 
 function store(): { artifacts: Artifacts; folder: string } {
   const folder = mkdtempSync(join(tmpdir(), 'bridge-artifacts-'));

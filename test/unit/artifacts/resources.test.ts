@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { createArtifacts, PIECE_BYTES } from '../../../src/artifacts/artifacts.ts';
-import { artifactResources, mimeTypeOf } from '../../../src/artifacts/resources.ts';
-import { LargeText, withPieces } from '../../../src/base/large-text.ts';
+import { LargeText, withPieces } from '../../../src/core/base/large-text.ts';
+import { createArtifacts, PIECE_BYTES } from '../../../src/features/artifacts/artifacts.ts';
+import { artifactResources, mimeTypeOf } from '../../../src/features/artifacts/resources.ts';
 
 function store() {
   const folder = mkdtempSync(join(tmpdir(), 'artifact-resources-'));

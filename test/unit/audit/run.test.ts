@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { audit } from '../../../src/audit/run.ts';
-import { loadSettings } from '../../../src/settings/settings.ts';
+import { loadSettings } from '../../../src/edges/settings/settings.ts';
+import { audit } from '../../../src/record/audit/run.ts';
 
 async function written(command: object, records: readonly object[] = []): Promise<string> {
   const stateDir = mkdtempSync(join(tmpdir(), 'audit-run-'));

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { jsonBytes, shapeOf, shapeOfArguments } from '../../../src/audit/shape.ts';
+import { jsonBytes, shapeOf, shapeOfArguments } from '../../../src/record/audit/shape.ts';
 
 it.each([
   ['text', 'string(4)'],

@@ -1,8 +1,8 @@
 /** The lines that a person follows: aligned, short, and free of control characters whatever the code chose. */
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { renderTailLine } from '../../../src/audit/tail.ts';
-import type { AuditRecord, RecordOf } from '../../../src/history/records.ts';
+import { renderTailLine } from '../../../src/record/audit/tail.ts';
+import type { AuditRecord, RecordOf } from '../../../src/record/history/records.ts';
 
 const common = { at: '2026-11-21T18:26:13.800Z', bridge: 'b' };
 const id = 'b/default/1/7';

@@ -3,16 +3,16 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { recordProgram } from '../../../src/audit/program-record.ts';
-import { renderRecord } from '../../../src/audit/text.ts';
-import { AuditTrail, type EndedCall } from '../../../src/audit/trail.ts';
-import { createAuditWatcher, createRequiredGate } from '../../../src/audit/watch.ts';
-import { CancelSource } from '../../../src/base/cancel.ts';
-import { BridgeError } from '../../../src/base/errors.ts';
-import { silentLogger } from '../../../src/base/log.ts';
-import type { ProgramResult } from '../../../src/base/program.ts';
-import { succeeded, type ToolCall } from '../../../src/calls/contract.ts';
-import { type AuditRecord, AuditRecordSchema } from '../../../src/history/records.ts';
+import { CancelSource } from '../../../src/core/base/cancel.ts';
+import { BridgeError } from '../../../src/core/base/errors.ts';
+import { silentLogger } from '../../../src/core/base/log.ts';
+import type { ProgramResult } from '../../../src/core/base/program.ts';
+import { succeeded, type ToolCall } from '../../../src/core/calls/contract.ts';
+import { recordProgram } from '../../../src/record/audit/program-record.ts';
+import { renderRecord } from '../../../src/record/audit/text.ts';
+import { AuditTrail, type EndedCall } from '../../../src/record/audit/trail.ts';
+import { createAuditWatcher, createRequiredGate } from '../../../src/record/audit/watch.ts';
+import { type AuditRecord, AuditRecordSchema } from '../../../src/record/history/records.ts';
 import { begunCell, SUCCESS, watchedRun } from '../../support/watched-run.ts';
 
 const RUN = { session: 'default', generation: 1, cell: 1 };

@@ -17,9 +17,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { AuditWriter } from '../../../src/audit/writer.ts';
-import { createLogger } from '../../../src/base/log.ts';
-import type { AuditRecord } from '../../../src/history/records.ts';
+import { createLogger } from '../../../src/core/base/log.ts';
+import { AuditWriter } from '../../../src/record/audit/writer.ts';
+import type { AuditRecord } from '../../../src/record/history/records.ts';
 
 const DAY_MS = 86_400_000;
 const NOON = Date.parse('2026-11-21T12:00:00Z');

@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from 'vitest';
-import { afterAttentiveMs } from '../../../src/base/attentive-timer.ts';
+import { afterAttentiveMs } from '../../../src/core/base/attentive-timer.ts';
 import { pause } from '../../support/pause.ts';
 
 const WAIT_MS = 60;

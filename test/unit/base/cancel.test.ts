@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { CancelSource, unlessAborted } from '../../../src/base/cancel.ts';
+import { CancelSource, unlessAborted } from '../../../src/core/base/cancel.ts';
 import { rejectionOf } from '../../support/upstream.ts';
 
 it('calls each listener once, but none that was removed or added after the abort', () => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { CappedMap } from '../../../src/base/capped-map.ts';
+import { CappedMap } from '../../../src/core/base/capped-map.ts';
 
 it('forgets what was set longest ago', () => {
   const map = new CappedMap<string, number>(2);

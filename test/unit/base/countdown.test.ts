@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Countdown } from '../../../src/base/countdown.ts';
+import { Countdown } from '../../../src/core/base/countdown.ts';
 
 let ended = 0;
 const start = (timeoutMs: number) =>

@@ -7,7 +7,7 @@ import {
   renderErrorReport,
   reportError,
   toBridgeError,
-} from '../../../src/base/errors.ts';
+} from '../../../src/core/base/errors.ts';
 
 describe('error codes', () => {
   it('are these, with these exit codes', () => {

@@ -1,7 +1,7 @@
 // Modules of its own: the garbage that other tests have noted counts, too.
 import { afterEach, expect, it, vi } from 'vitest';
-import { collectIfDue, collectWhenIdle, noteGarbage } from '../../../src/base/garbage.ts';
-import { MAX_GARBAGE_BYTES, MIN_GARBAGE_BYTES } from '../../../src/base/limits.ts';
+import { collectIfDue, collectWhenIdle, noteGarbage } from '../../../src/core/base/garbage.ts';
+import { MAX_GARBAGE_BYTES, MIN_GARBAGE_BYTES } from '../../../src/core/base/limits.ts';
 
 afterEach(() => vi.useRealTimers());
 

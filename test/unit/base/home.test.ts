@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { messageOf } from '../../../src/base/errors.ts';
-import { homeFolder, refuseUnusableHome } from '../../../src/base/home.ts';
+import { messageOf } from '../../../src/core/base/errors.ts';
+import { homeFolder, refuseUnusableHome } from '../../../src/core/base/home.ts';
 
 describe('the home folder', () => {
   it('is HOME, but on Windows USERPROFILE even if a shell sets HOME', () => {

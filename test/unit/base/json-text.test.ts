@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseJson } from '../../../src/base/json-text.ts';
+import { parseJson } from '../../../src/core/base/json-text.ts';
 
 test('parses a text with or without a byte order mark', () => {
   expect(parseJson('{"a": [1, "x\\"y", -2.5e3, true, null]}')).toEqual({ value: { a: [1, 'x"y', -2500, true, null] } });

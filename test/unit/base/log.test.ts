@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { createLogger, escapeControls, escapeInJson, escapeInLines, LOG_LEVELS } from '../../../src/base/log.ts';
+import { createLogger, escapeControls, escapeInJson, escapeInLines, LOG_LEVELS } from '../../../src/core/base/log.ts';
 
 function collect(level: (typeof LOG_LEVELS)[number]): string[] {
   const lines: string[] = [];

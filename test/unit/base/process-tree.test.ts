@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { treeEnding } from '../../../src/base/process-tree.ts';
+import { treeEnding } from '../../../src/core/base/process-tree.ts';
 
 const RUNNING = { pid: 4711, hasEnded: false };
 const ENDED = { pid: 4711, hasEnded: true };

@@ -1,6 +1,6 @@
 /** How the program was started, and what starts it again, in the folder layouts of the package managers. */
 import { describe, expect, it } from 'vitest';
-import { findProgramStart, type ProgramStart, type StartContext } from '../../../src/base/program-start.ts';
+import { findProgramStart, type ProgramStart, type StartContext } from '../../../src/core/base/program-start.ts';
 
 const NAME = 'mcp-server-code-execution-mode';
 const NODE = '/usr/bin/node';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { messageOf } from '../../../src/base/errors.ts';
-import { explainSchemaIssues } from '../../../src/base/schema-issues.ts';
+import { messageOf } from '../../../src/core/base/errors.ts';
+import { explainSchemaIssues } from '../../../src/core/base/schema-issues.ts';
 
 const schema = z.strictObject({
   name: z.string(),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { quoteShellWord, splitWords } from '../../../src/base/shell-words.ts';
+import { quoteShellWord, splitWords } from '../../../src/core/base/shell-words.ts';
 
 describe('quoteShellWord', () => {
   it('quotes a word only if the shell needs it', () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { didYouMean } from '../../../src/base/suggest.ts';
-import { WorkBudget } from '../../../src/base/work-budget.ts';
+import { didYouMean } from '../../../src/core/base/suggest.ts';
+import { WorkBudget } from '../../../src/core/base/work-budget.ts';
 
 test.each([
   // Half of four letters agree by chance, in any order.

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { counted, parseDurationMs, parseSizeBytes, sizeText } from '../../../src/base/units.ts';
+import { counted, parseDurationMs, parseSizeBytes, sizeText } from '../../../src/core/base/units.ts';
 
 test.each([
   ['30', 30_000],

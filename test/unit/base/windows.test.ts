@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { systemProgram, windowsCommand } from '../../../src/base/windows.ts';
+import { systemProgram, windowsCommand } from '../../../src/core/base/windows.ts';
 
 const env = { Path: 'C:\\node;C:\\tools', PATHEXT: '.COM;.EXE;.BAT;.CMD', ComSpec: 'C:\\Windows\\cmd.exe' };
 const files = new Set(['C:\\node\\npx.CMD', 'C:\\tools\\server.EXE', 'C:\\with space\\run.bat', 'C:\\tools\\name.cmd']);

@@ -3,14 +3,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { AuditTrail } from '../../../src/audit/trail.ts';
-import { silentLogger } from '../../../src/base/log.ts';
-import { createBridge } from '../../../src/bridge/bridge.ts';
-import { LiveHub } from '../../../src/live/index.ts';
-import { readKernelSources } from '../../../src/session/boot.ts';
-import { loadSettings } from '../../../src/settings/settings.ts';
+import { createBridge } from '../../../src/app/bridge/bridge.ts';
+import { silentLogger } from '../../../src/core/base/log.ts';
+import { readKernelSources } from '../../../src/core/session/boot.ts';
+import { loadSettings } from '../../../src/edges/settings/settings.ts';
+import { AuditTrail } from '../../../src/record/audit/trail.ts';
+import { LiveHub } from '../../../src/record/live/index.ts';
 
-vi.mock('../../../src/session/boot.ts', { spy: true });
+vi.mock('../../../src/core/session/boot.ts', { spy: true });
 
 // Servers, records and the local API stayed open, once for each cell that tried again.
 it('closes what it has opened if a later part cannot be made', async () => {

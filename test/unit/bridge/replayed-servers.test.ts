@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
-import { silentLogger } from '../../../src/base/log.ts';
-import { createReplayedServers } from '../../../src/bridge/replayed-servers.ts';
-import { readRecording } from '../../../src/recordings/index.ts';
+import { createReplayedServers } from '../../../src/app/bridge/replayed-servers.ts';
+import { silentLogger } from '../../../src/core/base/log.ts';
+import { readRecording } from '../../../src/record/recordings/index.ts';
 
 let folder: string;
 

@@ -1,6 +1,6 @@
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import { createLogger } from '../../../src/base/log.ts';
-import { WarmUp, type WarmUpTask } from '../../../src/bridge/warm-up.ts';
+import { WarmUp, type WarmUpTask } from '../../../src/app/bridge/warm-up.ts';
+import { createLogger } from '../../../src/core/base/log.ts';
 
 const PERSON = { opensPages: true };
 let ran: unknown[];

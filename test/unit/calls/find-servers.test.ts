@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { silentLogger } from '../../../src/base/log.ts';
-import { findServersMethod } from '../../../src/calls/find-servers.ts';
-import { checkParams, createFindCallable } from '../../../src/calls/method.ts';
-import type { ServerMetadata } from '../../../src/catalog/known.ts';
-import { createServerDirectory } from '../../../src/directory/server-directory.ts';
+import { silentLogger } from '../../../src/core/base/log.ts';
+import { findServersMethod } from '../../../src/core/calls/find-servers.ts';
+import { checkParams, createFindCallable } from '../../../src/core/calls/method.ts';
+import type { ServerMetadata } from '../../../src/core/catalog/known.ts';
+import { createServerDirectory } from '../../../src/core/directory/server-directory.ts';
 
 const LISTS: Record<string, { name: string; description: string }[]> = {
   github: [{ name: 'create_issue', description: 'Opens an issue in a repository.' }],

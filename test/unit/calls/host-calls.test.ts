@@ -1,18 +1,18 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { artifactMethods } from '../../../src/artifacts/calls.ts';
-import { createArtifacts } from '../../../src/artifacts/index.ts';
-import type { CancelSignal } from '../../../src/base/cancel.ts';
-import { BridgeError } from '../../../src/base/errors.ts';
-import { silentLogger } from '../../../src/base/log.ts';
-import { createHostCalls, type ToolPool } from '../../../src/calls/host-calls.ts';
-import { LastAnswers } from '../../../src/calls/last-answers.ts';
-import type { ListedTool } from '../../../src/catalog/intake.ts';
-import { type CallableServer, createServerDirectory } from '../../../src/directory/server-directory.ts';
-import { createMetadataSource, type Listing } from '../../../src/directory/server-metadata.ts';
-import { programMethods } from '../../../src/languages/index.ts';
-import { CALL_METHODS } from '../../../src/protocol/frames.ts';
-import { savedToolMethods } from '../../../src/saved-tools/index.ts';
+import type { CancelSignal } from '../../../src/core/base/cancel.ts';
+import { BridgeError } from '../../../src/core/base/errors.ts';
+import { silentLogger } from '../../../src/core/base/log.ts';
+import { createHostCalls, type ToolPool } from '../../../src/core/calls/host-calls.ts';
+import { LastAnswers } from '../../../src/core/calls/last-answers.ts';
+import type { ListedTool } from '../../../src/core/catalog/intake.ts';
+import { type CallableServer, createServerDirectory } from '../../../src/core/directory/server-directory.ts';
+import { createMetadataSource, type Listing } from '../../../src/core/directory/server-metadata.ts';
+import { CALL_METHODS } from '../../../src/core/protocol/frames.ts';
+import { artifactMethods } from '../../../src/features/artifacts/calls.ts';
+import { createArtifacts } from '../../../src/features/artifacts/index.ts';
+import { programMethods } from '../../../src/features/languages/index.ts';
+import { savedToolMethods } from '../../../src/features/saved-tools/index.ts';
 
 const AT = { session: 'default', generation: 1, cell: 1, call: 1 };
 const TOOLS: Readonly<Record<string, readonly { name: string; description?: string; inputSchema?: unknown }[]>> = {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { CellAnswer } from '../../../src/base/cell.ts';
-import { NO_OUTPUT } from '../../../src/base/cell.ts';
-import { LastAnswers } from '../../../src/calls/last-answers.ts';
-import type { CallContext } from '../../../src/session/dispatch.ts';
+import type { CellAnswer } from '../../../src/core/base/cell.ts';
+import { NO_OUTPUT } from '../../../src/core/base/cell.ts';
+import { LastAnswers } from '../../../src/core/calls/last-answers.ts';
+import type { CallContext } from '../../../src/core/session/dispatch.ts';
 
 function answer(session: string, text: string, more: Partial<CellAnswer> = {}): CellAnswer {
   const stdout = { ...NO_OUTPUT, head: text };

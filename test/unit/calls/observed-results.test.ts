@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createObservedResults } from '../../../src/calls/observed-results.ts';
+import { createObservedResults } from '../../../src/core/calls/observed-results.ts';
 
 const TOOL = { name: 'tool' };
 

@@ -1,11 +1,11 @@
 /** How the person sees a question of a server, and which questions are refused. */
 import { describe, expect, it, test } from 'vitest';
-import { CancelSource } from '../../../src/base/cancel.ts';
-import type { Question, Reply } from '../../../src/base/cell.ts';
-import { BridgeError } from '../../../src/base/errors.ts';
-import { silentLogger } from '../../../src/base/log.ts';
-import { elicitFor } from '../../../src/calls/server-questions.ts';
-import type { Asker } from '../../../src/session/asker.ts';
+import { CancelSource } from '../../../src/core/base/cancel.ts';
+import type { Question, Reply } from '../../../src/core/base/cell.ts';
+import { BridgeError } from '../../../src/core/base/errors.ts';
+import { silentLogger } from '../../../src/core/base/log.ts';
+import { elicitFor } from '../../../src/core/calls/server-questions.ts';
+import type { Asker } from '../../../src/core/session/asker.ts';
 
 const yes: Reply = { action: 'accept', content: { name: 'Ada' } };
 const form = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] };

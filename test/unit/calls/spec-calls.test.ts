@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { BridgeError } from '../../../src/base/errors.ts';
-import { checkParams } from '../../../src/calls/method.ts';
-import { createObservedResults } from '../../../src/calls/observed-results.ts';
-import { specMethod } from '../../../src/calls/spec-calls.ts';
-import type { ServerDirectory } from '../../../src/directory/server-directory.ts';
+import { BridgeError } from '../../../src/core/base/errors.ts';
+import { checkParams } from '../../../src/core/calls/method.ts';
+import { createObservedResults } from '../../../src/core/calls/observed-results.ts';
+import { specMethod } from '../../../src/core/calls/spec-calls.ts';
+import type { ServerDirectory } from '../../../src/core/directory/server-directory.ts';
 
 const SERVER = { name: 'files', alias: 'files', description: '' };
 const TOOLS = [

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { BridgeError } from '../../../src/base/errors.ts';
-import { checkParams } from '../../../src/calls/method.ts';
-import { createObservedResults } from '../../../src/calls/observed-results.ts';
-import { stubsMethod } from '../../../src/calls/stub-calls.ts';
-import { resolveName } from '../../../src/catalog/names.ts';
-import type { ServerDirectory } from '../../../src/directory/server-directory.ts';
+import { BridgeError } from '../../../src/core/base/errors.ts';
+import { checkParams } from '../../../src/core/calls/method.ts';
+import { createObservedResults } from '../../../src/core/calls/observed-results.ts';
+import { stubsMethod } from '../../../src/core/calls/stub-calls.ts';
+import { resolveName } from '../../../src/core/catalog/names.ts';
+import type { ServerDirectory } from '../../../src/core/directory/server-directory.ts';
 
 const SERVER = { name: 'files', alias: 'files', description: '' };
 const TOOLS = [

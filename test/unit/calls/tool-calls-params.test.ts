@@ -1,6 +1,6 @@
 /** Which parameters of `call_tool` are taken, and as what. */
 import { describe, expect, it } from 'vitest';
-import { type ToolCallOptions, toolMethods } from '../../../src/calls/tool-calls.ts';
+import { type ToolCallOptions, toolMethods } from '../../../src/core/calls/tool-calls.ts';
 
 // The methods use their options only when they run.
 const [, method] = toolMethods({} as ToolCallOptions).find(([name]) => name === 'call_tool') ?? [];

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
-import { BridgeError } from '../../../src/base/errors.ts';
-import { silentLogger } from '../../../src/base/log.ts';
-import { type CallGate, failed, succeeded } from '../../../src/calls/contract.ts';
-import { checkParams } from '../../../src/calls/method.ts';
-import { createObservedResults } from '../../../src/calls/observed-results.ts';
-import { createCallPipeline } from '../../../src/calls/pipeline.ts';
-import { toolMethods } from '../../../src/calls/tool-calls.ts';
-import { createServerDirectory } from '../../../src/directory/server-directory.ts';
-import { createMetadataSource } from '../../../src/directory/server-metadata.ts';
+import { BridgeError } from '../../../src/core/base/errors.ts';
+import { silentLogger } from '../../../src/core/base/log.ts';
+import { type CallGate, failed, succeeded } from '../../../src/core/calls/contract.ts';
+import { checkParams } from '../../../src/core/calls/method.ts';
+import { createObservedResults } from '../../../src/core/calls/observed-results.ts';
+import { createCallPipeline } from '../../../src/core/calls/pipeline.ts';
+import { toolMethods } from '../../../src/core/calls/tool-calls.ts';
+import { createServerDirectory } from '../../../src/core/directory/server-directory.ts';
+import { createMetadataSource } from '../../../src/core/directory/server-metadata.ts';
 
 const SERVERS = new Map([['files', { name: 'files' }]]);
 const LISTING = {

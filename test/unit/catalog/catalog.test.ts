@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Catalog, createCatalog } from '../../../src/catalog/catalog.ts';
+import { type Catalog, createCatalog } from '../../../src/core/catalog/catalog.ts';
 
 const SERVERS = [{ name: 'Files' }, { name: 'git-hub', description: 'Issues and code' }];
 const TOOLS = {

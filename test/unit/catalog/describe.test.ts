@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { describeHit, describeTool, toolMetadata } from '../../../src/catalog/describe.ts';
+import { describeHit, describeTool, toolMetadata } from '../../../src/core/catalog/describe.ts';
 
 const server = { name: 'git-hub', alias: 'git_hub', description: '' };
 const storedTool = {

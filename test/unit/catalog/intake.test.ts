@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { createIntake, type ListedTool, restoreHidden } from '../../../src/catalog/intake.ts';
-import type { ServerWords } from '../../../src/catalog/known.ts';
+import { createIntake, type ListedTool, restoreHidden } from '../../../src/core/catalog/intake.ts';
+import type { ServerWords } from '../../../src/core/catalog/known.ts';
 
 function takeIn(tools: readonly ListedTool[], words: ServerWords = {}, notices: readonly string[] = []) {
   const intake = createIntake();

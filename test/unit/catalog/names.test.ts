@@ -6,8 +6,8 @@ import {
   isPythonKeyword,
   resolveName,
   toIdentifier,
-} from '../../../src/catalog/names.ts';
-import { resolveArguments } from '../../../src/catalog/parameters.ts';
+} from '../../../src/core/catalog/names.ts';
+import { resolveArguments } from '../../../src/core/catalog/parameters.ts';
 
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
 

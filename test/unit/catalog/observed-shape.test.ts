@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ObservedShape } from '../../../src/catalog/observed-shape.ts';
+import { ObservedShape } from '../../../src/core/catalog/observed-shape.ts';
 
 function shapeOf(...values: unknown[]) {
   const shape = new ObservedShape((value) => 'big' in value);

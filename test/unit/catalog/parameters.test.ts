@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parametersOf, resolveArguments } from '../../../src/catalog/parameters.ts';
+import { parametersOf, resolveArguments } from '../../../src/core/catalog/parameters.ts';
 
 describe('parametersOf', () => {
   const names = (schema: Record<string, unknown>) =>

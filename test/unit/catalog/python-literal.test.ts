@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { pythonLiteral, pythonString } from '../../../src/catalog/python-literal.ts';
+import { pythonLiteral, pythonString } from '../../../src/core/catalog/python-literal.ts';
 
 describe('pythonString', () => {
   test.each([

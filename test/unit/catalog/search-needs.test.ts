@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { needsOf } from '../../../src/catalog/search-needs.ts';
+import { needsOf } from '../../../src/core/catalog/search-needs.ts';
 
 test.each([
   ['read a file, write a file, and list a directory', ['read a file', 'write a file', 'list a directory']],

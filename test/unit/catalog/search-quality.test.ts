@@ -1,7 +1,7 @@
 /** Minimum quality of the search, on tools and queries that were made up for this test. Nothing was tuned to them. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { createSearchIndex, type SearchServer } from '../../../src/catalog/search.ts';
+import { createSearchIndex, type SearchServer } from '../../../src/core/catalog/search.ts';
 import { measureQuality } from '../../support/search-quality.ts';
 
 function readFixture<Value>(name: string): Value {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { isPlural, Reader, searchWordsOf, stemOf } from '../../../src/catalog/search-words.ts';
+import { isPlural, Reader, searchWordsOf, stemOf } from '../../../src/core/catalog/search-words.ts';
 
 describe('splitWords', () => {
   test.each([

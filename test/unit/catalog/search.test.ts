@@ -4,7 +4,7 @@ import {
   type SearchIndex,
   type SearchServer,
   type SearchTool,
-} from '../../../src/catalog/search.ts';
+} from '../../../src/core/catalog/search.ts';
 
 function tool(name: string, description = '', parameters: string[] = []): SearchTool {
   return { name, description, parameters };

@@ -1,6 +1,6 @@
 import { encode } from 'gpt-tokenizer/encoding/o200k_base';
 import { expect, test } from 'vitest';
-import { serverStub } from '../../../src/catalog/stubs.ts';
+import { serverStub } from '../../../src/core/catalog/stubs.ts';
 
 const server = { name: 'git-hub', alias: 'git_hub', description: '' };
 const point = { type: 'object', properties: { x: { type: 'number' } }, required: ['x'] };

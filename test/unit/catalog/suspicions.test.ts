@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createIntake, type ListedTool } from '../../../src/catalog/intake.ts';
-import { skeletonOf, suspicionsOf } from '../../../src/catalog/suspicions.ts';
+import { createIntake, type ListedTool } from '../../../src/core/catalog/intake.ts';
+import { skeletonOf, suspicionsOf } from '../../../src/core/catalog/suspicions.ts';
 
 function server(name: string, tools: readonly (ListedTool | string)[] = [], instructions?: string) {
   const intake = createIntake();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { textFormat } from '../../../src/catalog/text-format.ts';
+import { textFormat } from '../../../src/core/catalog/text-format.ts';
 
 test.each([
   ['{"a": 1}', 'JSON, for .json()'],

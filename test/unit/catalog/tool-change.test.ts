@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { withChange } from '../../../src/catalog/tool-change.ts';
+import { withChange } from '../../../src/core/catalog/tool-change.ts';
 
 const TOOL = {
   name: 'read',

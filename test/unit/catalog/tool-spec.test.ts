@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { signatureHint, signatureLine, specText, toolSpec } from '../../../src/catalog/tool-spec.ts';
+import { signatureHint, signatureLine, specText, toolSpec } from '../../../src/core/catalog/tool-spec.ts';
 
 function tool(properties: unknown, more: Record<string, unknown> = {}, outputSchema?: Record<string, unknown>) {
   return {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { firstSentence, makeVisible, visibleText } from '../../../src/catalog/visible.ts';
+import { firstSentence, makeVisible, visibleText } from '../../../src/core/catalog/visible.ts';
 
 describe('makeVisible', () => {
   test.each([

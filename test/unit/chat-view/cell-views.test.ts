@@ -1,15 +1,15 @@
 /** What the view of a cell has: only if the client wants it, masked, and within its limits. */
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { CellAnswer, CellRequest } from '../../../src/base/cell.ts';
-import { createDeferred } from '../../../src/base/deferred.ts';
-import { BridgeError } from '../../../src/base/errors.ts';
-import { type CallOutcome, failed, succeeded, type ToolCall } from '../../../src/calls/contract.ts';
-import { CellViews } from '../../../src/chat-view/cell-views.ts';
-import { buildView, MAX_TRACED_CALLS, type TracedCell } from '../../../src/chat-view/view-data.ts';
-import { CELL_VIEW_KEY } from '../../../src/server/views.ts';
-import type { CellOutcome } from '../../../src/session/run-cell.ts';
-import { readShownResult } from '../../../src/ui/page/chat/shown-result.ts';
+import type { CellAnswer, CellRequest } from '../../../src/core/base/cell.ts';
+import { createDeferred } from '../../../src/core/base/deferred.ts';
+import { BridgeError } from '../../../src/core/base/errors.ts';
+import { type CallOutcome, failed, succeeded, type ToolCall } from '../../../src/core/calls/contract.ts';
+import type { CellOutcome } from '../../../src/core/session/run-cell.ts';
+import { CELL_VIEW_KEY } from '../../../src/front/server/views.ts';
+import { CellViews } from '../../../src/record/chat-view/cell-views.ts';
+import { buildView, MAX_TRACED_CALLS, type TracedCell } from '../../../src/record/chat-view/view-data.ts';
+import { readShownResult } from '../../../src/record/ui/page/chat/shown-result.ts';
 import { watchedRun } from '../../support/watched-run.ts';
 
 beforeEach(() => void vi.useFakeTimers({ now: 0 }));

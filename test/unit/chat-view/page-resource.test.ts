@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { cellViewResources } from '../../../src/chat-view/index.ts';
+import { cellViewResources } from '../../../src/record/chat-view/index.ts';
 
 const URI = 'ui://mcp-server-code-execution-mode/cell.html';
 

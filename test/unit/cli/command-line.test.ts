@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
-import { parseCommandLine } from '../../../src/cli/command-line.ts';
-import { createProgram } from '../../../src/cli/program.ts';
+import { parseCommandLine } from '../../../src/app/cli/command-line.ts';
+import { createProgram } from '../../../src/app/cli/program.ts';
 
 const topicOf = (...words: string[]) => ({ command: 'topic', words, commands: expect.arrayContaining(['servers']) });
 const execOf = (fields: object) => ({

@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { compileCacheFolder } from '../../../src/cli/compile-cache.ts';
-import { loadSettings } from '../../../src/settings/settings.ts';
+import { compileCacheFolder } from '../../../src/app/cli/compile-cache.ts';
+import { loadSettings } from '../../../src/edges/settings/settings.ts';
 
 let home: string;
 beforeEach(() => {

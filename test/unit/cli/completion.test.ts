@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { parseCommandLine } from '../../../src/cli/command-line.ts';
-import { candidatesFor, isOffered, quoteCandidates } from '../../../src/cli/completion.ts';
-import { createProgram } from '../../../src/cli/program.ts';
+import { parseCommandLine } from '../../../src/app/cli/command-line.ts';
+import { candidatesFor, isOffered, quoteCandidates } from '../../../src/app/cli/completion.ts';
+import { createProgram } from '../../../src/app/cli/program.ts';
 
 const program = createProgram({ settle: () => undefined, show: () => undefined });
 const complete = (line: string) =>

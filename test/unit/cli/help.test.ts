@@ -3,15 +3,15 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
-import { ERROR_CODES } from '../../../src/base/errors.ts';
-import { parseCommandLine } from '../../../src/cli/command-line.ts';
-import type { TopicCommand } from '../../../src/cli/help/command-line.ts';
-import { ERROR_PAGES } from '../../../src/cli/help/error-texts.ts';
-import { sectionsOf } from '../../../src/cli/help/page.ts';
-import { help } from '../../../src/cli/help/run.ts';
-import { renderForTerminal, type TerminalLook } from '../../../src/cli/help/terminal-page.ts';
-import { TOPIC_NAMES } from '../../../src/cli/help/topics.ts';
-import { SETTINGS_TABLE } from '../../../src/settings/settings.ts';
+import { parseCommandLine } from '../../../src/app/cli/command-line.ts';
+import type { TopicCommand } from '../../../src/app/cli/help/command-line.ts';
+import { ERROR_PAGES } from '../../../src/app/cli/help/error-texts.ts';
+import { sectionsOf } from '../../../src/app/cli/help/page.ts';
+import { help } from '../../../src/app/cli/help/run.ts';
+import { renderForTerminal, type TerminalLook } from '../../../src/app/cli/help/terminal-page.ts';
+import { TOPIC_NAMES } from '../../../src/app/cli/help/topics.ts';
+import { ERROR_CODES } from '../../../src/core/base/errors.ts';
+import { SETTINGS_TABLE } from '../../../src/edges/settings/settings.ts';
 import { ROOT } from '../../support/bridge-client.ts';
 
 const PLAIN: TerminalLook = { columns: 80, hasColors: false };
@@ -22,13 +22,13 @@ describe('a topic', () => {
   // This used to be an internal error. Some installers leave out folders called docs.
   it('whose page is missing is refused with a next step', async () => {
     const missing = { words: ['audit'], commands: [], command: 'topic' } as const;
-    onTestFinished(() => vi.doUnmock('../../../src/base/package.ts'));
-    vi.doMock('../../../src/base/package.ts', async (original) => ({
+    onTestFinished(() => vi.doUnmock('../../../src/core/base/package.ts'));
+    vi.doMock('../../../src/core/base/package.ts', async (original) => ({
       ...(await original<Record<string, unknown>>()),
       PACKAGE_ROOT: new URL('../commands/no-such-package/', import.meta.url),
     }));
     vi.resetModules();
-    const withoutDocs = await import('../../../src/cli/help/run.ts');
+    const withoutDocs = await import('../../../src/app/cli/help/run.ts');
     await expect(withoutDocs.help(missing, undefined)).rejects.toMatchObject({
       code: 'USAGE_INVALID',
       message: expect.stringMatching(/^the page on 'audit' cannot be read: ENOENT/),

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { OLDEST_NODE, whyNodeIsTooOld } from '../../../src/cli/node-version.ts';
+import { OLDEST_NODE, whyNodeIsTooOld } from '../../../src/app/cli/node-version.ts';
 
 const ROOT = new URL('../../../', import.meta.url);
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { toServerEntry } from '../../../src/clients/entry.ts';
+import { toServerEntry } from '../../../src/edges/clients/entry.ts';
 
 describe('entries of remote servers in files of clients', () => {
   const url = 'https://example.org/mcp';

@@ -2,9 +2,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import type { FileObject } from '../../../src/clients/file-format.ts';
-import { entriesAt, loadFormat } from '../../../src/clients/format.ts';
-import type { FileFormatName } from '../../../src/clients/table.ts';
+import type { FileObject } from '../../../src/edges/clients/file-format.ts';
+import { entriesAt, loadFormat } from '../../../src/edges/clients/format.ts';
+import type { FileFormatName } from '../../../src/edges/clients/table.ts';
 
 const ENTRY = { command: 'npx', args: ['-y', 'x'], env: { 'A b': 'c "d"' } };
 const RUNS = { numRuns: 100 };

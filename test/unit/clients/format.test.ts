@@ -1,8 +1,8 @@
 /** Edits of files: one entry is added and removed, and every other byte stays. */
 import { describe, expect, it } from 'vitest';
-import { FileSyntaxError, UnsafeEditError } from '../../../src/clients/file-format.ts';
-import { loadFormat } from '../../../src/clients/format.ts';
-import type { FileFormatName } from '../../../src/clients/table.ts';
+import { FileSyntaxError, UnsafeEditError } from '../../../src/edges/clients/file-format.ts';
+import { loadFormat } from '../../../src/edges/clients/format.ts';
+import type { FileFormatName } from '../../../src/edges/clients/table.ts';
 
 const ENTRY = { command: 'npx', args: ['-y', 'x'] };
 

@@ -1,7 +1,7 @@
 /** Inserting into a list of a JSON text: the rest of the text stays as it is. */
 import { describe, expect, it } from 'vitest';
-import { onOneLine } from '../../../src/base/json-text.ts';
-import { insertInList } from '../../../src/clients/json-list.ts';
+import { onOneLine } from '../../../src/core/base/json-text.ts';
+import { insertInList } from '../../../src/edges/clients/json-list.ts';
 
 const VALUE = { effect: 'allow', tool: ['a', 'b'] };
 const SHOWN = '{ "effect": "allow", "tool": [ "a", "b" ] }';

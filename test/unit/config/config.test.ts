@@ -3,13 +3,13 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { toBridgeError } from '../../../src/base/errors.ts';
-import { loadContext } from '../../../src/bridge/context.ts';
-import type { ConfigCommand } from '../../../src/config/command.ts';
-import { manageSettings } from '../../../src/config/run.ts';
-import { examineSettings } from '../../../src/doctor/settings.ts';
-import { discoverServers } from '../../../src/servers/discover.ts';
-import { renderLine } from '../../../src/terminal/finding.ts';
+import { loadContext } from '../../../src/app/bridge/context.ts';
+import type { ConfigCommand } from '../../../src/app/config/command.ts';
+import { manageSettings } from '../../../src/app/config/run.ts';
+import { examineSettings } from '../../../src/app/doctor/settings.ts';
+import { toBridgeError } from '../../../src/core/base/errors.ts';
+import { discoverServers } from '../../../src/edges/servers/discover.ts';
+import { renderLine } from '../../../src/edges/terminal/finding.ts';
 
 let stateDir: string;
 let file: string;
@@ -180,7 +180,7 @@ describe('settings.json', () => {
       }),
     );
     expect([...discoverServers({ stateDir, env }).servers]).toEqual([]);
-    const { createContext } = await import('../../../src/bridge/context.ts');
+    const { createContext } = await import('../../../src/app/bridge/context.ts');
     const { context, findings } = await examineSettings({
       env,
       createContext: async (given, stored) => createContext(given, stored),
@@ -199,7 +199,7 @@ describe('settings.json', () => {
 
   it('that cannot be read is a problem for doctor, which then looks at the rest', async () => {
     await writeFile(file, '{');
-    const { createContext } = await import('../../../src/bridge/context.ts');
+    const { createContext } = await import('../../../src/app/bridge/context.ts');
     const { context, findings } = await examineSettings({
       env,
       createContext: async (given, stored) => createContext(given, stored),

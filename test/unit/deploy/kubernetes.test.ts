@@ -5,9 +5,9 @@ import { Ajv } from 'ajv';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import packageJson from '../../../package.json' with { type: 'json' };
-import { networkPolicy, POLICY_NAME } from '../../../src/engines/kubernetes/pod.ts';
-import { CLAIM_RIGHTS, POD_RIGHTS, POLICY_RIGHTS } from '../../../src/engines/kubernetes/rights.ts';
-import { loadSettings } from '../../../src/settings/settings.ts';
+import { networkPolicy, POLICY_NAME } from '../../../src/edges/engines/kubernetes/pod.ts';
+import { CLAIM_RIGHTS, POD_RIGHTS, POLICY_RIGHTS } from '../../../src/edges/engines/kubernetes/rights.ts';
+import { loadSettings } from '../../../src/edges/settings/settings.ts';
 import { ROOT } from '../../support/bridge-client.ts';
 import { readFences } from '../../support/documented-samples.ts';
 import { readObjects, renderChart } from '../../support/helm.ts';
@@ -196,9 +196,9 @@ describe('the Pod', () => {
     expect(args.slice(0, 3)).toEqual(['serve', '--http', '0.0.0.0:7411']);
     const drain = Number.parseInt(args[args.indexOf('--drain') + 1] ?? '', 10);
     const pause = Number(lifecycle?.preStop.exec.command[1]);
-    // After the drain, sessions are saved: CLOSE_LIMIT_MS in src/bridge/serve-http.ts.
+    // After the drain, sessions are saved: CLOSE_LIMIT_MS in src/app/bridge/serve-http.ts.
     const [, closeMs = ''] =
-      /CLOSE_LIMIT_MS = ([\d_]+)/.exec(readFileSync(join(ROOT, 'src/bridge/serve-http.ts'), 'utf8')) ?? [];
+      /CLOSE_LIMIT_MS = ([\d_]+)/.exec(readFileSync(join(ROOT, 'src/app/bridge/serve-http.ts'), 'utf8')) ?? [];
     const needed = pause + drain + Number(closeMs.replaceAll('_', '')) / 1000;
     expect(needed).toBeGreaterThan(30);
     expect(spec.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(needed + 5);

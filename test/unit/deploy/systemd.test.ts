@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ERROR_CODES } from '../../../src/base/errors.ts';
-import { loadSettings } from '../../../src/settings/settings.ts';
+import { ERROR_CODES } from '../../../src/core/base/errors.ts';
+import { loadSettings } from '../../../src/edges/settings/settings.ts';
 import { ROOT } from '../../support/bridge-client.ts';
 
 /** Values by key, in order. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { BackgroundWork } from '../../../src/directory/background-work.ts';
+import { BackgroundWork } from '../../../src/core/directory/background-work.ts';
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] });

@@ -2,10 +2,10 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, w
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { createLogger } from '../../../src/base/log.ts';
-import type { ServerMetadata } from '../../../src/catalog/known.ts';
-import { createMetadataCache } from '../../../src/directory/metadata-cache.ts';
-import { parseExact } from '../../../src/protocol/exact-json.ts';
+import { createLogger } from '../../../src/core/base/log.ts';
+import type { ServerMetadata } from '../../../src/core/catalog/known.ts';
+import { createMetadataCache } from '../../../src/core/directory/metadata-cache.ts';
+import { parseExact } from '../../../src/core/protocol/exact-json.ts';
 
 const METADATA: ServerMetadata = {
   tools: [

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { BridgeError } from '../../../src/base/errors.ts';
-import { silentLogger } from '../../../src/base/log.ts';
-import type { ServerMetadata } from '../../../src/catalog/known.ts';
-import type { MetadataCache } from '../../../src/directory/metadata-cache.ts';
-import { type CallableServer, createServerDirectory } from '../../../src/directory/server-directory.ts';
-import { createMetadataSource, type Listing } from '../../../src/directory/server-metadata.ts';
+import { BridgeError } from '../../../src/core/base/errors.ts';
+import { silentLogger } from '../../../src/core/base/log.ts';
+import type { ServerMetadata } from '../../../src/core/catalog/known.ts';
+import type { MetadataCache } from '../../../src/core/directory/metadata-cache.ts';
+import { type CallableServer, createServerDirectory } from '../../../src/core/directory/server-directory.ts';
+import { createMetadataSource, type Listing } from '../../../src/core/directory/server-metadata.ts';
 
 const never = new AbortController().signal;
 

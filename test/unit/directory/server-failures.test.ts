@@ -2,11 +2,11 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { CancelSource } from '../../../src/base/cancel.ts';
-import { BridgeError } from '../../../src/base/errors.ts';
-import { silentLogger } from '../../../src/base/log.ts';
-import { createServerFailures } from '../../../src/directory/server-failures.ts';
-import { createMetadataSource } from '../../../src/directory/server-metadata.ts';
+import { CancelSource } from '../../../src/core/base/cancel.ts';
+import { BridgeError } from '../../../src/core/base/errors.ts';
+import { silentLogger } from '../../../src/core/base/log.ts';
+import { createServerFailures } from '../../../src/core/directory/server-failures.ts';
+import { createMetadataSource } from '../../../src/core/directory/server-metadata.ts';
 
 const HASH = 'a'.repeat(64);
 const SERVER = { name: 'x', definitionHash: HASH };

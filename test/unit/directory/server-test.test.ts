@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { StartTimes } from '../../../src/directory/server-test.ts';
-import { renderTests } from '../../../src/manage-servers/test.ts';
+import { renderTests } from '../../../src/app/manage-servers/test.ts';
+import { StartTimes } from '../../../src/edges/configured/server-test.ts';
 
 const done = { isDone: true, ms: expect.any(Number) };
 const open = { isDone: false, ms: expect.any(Number) };

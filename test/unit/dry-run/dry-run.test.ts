@@ -1,16 +1,16 @@
 /** Which calls of a dry run are sent, and what takes the place of the others. */
 import { expect, it, vi } from 'vitest';
-import { type CellAnswer, NO_OUTPUT } from '../../../src/base/cell.ts';
+import { type CellAnswer, NO_OUTPUT } from '../../../src/core/base/cell.ts';
 import {
   type CalledTool,
   type CallOutcome,
   type PassOn,
   succeeded,
   type ToolCall,
-} from '../../../src/calls/contract.ts';
-import { DryRun, markDryRun } from '../../../src/dry-run/index.ts';
-import { standInFor } from '../../../src/dry-run/stand-in.ts';
-import { parseExact } from '../../../src/protocol/exact-json.ts';
+} from '../../../src/core/calls/contract.ts';
+import { parseExact } from '../../../src/core/protocol/exact-json.ts';
+import { DryRun, markDryRun } from '../../../src/features/dry-run/index.ts';
+import { standInFor } from '../../../src/features/dry-run/stand-in.ts';
 
 const WRITE: CalledTool = { name: 'write', alias: 'write', inputSchema: {} };
 const READ: CalledTool = { ...WRITE, name: 'read', annotations: { readOnlyHint: true } };

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { clientEnvironment, isOverNetwork, withoutPassword } from '../../../src/engines/client-env.ts';
+import { clientEnvironment, isOverNetwork, withoutPassword } from '../../../src/edges/engines/client-env.ts';
 
 const env = {
   PATH: '/usr/bin',

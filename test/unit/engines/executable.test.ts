@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { executablePaths, withInstallFolders } from '../../../src/engines/executable.ts';
+import { executablePaths, withInstallFolders } from '../../../src/edges/engines/executable.ts';
 
 it('looks in the absolute folders of PATH, in the syntax of each system', () => {
   expect(executablePaths('podman', { PATH: '/usr/bin:bin::/opt' }, 'linux')).toEqual([

@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
-import { BridgeError, type ErrorCode } from '../../../src/base/errors.ts';
-import { silentLogger } from '../../../src/base/log.ts';
-import type { Engine, EngineName, Refusal, Sandbox } from '../../../src/engines/engine.ts';
-import { createFailoverEngine, noEngine } from '../../../src/engines/failover.ts';
+import { BridgeError, type ErrorCode } from '../../../src/core/base/errors.ts';
+import { silentLogger } from '../../../src/core/base/log.ts';
+import type { Engine, EngineName, Refusal, Sandbox } from '../../../src/core/session/engine.ts';
+import { createFailoverEngine, noEngine } from '../../../src/edges/engines/failover.ts';
 
 const exit = { exitCode: 125, signal: undefined };
 const request = { command: ['python3'], session: 'default' };

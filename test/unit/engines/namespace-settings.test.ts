@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { findRestriction } from '../../../src/engines/namespace-settings.ts';
+import { findRestriction } from '../../../src/edges/engines/namespace-settings.ts';
 
 it.each([
   [{ unprivilegedClone: '0', appArmorRestricts: '1' }, 'kernel.unprivileged_userns_clone is 0'],

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { BridgeError } from '../../../src/base/errors.ts';
-import { silentLogger } from '../../../src/base/log.ts';
-import type { Engine, EngineName } from '../../../src/engines/engine.ts';
-import { createFailoverEngine } from '../../../src/engines/failover.ts';
-import { settleEngine } from '../../../src/engines/probe.ts';
+import { BridgeError } from '../../../src/core/base/errors.ts';
+import { silentLogger } from '../../../src/core/base/log.ts';
+import type { Engine, EngineName } from '../../../src/core/session/engine.ts';
+import { createFailoverEngine } from '../../../src/edges/engines/failover.ts';
+import { settleEngine } from '../../../src/edges/engines/probe.ts';
 import { FakeSandbox } from '../../support/fake-sandbox.ts';
 
 /** An engine on which plain sandboxes end with a code, and no builder starts. */

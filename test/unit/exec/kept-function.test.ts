@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { argumentsOfFunction, cellFor } from '../../../src/exec/kept-function.ts';
-import { readFunctionHead } from '../../../src/saved-tools/python-signature.ts';
-import type { KeptFunction } from '../../../src/terminal/command.ts';
+import { argumentsOfFunction, cellFor } from '../../../src/app/exec/kept-function.ts';
+import type { KeptFunction } from '../../../src/edges/terminal/command.ts';
+import { readFunctionHead } from '../../../src/features/saved-tools/python-signature.ts';
 
 function kept(source: string): KeptFunction {
   const head = readFunctionHead('f', source);

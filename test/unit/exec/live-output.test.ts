@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { LiveOutput } from '../../../src/exec/live-output.ts';
+import { LiveOutput } from '../../../src/app/exec/live-output.ts';
 
 const text = (head: string) => ({ head, droppedBytes: 0, droppedLines: 0, tail: '' });
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { reportError } from '../../../src/base/errors.ts';
-import { howToLoad } from '../../../src/catalog/describe.ts';
-import { serverNotLoaded } from '../../../src/directory/directory-errors.ts';
-import { hintsForShell } from '../../../src/exec/shell-hints.ts';
+import { hintsForShell } from '../../../src/app/exec/shell-hints.ts';
+import { reportError } from '../../../src/core/base/errors.ts';
+import { howToLoad } from '../../../src/core/catalog/describe.ts';
+import { serverNotLoaded } from '../../../src/core/directory/directory-errors.ts';
 
 describe('hints of a failed cell in a shell', () => {
   it('name the options of exec', () => {

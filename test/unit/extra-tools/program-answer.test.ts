@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import type { ProgramResult } from '../../../src/base/program.ts';
-import { renderNotRun, renderProgram } from '../../../src/extra-tools/program-answer.ts';
+import type { ProgramResult } from '../../../src/core/base/program.ts';
+import { renderNotRun, renderProgram } from '../../../src/front/extra-tools/program-answer.ts';
 
 const RESULT: ProgramResult = {
   status: 'success',

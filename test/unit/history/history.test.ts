@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Arbitrary, assert, asyncProperty, constantFrom, integer, option, record as recordOf } from 'fast-check';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { BridgeError } from '../../../src/base/errors.ts';
-import { FAILURES, searchTextOf, statusOf } from '../../../src/history/facts.ts';
-import { History, type HistoryItem } from '../../../src/history/history.ts';
-import { KINDS } from '../../../src/history/kinds.ts';
-import type { HistoryQuery } from '../../../src/history/query.ts';
-import type { AuditRecord, RecordOf } from '../../../src/history/records.ts';
+import { BridgeError } from '../../../src/core/base/errors.ts';
+import { FAILURES, searchTextOf, statusOf } from '../../../src/record/history/facts.ts';
+import { History, type HistoryItem } from '../../../src/record/history/history.ts';
+import { KINDS } from '../../../src/record/history/kinds.ts';
+import type { HistoryQuery } from '../../../src/record/history/query.ts';
+import type { AuditRecord, RecordOf } from '../../../src/record/history/records.ts';
 import { makeHistory, writeHistory } from '../../support/history-log.ts';
 
 const START_MS = Date.parse('2026-11-20T22:00:00.000Z');

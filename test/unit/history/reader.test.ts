@@ -3,10 +3,10 @@ import { appendFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileS
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { type AuditEntry, joinRecords, matches } from '../../../src/history/entries.ts';
-import { AuditReader } from '../../../src/history/reader.ts';
-import type { AuditRecord, RecordOf } from '../../../src/history/records.ts';
-import { StatisticsBuilder } from '../../../src/history/statistics.ts';
+import { type AuditEntry, joinRecords, matches } from '../../../src/record/history/entries.ts';
+import { AuditReader } from '../../../src/record/history/reader.ts';
+import type { AuditRecord, RecordOf } from '../../../src/record/history/records.ts';
+import { StatisticsBuilder } from '../../../src/record/history/statistics.ts';
 
 const at = '2026-11-21T12:00:00.000Z';
 const common = { at, bridge: 'b1' };

@@ -4,9 +4,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { encode } from 'gpt-tokenizer/encoding/o200k_base';
 import { describe, expect, it } from 'vitest';
-import { denseTokens, textTokens } from '../../../src/base/token-estimate.ts';
-import type { AuditRecord, RecordOf } from '../../../src/history/records.ts';
-import { SavingsBuilder } from '../../../src/history/savings.ts';
+import { denseTokens, textTokens } from '../../../src/core/base/token-estimate.ts';
+import type { AuditRecord, RecordOf } from '../../../src/record/history/records.ts';
+import { SavingsBuilder } from '../../../src/record/history/savings.ts';
 
 const at = '2026-11-21T12:00:00.000Z';
 const SIZES = { stdout_bytes: 0, stderr_bytes: 0, value_bytes: 0, error_bytes: 0, attachments: 0 };

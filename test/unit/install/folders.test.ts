@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Person, Question } from '../../../src/base/cell.ts';
+import type { Person, Question } from '../../../src/core/base/cell.ts';
 import { type Home, makeHome, put, read, SECRET } from '../../support/client-homes.ts';
 
 const BRIDGE = { type: 'stdio', command: 'npx', args: ['-y', 'mcp-server-code-execution-mode'] };

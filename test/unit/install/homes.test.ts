@@ -2,15 +2,15 @@
 import { chmodSync, existsSync, lstatSync, mkdirSync, statSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { messageOf } from '../../../src/base/errors.ts';
-import type * as table from '../../../src/clients/table.ts';
-import { CLIENT_IDS, type ClientId, type ClientSystem, clientOf } from '../../../src/clients/table.ts';
-import { examineClients } from '../../../src/install/doctor-check.ts';
-import { discoverServers } from '../../../src/servers/discover.ts';
-import { loadSources } from '../../../src/servers/sources.ts';
+import { examineClients } from '../../../src/app/install/doctor-check.ts';
+import { messageOf } from '../../../src/core/base/errors.ts';
+import type * as table from '../../../src/edges/clients/table.ts';
+import { CLIENT_IDS, type ClientId, type ClientSystem, clientOf } from '../../../src/edges/clients/table.ts';
+import { discoverServers } from '../../../src/edges/servers/discover.ts';
+import { loadSources } from '../../../src/edges/servers/sources.ts';
 import { existing, type Home, makeHome, PLATFORMS, placeHere, put, read, SECRET } from '../../support/client-homes.ts';
 
-vi.mock('../../../src/clients/table.ts', async (importOriginal) => {
+vi.mock('../../../src/edges/clients/table.ts', async (importOriginal) => {
   const real = await importOriginal<typeof table>();
   const mapped = (id: ClientId) => {
     const client = real.clientOf(id);

@@ -14,11 +14,11 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { messageOf } from '../../../src/base/errors.ts';
-import { loadFormat } from '../../../src/clients/format.ts';
-import { type ClientId, type ClientSystem, clientOf } from '../../../src/clients/table.ts';
-import type { InstallCommand, InstallLine } from '../../../src/install/command.ts';
-import { install } from '../../../src/install/run.ts';
+import type { InstallCommand, InstallLine } from '../../../src/app/install/command.ts';
+import { install } from '../../../src/app/install/run.ts';
+import { messageOf } from '../../../src/core/base/errors.ts';
+import { loadFormat } from '../../../src/edges/clients/format.ts';
+import { type ClientId, type ClientSystem, clientOf } from '../../../src/edges/clients/table.ts';
 import { existing, SECRET } from '../../support/client-homes.ts';
 
 let home = '';

@@ -2,10 +2,10 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Person, Question, Reply } from '../../../src/base/cell.ts';
-import { messageOf } from '../../../src/base/errors.ts';
-import type { ClientId } from '../../../src/clients/table.ts';
-import { examineClients } from '../../../src/install/doctor-check.ts';
+import { examineClients } from '../../../src/app/install/doctor-check.ts';
+import type { Person, Question, Reply } from '../../../src/core/base/cell.ts';
+import { messageOf } from '../../../src/core/base/errors.ts';
+import type { ClientId } from '../../../src/edges/clients/table.ts';
 import { type Home, makeHome, put, read } from '../../support/client-homes.ts';
 
 let home: Home;

@@ -2,7 +2,7 @@
 import { linkSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { describeStaying } from '../../../src/install/what-stays.ts';
+import { describeStaying } from '../../../src/app/install/what-stays.ts';
 import { makeHome } from '../../support/client-homes.ts';
 
 function put(path: string, content: string | Uint8Array, mode = 0o644): string {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { checkFiles, foldersOf, whyBadName, withGoodNames } from '../../../src/languages/file-names.ts';
-import { MAX_INPUT_BYTES } from '../../../src/languages/limits.ts';
+import { checkFiles, foldersOf, whyBadName, withGoodNames } from '../../../src/features/languages/file-names.ts';
+import { MAX_INPUT_BYTES } from '../../../src/features/languages/limits.ts';
 
 const none = new Uint8Array();
 const file = (name: string, size = 1) => ({ name, content: new Uint8Array(size) });

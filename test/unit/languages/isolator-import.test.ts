@@ -14,14 +14,14 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { MAX_LANGUAGES_FILE_BYTES, MAX_SNIPPETS } from '../../../src/base/limits.ts';
-import { createContext } from '../../../src/bridge/context.ts';
-import type { ImportCommand } from '../../../src/languages/command.ts';
-import type { ImportedPart } from '../../../src/languages/isolator-config.ts';
-import { importIsolatorConfig } from '../../../src/languages/isolator-import.ts';
-import { readLanguages } from '../../../src/languages/languages-file.ts';
-import { runImport } from '../../../src/languages/run-import.ts';
-import { Snippets } from '../../../src/languages/snippets.ts';
+import { createContext } from '../../../src/app/bridge/context.ts';
+import { MAX_LANGUAGES_FILE_BYTES, MAX_SNIPPETS } from '../../../src/core/base/limits.ts';
+import type { ImportCommand } from '../../../src/features/languages/command.ts';
+import type { ImportedPart } from '../../../src/features/languages/isolator-config.ts';
+import { importIsolatorConfig } from '../../../src/features/languages/isolator-import.ts';
+import { readLanguages } from '../../../src/features/languages/languages-file.ts';
+import { runImport } from '../../../src/features/languages/run-import.ts';
+import { Snippets } from '../../../src/features/languages/snippets.ts';
 
 let root: string;
 let stateDir: string;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { KeptOutput } from '../../../src/languages/kept-output.ts';
+import { KeptOutput } from '../../../src/features/languages/kept-output.ts';
 
 it('keeps the beginning of a stream and counts the rest', () => {
   const kept = new KeptOutput(5);

@@ -4,14 +4,14 @@ import { mkdtempSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFile
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { messageOf } from '../../../src/base/errors.ts';
-import { MAX_LANGUAGES, MAX_LANGUAGES_FILE_BYTES } from '../../../src/base/limits.ts';
+import { messageOf } from '../../../src/core/base/errors.ts';
+import { MAX_LANGUAGES, MAX_LANGUAGES_FILE_BYTES } from '../../../src/core/base/limits.ts';
 import {
   DEFAULT_LANGUAGES,
   LANGUAGE_KEYS,
   type Language,
   readLanguages,
-} from '../../../src/languages/languages-file.ts';
+} from '../../../src/features/languages/languages-file.ts';
 import { ROOT } from '../../support/bridge-client.ts';
 
 function stateFolder(): string {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { CancelSource } from '../../../src/base/cancel.ts';
-import { programMethods } from '../../../src/languages/index.ts';
+import { CancelSource } from '../../../src/core/base/cancel.ts';
+import { programMethods } from '../../../src/features/languages/index.ts';
 
 // A program that its cell had not awaited called servers for minutes, while no cell ran.
 it('a program makes no calls once the cell that started it is over', async () => {

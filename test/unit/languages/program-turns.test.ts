@@ -1,13 +1,13 @@
 /** Who waits for whom when many programs are started. */
 import { expect, it } from 'vitest';
-import { createDeferred } from '../../../src/base/deferred.ts';
+import { createDeferred } from '../../../src/core/base/deferred.ts';
 import {
   MAX_PROGRAMS_AT_ONCE,
   MAX_PROGRAMS_OF_SESSION,
   MAX_PROGRAMS_WAITING,
   MAX_WAITING_INPUT_BYTES,
-} from '../../../src/languages/limits.ts';
-import { ProgramTurns } from '../../../src/languages/program-turns.ts';
+} from '../../../src/features/languages/limits.ts';
+import { ProgramTurns } from '../../../src/features/languages/program-turns.ts';
 
 /** Starts programs that run until `finish` is called. */
 function createLine() {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { BridgeError } from '../../../src/base/errors.ts';
-import { readLanguages } from '../../../src/languages/languages-file.ts';
-import { type CallFromProgram, runnerProgram } from '../../../src/languages/runner-program.ts';
+import { BridgeError } from '../../../src/core/base/errors.ts';
+import { readLanguages } from '../../../src/features/languages/languages-file.ts';
+import { type CallFromProgram, runnerProgram } from '../../../src/features/languages/runner-program.ts';
 import { createFakeProgramSandbox } from '../../support/fake-program-sandbox.ts';
 
 const language = (await readLanguages('/nonexistent')).find('javascript');

@@ -3,9 +3,9 @@ import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { readLanguages } from '../../../src/languages/languages-file.ts';
-import { SharedSnippets } from '../../../src/languages/shared-snippets.ts';
-import { Snippets } from '../../../src/languages/snippets.ts';
+import { readLanguages } from '../../../src/features/languages/languages-file.ts';
+import { SharedSnippets } from '../../../src/features/languages/shared-snippets.ts';
+import { Snippets } from '../../../src/features/languages/snippets.ts';
 
 let root: string;
 let stateDir: string;

@@ -4,11 +4,11 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { ProgramFile } from '../../../src/base/program.ts';
-import type { Sandbox } from '../../../src/engines/engine.ts';
-import { type Language, readLanguages } from '../../../src/languages/languages-file.ts';
-import { commandOf } from '../../../src/languages/run-program.ts';
-import { shellProgram } from '../../../src/languages/shell-program.ts';
+import type { ProgramFile } from '../../../src/core/base/program.ts';
+import type { Sandbox } from '../../../src/core/session/engine.ts';
+import { type Language, readLanguages } from '../../../src/features/languages/languages-file.ts';
+import { commandOf } from '../../../src/features/languages/run-program.ts';
+import { shellProgram } from '../../../src/features/languages/shell-program.ts';
 
 const languages = await readLanguages('/nonexistent');
 

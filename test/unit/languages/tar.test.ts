@@ -3,8 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { MAX_OUTPUT_FILES_BYTES } from '../../../src/languages/limits.ts';
-import { readTar, writeTar } from '../../../src/languages/tar.ts';
+import { MAX_OUTPUT_FILES_BYTES } from '../../../src/features/languages/limits.ts';
+import { readTar, writeTar } from '../../../src/features/languages/tar.ts';
 
 const long = `${'folder/'.repeat(20)}name.txt`;
 const files = [

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { meantName, valueOfResult } from '../../../src/languages/tool-values.ts';
-import { JsonScan, type ScannedResponse } from '../../../src/protocol/json-scan.ts';
-import { ResultBytes } from '../../../src/protocol/result-bytes.ts';
+import { JsonScan, type ScannedResponse } from '../../../src/core/protocol/json-scan.ts';
+import { ResultBytes } from '../../../src/core/protocol/result-bytes.ts';
+import { meantName, valueOfResult } from '../../../src/features/languages/tool-values.ts';
 
 /** A result as a large one arrives. */
 function bytesOf(result: object): ResultBytes {

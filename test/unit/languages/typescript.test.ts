@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isTypeScript, toJavaScript } from '../../../src/languages/typescript.ts';
+import { isTypeScript, toJavaScript } from '../../../src/features/languages/typescript.ts';
 
 it('removes types, and says where something is no TypeScript', async () => {
   const file = (text: string) => ({ name: 'main.ts', content: Buffer.from(text) });

@@ -1,10 +1,10 @@
 /** The routes of the local API: paths, methods, and the choice among several principals. */
 import { expect, it } from 'vitest';
-import { BridgeError } from '../../../src/base/errors.ts';
-import { type ApiParts, answerApi } from '../../../src/live/api.ts';
-import type { WatchedBridge } from '../../../src/live/watched-bridge.ts';
-import { BridgeInfoSchema } from '../../../src/local-api/schema.ts';
-import { loadSettings } from '../../../src/settings/settings.ts';
+import { BridgeError } from '../../../src/core/base/errors.ts';
+import { loadSettings } from '../../../src/edges/settings/settings.ts';
+import { type ApiParts, answerApi } from '../../../src/record/live/api.ts';
+import type { WatchedBridge } from '../../../src/record/live/watched-bridge.ts';
+import { BridgeInfoSchema } from '../../../src/record/local-api/schema.ts';
 
 const QUESTION = { mode: 'url', message: 'Log in', url: 'https://example.com' } as const;
 

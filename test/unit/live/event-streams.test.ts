@@ -1,7 +1,7 @@
 /** What readers of events get, and that nothing grows: neither with many events nor with a reader that does not read. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type EventReader, EventStreams } from '../../../src/live/event-streams.ts';
-import { EventSchema, type LiveEvent } from '../../../src/local-api/schema.ts';
+import { type EventReader, EventStreams } from '../../../src/record/live/event-streams.ts';
+import { EventSchema, type LiveEvent } from '../../../src/record/local-api/schema.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

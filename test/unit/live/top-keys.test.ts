@@ -1,6 +1,6 @@
 /** The keys of `top` as terminals send them. */
 import { expect, it } from 'vitest';
-import { keyActions } from '../../../src/live/top-keys.ts';
+import { keyActions } from '../../../src/record/live/top-keys.ts';
 
 it.each([
   ['\u001b[A\u001b[B', ['up', 'down']],

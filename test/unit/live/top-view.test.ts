@@ -1,6 +1,6 @@
 /** What `top` shows, in terminals of any size, and whatever names and output contain. */
 import { expect, it } from 'vitest';
-import { renderTop, type ShownBridge, type TopView } from '../../../src/live/top-view.ts';
+import { renderTop, type ShownBridge, type TopView } from '../../../src/record/live/top-view.ts';
 import { readFences } from '../../support/documented-samples.ts';
 
 const NOW = Date.parse('2026-11-26T00:01:00Z');

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { afterEach, expect, it } from 'vitest';
-import { EventStreams } from '../../../src/live/event-streams.ts';
-import { listenLocally } from '../../../src/live/listen.ts';
-import { top } from '../../../src/live/top.ts';
-import type { WatchedBridge } from '../../../src/live/watched-bridge.ts';
-import type { LiveSession } from '../../../src/local-api/schema.ts';
-import { loadSettings } from '../../../src/settings/settings.ts';
+import { loadSettings } from '../../../src/edges/settings/settings.ts';
+import { EventStreams } from '../../../src/record/live/event-streams.ts';
+import { listenLocally } from '../../../src/record/live/listen.ts';
+import { top } from '../../../src/record/live/top.ts';
+import type { WatchedBridge } from '../../../src/record/live/watched-bridge.ts';
+import type { LiveSession } from '../../../src/record/local-api/schema.ts';
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {

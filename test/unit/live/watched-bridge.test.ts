@@ -1,23 +1,23 @@
 /** The events and the state of one bridge, from what its session and its calls report. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { CellAnswer, CellRequest, Person, Reply } from '../../../src/base/cell.ts';
-import { Countdown } from '../../../src/base/countdown.ts';
-import { createDeferred } from '../../../src/base/deferred.ts';
-import { BridgeError } from '../../../src/base/errors.ts';
-import type { CallOutcome, ToolCall } from '../../../src/calls/contract.ts';
-import { EventStreams } from '../../../src/live/event-streams.ts';
-import { type AnsweredQuestion, WatchedBridge } from '../../../src/live/watched-bridge.ts';
+import type { CellAnswer, CellRequest, Person, Reply } from '../../../src/core/base/cell.ts';
+import { Countdown } from '../../../src/core/base/countdown.ts';
+import { createDeferred } from '../../../src/core/base/deferred.ts';
+import { BridgeError } from '../../../src/core/base/errors.ts';
+import type { CallOutcome, ToolCall } from '../../../src/core/calls/contract.ts';
+import type { BegunCell } from '../../../src/core/session/events.ts';
+import type { CellOutcome } from '../../../src/core/session/run-cell.ts';
+import { BY_OPERATOR } from '../../../src/core/session/run-cell.ts';
+import type { SessionView } from '../../../src/core/session/session.ts';
+import { EventStreams } from '../../../src/record/live/event-streams.ts';
+import { type AnsweredQuestion, WatchedBridge } from '../../../src/record/live/watched-bridge.ts';
 import {
   ApprovalSchema,
   EventSchema,
   type LiveEvent,
   ServerSchema,
   SessionSchema,
-} from '../../../src/local-api/schema.ts';
-import type { BegunCell } from '../../../src/session/events.ts';
-import type { CellOutcome } from '../../../src/session/run-cell.ts';
-import { BY_OPERATOR } from '../../../src/session/run-cell.ts';
-import type { SessionView } from '../../../src/session/session.ts';
+} from '../../../src/record/local-api/schema.ts';
 import { begunCell, watchedRun } from '../../support/watched-run.ts';
 
 beforeEach(() => void vi.useFakeTimers({ now: Date.parse('2026-11-26T00:00:00Z') }));

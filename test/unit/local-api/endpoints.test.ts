@@ -15,8 +15,8 @@ import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { currentOwner } from '../../../src/base/owner.ts';
-import { createEndpoint, findEndpoints } from '../../../src/local-api/endpoints.ts';
+import { currentOwner } from '../../../src/core/base/owner.ts';
+import { createEndpoint, findEndpoints } from '../../../src/record/local-api/endpoints.ts';
 
 function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'live-'));

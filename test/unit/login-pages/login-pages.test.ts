@@ -1,10 +1,10 @@
 /** Links and attempts of logins over HTTP: how long they live, how often they work, and for which browser. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { silentLogger } from '../../../src/base/log.ts';
-import type { RemoteDefinition } from '../../../src/base/server-definition.ts';
-import { LoginPages } from '../../../src/login-pages/index.ts';
-import type { login } from '../../../src/upstream/oauth/login.ts';
-import type { LoginStore } from '../../../src/upstream/pool.ts';
+import { silentLogger } from '../../../src/core/base/log.ts';
+import type { RemoteDefinition } from '../../../src/core/base/server-definition.ts';
+import type { login } from '../../../src/edges/upstream/oauth/login.ts';
+import type { LoginStore } from '../../../src/edges/upstream/pool.ts';
+import { LoginPages } from '../../../src/front/login-pages/index.ts';
 import { type FakeRequest, fakeExchange } from './fake-exchange.ts';
 
 /** How the authorization server answers; a message instead of an address if the login cannot begin. */
@@ -14,7 +14,7 @@ const came = new Map<string, string>();
 let logins = 0;
 let scopes: (string | undefined)[] = [];
 
-vi.mock('../../../src/upstream/oauth/login.ts', () => ({
+vi.mock('../../../src/edges/upstream/oauth/login.ts', () => ({
   login: vi.fn<typeof login>(async (_definition, { listen, onAddress, scope }) => {
     logins += 1;
     scopes.push(scope);

@@ -1,6 +1,6 @@
 /** The pages as a browser gets them: nothing in them is code, whatever names and messages contain. */
 import { expect, it } from 'vitest';
-import { sendPage } from '../../../src/login-pages/page.ts';
+import { sendPage } from '../../../src/front/login-pages/page.ts';
 import { fakeExchange } from './fake-exchange.ts';
 
 const HOSTILE = `</title><script>alert("x")</script><img src=x onerror='alert(1)'>&lt;b&gt;\u0000`;

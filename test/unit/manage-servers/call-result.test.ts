@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { numberedFile, readResult } from '../../../src/manage-servers/call-result.ts';
-import { parseExact } from '../../../src/protocol/exact-json.ts';
+import { numberedFile, readResult } from '../../../src/app/manage-servers/call-result.ts';
+import { parseExact } from '../../../src/core/protocol/exact-json.ts';
 
 const text = (words: string) => ({ type: 'text', text: words });
 const PIXELS = Buffer.from([1, 2, 3]);

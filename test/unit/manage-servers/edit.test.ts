@@ -16,12 +16,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { renderError, toBridgeError } from '../../../src/base/errors.ts';
-import { silentLogger } from '../../../src/base/log.ts';
-import { parseCommandLine } from '../../../src/cli/command-line.ts';
-import { editServers } from '../../../src/manage-servers/edit.ts';
-import { loadSettings } from '../../../src/settings/settings.ts';
-import { createLoginStore } from '../../../src/upstream/oauth/login-store.ts';
+import { parseCommandLine } from '../../../src/app/cli/command-line.ts';
+import { editServers } from '../../../src/app/manage-servers/edit.ts';
+import { renderError, toBridgeError } from '../../../src/core/base/errors.ts';
+import { silentLogger } from '../../../src/core/base/log.ts';
+import { loadSettings } from '../../../src/edges/settings/settings.ts';
+import { createLoginStore } from '../../../src/edges/upstream/oauth/login-store.ts';
 
 const SECRET = 'sk-0123456789abcdef';
 const LOGIN = {

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { renderError, toBridgeError } from '../../../src/base/errors.ts';
-import { parseCommandLine } from '../../../src/cli/command-line.ts';
-import { editServers } from '../../../src/manage-servers/edit.ts';
-import { loadSettings } from '../../../src/settings/settings.ts';
+import { parseCommandLine } from '../../../src/app/cli/command-line.ts';
+import { editServers } from '../../../src/app/manage-servers/edit.ts';
+import { renderError, toBridgeError } from '../../../src/core/base/errors.ts';
+import { loadSettings } from '../../../src/edges/settings/settings.ts';
 
 let stateDir = '';
 beforeEach(() => {

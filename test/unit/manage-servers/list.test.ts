@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { ServerReport } from '../../../src/directory/report.ts';
-import { renderList, totalsOf } from '../../../src/manage-servers/list.ts';
+import { renderList, totalsOf } from '../../../src/app/manage-servers/list.ts';
+import type { ServerReport } from '../../../src/edges/configured/report.ts';
 
 const PLACE = { home: '/home/me', noServers: 'No server is configured.' };
 const AT = '2026-11-21T20:00:00.000Z';

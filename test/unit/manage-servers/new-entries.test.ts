@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseCommandLine } from '../../../src/cli/command-line.ts';
-import { createEntries } from '../../../src/manage-servers/new-entries.ts';
+import { parseCommandLine } from '../../../src/app/cli/command-line.ts';
+import { createEntries } from '../../../src/app/manage-servers/new-entries.ts';
 
 let folder = '';
 beforeAll(() => {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { createOutput } from '../../../src/manage-servers/output.ts';
-import { loadSettings } from '../../../src/settings/settings.ts';
+import { createOutput } from '../../../src/app/manage-servers/output.ts';
+import { loadSettings } from '../../../src/edges/settings/settings.ts';
 
 // It was one paragraph of 350 characters.
 it('says in short lines that no server is configured, and what to run', () => {

@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { silentLogger } from '../../../src/base/log.ts';
-import { createConfiguredServers } from '../../../src/bridge/build-servers.ts';
-import type { ServersCommand } from '../../../src/manage-servers/command.ts';
-import { concernedBy } from '../../../src/manage-servers/run.ts';
-import { loadSettings } from '../../../src/settings/settings.ts';
+import { createConfiguredServers } from '../../../src/app/bridge/build-servers.ts';
+import type { ServersCommand } from '../../../src/app/manage-servers/command.ts';
+import { concernedBy } from '../../../src/app/manage-servers/run.ts';
+import { silentLogger } from '../../../src/core/base/log.ts';
+import { loadSettings } from '../../../src/edges/settings/settings.ts';
 
 /** The warnings about server files that a command logs first. */
 async function warnings(action: ServersCommand['action'], fields: object = {}): Promise<string> {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { findAdded, hasPackage, unite } from '../../../src/packages/added.ts';
-import type { StoredLock } from '../../../src/packages/locks.ts';
-import type { LockedPackage } from '../../../src/packages/report.ts';
-import { parseRequirement } from '../../../src/packages/requirement.ts';
+import { findAdded, hasPackage, unite } from '../../../src/features/packages/added.ts';
+import type { StoredLock } from '../../../src/features/packages/locks.ts';
+import type { LockedPackage } from '../../../src/features/packages/report.ts';
+import { parseRequirement } from '../../../src/features/packages/requirement.ts';
 
 const PYTHON = 'cpython-314 linux x86_64';
 const wheel = (name: string, version = '1'): LockedPackage => ({

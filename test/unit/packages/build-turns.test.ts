@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { createDeferred } from '../../../src/base/deferred.ts';
-import { BuildTurns, MAX_BUILDERS, MAX_WAITING_PER_SESSION } from '../../../src/packages/build-turns.ts';
+import { createDeferred } from '../../../src/core/base/deferred.ts';
+import { BuildTurns, MAX_BUILDERS, MAX_WAITING_PER_SESSION } from '../../../src/features/packages/build-turns.ts';
 
 /** Turns whose work is recorded, and ends when the test says so. */
 function record(owner?: object) {

@@ -1,9 +1,9 @@
 import { Readable, Writable } from 'node:stream';
 import { expect, it } from 'vitest';
-import { createDeferred } from '../../../src/base/deferred.ts';
-import { BridgeError } from '../../../src/base/errors.ts';
-import type { Engine, Sandbox, SandboxExit } from '../../../src/engines/engine.ts';
-import { runBuilder } from '../../../src/packages/build.ts';
+import { createDeferred } from '../../../src/core/base/deferred.ts';
+import { BridgeError } from '../../../src/core/base/errors.ts';
+import type { Engine, Sandbox, SandboxExit } from '../../../src/core/session/engine.ts';
+import { runBuilder } from '../../../src/features/packages/build.ts';
 
 /** An engine whose builder writes these lines, and then waits until it is killed. */
 function engineThatWrites(...lines: readonly string[]): Engine {

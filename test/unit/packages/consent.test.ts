@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { Question, Reply } from '../../../src/base/cell.ts';
-import { Consent, type ConsentOptions, MAX_QUESTIONS_PER_SESSION } from '../../../src/packages/consent.ts';
-import { parseRequirement } from '../../../src/packages/requirement.ts';
-import { Policies } from '../../../src/policy/rules/policies.ts';
-import { readPolicy } from '../../../src/policy/rules/schema.ts';
-import type { Asker } from '../../../src/session/asker.ts';
+import type { Question, Reply } from '../../../src/core/base/cell.ts';
+import type { Asker } from '../../../src/core/session/asker.ts';
+import { Consent, type ConsentOptions, MAX_QUESTIONS_PER_SESSION } from '../../../src/features/packages/consent.ts';
+import { parseRequirement } from '../../../src/features/packages/requirement.ts';
+import { Policies } from '../../../src/features/policy/rules/policies.ts';
+import { readPolicy } from '../../../src/features/policy/rules/schema.ts';
 
 const requirements = ['pandas>=2', 'obscure-thing'].map(parseRequirement);
 

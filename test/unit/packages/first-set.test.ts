@@ -3,11 +3,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import type { Engine } from '../../../src/engines/engine.ts';
-import { createPackageLocks, lockKey } from '../../../src/packages/locks.ts';
-import type { PackageIndex } from '../../../src/packages/package-index.ts';
-import { createPackageInstaller, type PackageInstaller, type PackagesOptions } from '../../../src/packages/packages.ts';
-import type { CallContext } from '../../../src/session/dispatch.ts';
+import type { CallContext } from '../../../src/core/session/dispatch.ts';
+import type { Engine } from '../../../src/core/session/engine.ts';
+import { createPackageLocks, lockKey } from '../../../src/features/packages/locks.ts';
+import type { PackageIndex } from '../../../src/features/packages/package-index.ts';
+import {
+  createPackageInstaller,
+  type PackageInstaller,
+  type PackagesOptions,
+} from '../../../src/features/packages/packages.ts';
 
 const PYTHON = 'cpython-314 linux x86_64';
 const SET = 'b'.repeat(64);

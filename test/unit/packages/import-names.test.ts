@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { COMMON_PACKAGES } from '../../../src/packages/common.ts';
-import { distributionOf, meantRequirement } from '../../../src/packages/import-names.ts';
-import { normalizeName } from '../../../src/packages/requirement.ts';
+import { COMMON_PACKAGES } from '../../../src/features/packages/common.ts';
+import { distributionOf, meantRequirement } from '../../../src/features/packages/import-names.ts';
+import { normalizeName } from '../../../src/features/packages/requirement.ts';
 
 it.each([
   ['sklearn', 'scikit-learn'],

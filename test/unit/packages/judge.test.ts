@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { explainPackage, type PackagesMode } from '../../../src/packages/judge.ts';
-import { Policies } from '../../../src/policy/rules/policies.ts';
-import { readPolicy } from '../../../src/policy/rules/schema.ts';
+import { explainPackage, type PackagesMode } from '../../../src/features/packages/judge.ts';
+import { Policies } from '../../../src/features/policy/rules/policies.ts';
+import { readPolicy } from '../../../src/features/policy/rules/schema.ts';
 
 const FILE = '/state/policy.json';
 

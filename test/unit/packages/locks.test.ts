@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createPackageLocks, lockKey, type PackageLock } from '../../../src/packages/locks.ts';
+import { createPackageLocks, lockKey, type PackageLock } from '../../../src/features/packages/locks.ts';
 
 const PYTHON = 'cpython-314 linux x86_64';
 const setOf = (letter: string) => letter.repeat(64);

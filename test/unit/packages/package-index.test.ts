@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { readPackageIndex } from '../../../src/packages/package-index.ts';
+import { readPackageIndex } from '../../../src/features/packages/package-index.ts';
 import { allFences } from '../../support/documented-samples.ts';
 
 /** Reads no files of this machine. */

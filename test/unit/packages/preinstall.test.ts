@@ -1,8 +1,8 @@
 import { array, assert, constantFrom, property } from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
-import { BridgeError } from '../../../src/base/errors.ts';
-import { parseRequirement } from '../../../src/packages/requirement.ts';
-import { loadSettings } from '../../../src/settings/settings.ts';
+import { BridgeError } from '../../../src/core/base/errors.ts';
+import { loadSettings } from '../../../src/edges/settings/settings.ts';
+import { parseRequirement } from '../../../src/features/packages/requirement.ts';
 
 function preinstallOf(text: string): readonly string[] | undefined {
   return loadSettings({ HOME: '/home/ada', MCP_BRIDGE_PREINSTALL: text }).preinstall;

@@ -3,17 +3,22 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
-import type { Question, Reply } from '../../../src/base/cell.ts';
-import { BridgeError } from '../../../src/base/errors.ts';
-import type { Engine } from '../../../src/engines/engine.ts';
-import { createPackageLocks, lockKey, MAX_SESSION_LOCKS, type PackageLock } from '../../../src/packages/locks.ts';
-import type { PackageIndex } from '../../../src/packages/package-index.ts';
-import { createPackageInstaller } from '../../../src/packages/packages.ts';
-import { sha256Of, WheelFolder } from '../../../src/packages/pure/wheel-folder.ts';
-import { StoreBudget } from '../../../src/packages/store-budget.ts';
-import type { Asker } from '../../../src/session/asker.ts';
-import type { CallContext } from '../../../src/session/dispatch.ts';
-import { principalFolder, profileFolder } from '../../../src/state/principals.ts';
+import type { Question, Reply } from '../../../src/core/base/cell.ts';
+import { BridgeError } from '../../../src/core/base/errors.ts';
+import type { Asker } from '../../../src/core/session/asker.ts';
+import type { CallContext } from '../../../src/core/session/dispatch.ts';
+import type { Engine } from '../../../src/core/session/engine.ts';
+import { principalFolder, profileFolder } from '../../../src/core/state/principals.ts';
+import {
+  createPackageLocks,
+  lockKey,
+  MAX_SESSION_LOCKS,
+  type PackageLock,
+} from '../../../src/features/packages/locks.ts';
+import type { PackageIndex } from '../../../src/features/packages/package-index.ts';
+import { createPackageInstaller } from '../../../src/features/packages/packages.ts';
+import { sha256Of, WheelFolder } from '../../../src/features/packages/pure/wheel-folder.ts';
+import { StoreBudget } from '../../../src/features/packages/store-budget.ts';
 
 const IMAGE = 'python:3.14-slim';
 const PYTHON = 'cpython-314 linux x86_64';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { parseReport } from '../../../src/packages/report.ts';
+import { parseReport } from '../../../src/features/packages/report.ts';
 
 const SHA = 'a'.repeat(64);
 const wheel = {

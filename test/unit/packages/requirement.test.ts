@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isPackageName, normalizeName, parseRequirement } from '../../../src/packages/requirement.ts';
+import { isPackageName, normalizeName, parseRequirement } from '../../../src/features/packages/requirement.ts';
 import { cpuTimeOf } from '../../support/cpu-time.ts';
 
 describe('parseRequirement', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseRequirementsFile, renderLock } from '../../../src/packages/requirements-file.ts';
+import { parseRequirementsFile, renderLock } from '../../../src/features/packages/requirements-file.ts';
 
 const ONE = '1'.repeat(64);
 const TWO = '2'.repeat(64);

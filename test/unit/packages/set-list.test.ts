@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { describeSet, knownSets, renderSets, renderStore } from '../../../src/packages/set-list.ts';
-import type { StoredSet } from '../../../src/packages/store.ts';
+import { describeSet, knownSets, renderSets, renderStore } from '../../../src/features/packages/set-list.ts';
+import type { StoredSet } from '../../../src/features/packages/store.ts';
 
 const DAY_S = 86_400;
 const PYTHON = 'cpython-314 linux x86_64';

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import type { ToolCall } from '../../../src/calls/contract.ts';
-import { createCallPipeline } from '../../../src/calls/pipeline.ts';
-import type { CatalogTool, ToolChange } from '../../../src/catalog/known.ts';
-import { createPinGate } from '../../../src/pins/gate.ts';
+import type { ToolCall } from '../../../src/core/calls/contract.ts';
+import { createCallPipeline } from '../../../src/core/calls/pipeline.ts';
+import type { CatalogTool, ToolChange } from '../../../src/core/catalog/known.ts';
+import { createPinGate } from '../../../src/features/pins/gate.ts';
 
 /** The gate, a call to a tool with `change`, and a directory that reports `later` when asked again. */
 function setUp(change: ToolChange | undefined, later: ToolChange | undefined) {

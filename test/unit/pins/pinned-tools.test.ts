@@ -1,10 +1,10 @@
 /** A server that shows other tools in each list. */
 import { expect, it } from 'vitest';
-import type { CancelSignal } from '../../../src/base/cancel.ts';
-import { silentLogger } from '../../../src/base/log.ts';
-import type { ServerMetadata } from '../../../src/catalog/known.ts';
-import { createToolPins, MAX_ACCEPTED } from '../../../src/pins/pinned-tools.ts';
-import type { ToolPinStore } from '../../../src/pins/tool-pins.ts';
+import type { CancelSignal } from '../../../src/core/base/cancel.ts';
+import { silentLogger } from '../../../src/core/base/log.ts';
+import type { ServerMetadata } from '../../../src/core/catalog/known.ts';
+import { createToolPins, MAX_ACCEPTED } from '../../../src/features/pins/pinned-tools.ts';
+import type { ToolPinStore } from '../../../src/features/pins/tool-pins.ts';
 
 const SERVER = { name: 'cat' };
 const signal = new AbortController().signal as unknown as CancelSignal;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { summarize } from '../../../src/pins/tool-differences.ts';
+import { summarize } from '../../../src/features/pins/tool-differences.ts';
 
 const warningsOf = (count: number) =>
   Array.from({ length: count }, (_, index) => ({ tool: `t${index}`, clause: `tool 't${index}' changed` }));

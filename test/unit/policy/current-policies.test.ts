@@ -2,9 +2,9 @@ import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { Logger } from '../../../src/base/log.ts';
-import { createCurrentPolicies, type PolicyOwner } from '../../../src/policy/current-policies.ts';
-import { countCall } from '../../../src/policy/rules/limits.ts';
+import type { Logger } from '../../../src/core/base/log.ts';
+import { createCurrentPolicies, type PolicyOwner } from '../../../src/features/policy/current-policies.ts';
+import { countCall } from '../../../src/features/policy/rules/limits.ts';
 
 const SERVER = { name: 'files', alias: 'files' };
 const CALL = { server: SERVER, tool: { name: 'write', alias: 'write', inputSchema: {} }, arguments: {} };

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { CancelSource } from '../../../src/base/cancel.ts';
-import { BridgeError } from '../../../src/base/errors.ts';
-import type { Approvals, CallFacts, CallGate, CallToApprove, ToolCall } from '../../../src/calls/contract.ts';
-import { createCallPipeline, type SendCall } from '../../../src/calls/pipeline.ts';
-import { createPolicyGate } from '../../../src/policy/gate.ts';
-import { Policies } from '../../../src/policy/rules/policies.ts';
-import { readPolicy } from '../../../src/policy/rules/schema.ts';
-import type { Asker } from '../../../src/session/asker.ts';
+import { CancelSource } from '../../../src/core/base/cancel.ts';
+import { BridgeError } from '../../../src/core/base/errors.ts';
+import type { Approvals, CallFacts, CallGate, CallToApprove, ToolCall } from '../../../src/core/calls/contract.ts';
+import { createCallPipeline, type SendCall } from '../../../src/core/calls/pipeline.ts';
+import type { Asker } from '../../../src/core/session/asker.ts';
+import { createPolicyGate } from '../../../src/features/policy/gate.ts';
+import { Policies } from '../../../src/features/policy/rules/policies.ts';
+import { readPolicy } from '../../../src/features/policy/rules/schema.ts';
 import { pause } from '../../support/pause.ts';
 
 const CALL: ToolCall = {

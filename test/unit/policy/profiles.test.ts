@@ -2,16 +2,16 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { CallOutcome, ToolCall } from '../../../src/calls/contract.ts';
-import type { ServerMetadata } from '../../../src/catalog/known.ts';
-import type { MetadataSource } from '../../../src/directory/server-metadata.ts';
+import type { CallOutcome, ToolCall } from '../../../src/core/calls/contract.ts';
+import type { ServerMetadata } from '../../../src/core/catalog/known.ts';
+import type { MetadataSource } from '../../../src/core/directory/server-metadata.ts';
 import {
   createCurrentProfile,
   createProfileGate,
   createProfiles,
   inProfile,
   type Profile,
-} from '../../../src/policy/profiles.ts';
+} from '../../../src/features/policy/profiles.ts';
 import { readFences } from '../../support/documented-samples.ts';
 
 function profilesOf(policy: unknown): (name: string) => Profile | undefined {

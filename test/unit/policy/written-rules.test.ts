@@ -3,9 +3,9 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { silentLogger } from '../../../src/base/log.ts';
-import { createCurrentPolicies } from '../../../src/policy/current-policies.ts';
-import { createPolicyRules } from '../../../src/policy/written-rules.ts';
+import { silentLogger } from '../../../src/core/base/log.ts';
+import { createCurrentPolicies } from '../../../src/features/policy/current-policies.ts';
+import { createPolicyRules } from '../../../src/features/policy/written-rules.ts';
 
 let folder: string;
 let file: string;

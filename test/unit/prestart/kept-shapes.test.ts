@@ -2,9 +2,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
-import { silentLogger } from '../../../src/base/log.ts';
-import { createObservedResults } from '../../../src/calls/observed-results.ts';
-import { createKeptShapes } from '../../../src/prestart/kept-shapes.ts';
+import { silentLogger } from '../../../src/core/base/log.ts';
+import { createObservedResults } from '../../../src/core/calls/observed-results.ts';
+import { createKeptShapes } from '../../../src/features/prestart/kept-shapes.ts';
 
 const TOOL = { name: 'rows' };
 const SCHEMA = { type: 'object', properties: { id: { type: 'integer' } }, required: ['id'] };

@@ -2,9 +2,9 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { silentLogger } from '../../../src/base/log.ts';
-import { createModulesAhead } from '../../../src/prestart/modules-ahead.ts';
-import { UsedServers } from '../../../src/prestart/used-servers.ts';
+import { silentLogger } from '../../../src/core/base/log.ts';
+import { createModulesAhead } from '../../../src/features/prestart/modules-ahead.ts';
+import { UsedServers } from '../../../src/features/prestart/used-servers.ts';
 import { begunCell, SUCCESS, watchedRun } from '../../support/watched-run.ts';
 
 const CELL = { session: 'default', generation: 1, cell: 1 };

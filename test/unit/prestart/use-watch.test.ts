@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { type CallOutcome, failed, succeeded, type ToolCall } from '../../../src/calls/contract.ts';
-import { createUseWatch } from '../../../src/prestart/use-watch.ts';
-import { JsonScan } from '../../../src/protocol/json-scan.ts';
-import { ResultBytes } from '../../../src/protocol/result-bytes.ts';
+import { type CallOutcome, failed, succeeded, type ToolCall } from '../../../src/core/calls/contract.ts';
+import { JsonScan } from '../../../src/core/protocol/json-scan.ts';
+import { ResultBytes } from '../../../src/core/protocol/result-bytes.ts';
+import { createUseWatch } from '../../../src/features/prestart/use-watch.ts';
 import { watchedRun } from '../../support/watched-run.ts';
 
 const CALL = {

@@ -2,8 +2,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { createLogger, silentLogger } from '../../../src/base/log.ts';
-import { UsedServers, type UsedServersOptions } from '../../../src/prestart/used-servers.ts';
+import { createLogger, silentLogger } from '../../../src/core/base/log.ts';
+import { UsedServers, type UsedServersOptions } from '../../../src/features/prestart/used-servers.ts';
 
 let stateDir: string;
 let runs: number;

@@ -6,8 +6,8 @@ import {
   MAX_LINE_LONG_NUMBERS,
   MAX_LINE_MEMBERS,
   MAX_LINE_VALUES,
-} from '../../../src/base/limits.ts';
-import { decodeFrame, encodeFrame } from '../../../src/protocol/codec.ts';
+} from '../../../src/core/base/limits.ts';
+import { decodeFrame, encodeFrame } from '../../../src/core/protocol/codec.ts';
 
 const AnySchema = z.unknown();
 

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { carriedAsText, parseExact, stringifyExact, withoutMarker } from '../../../src/protocol/exact-json.ts';
+import { carriedAsText, parseExact, stringifyExact, withoutMarker } from '../../../src/core/protocol/exact-json.ts';
 
 describe('exact JSON', () => {
   it.each([

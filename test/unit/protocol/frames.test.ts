@@ -5,7 +5,7 @@ import {
   PROTOCOL_VERSION,
   SandboxFrameSchema,
   SupervisorReportSchema,
-} from '../../../src/protocol/frames.ts';
+} from '../../../src/core/protocol/frames.ts';
 
 it('has version 1', () => {
   expect(PROTOCOL_VERSION).toBe(1);

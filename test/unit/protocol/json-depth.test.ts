@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isDeeperThan } from '../../../src/protocol/json-depth.ts';
+import { isDeeperThan } from '../../../src/core/protocol/json-depth.ts';
 
 describe('isDeeperThan', () => {
   it.each([

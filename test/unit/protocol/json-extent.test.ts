@@ -1,7 +1,7 @@
 /** The measured extent of a line equals that of the parsed value. */
 import { assert, jsonValue, property, uint8Array } from 'fast-check';
 import { expect, it } from 'vitest';
-import { measureJson } from '../../../src/protocol/json-extent.ts';
+import { measureJson } from '../../../src/core/protocol/json-extent.ts';
 
 it.each([
   ['1', 0, 0, 0],

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type DroppedLine, LineReader } from '../../../src/protocol/line-reader.ts';
+import { type DroppedLine, LineReader } from '../../../src/core/protocol/line-reader.ts';
 
 /** Lines and dropped lines of `text`, read in chunks of `chunkBytes`. */
 function read(text: string, maxLineBytes: number, chunkBytes: number) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { LineSplitter } from '../../../src/protocol/line-splitter.ts';
+import { LineSplitter } from '../../../src/core/protocol/line-splitter.ts';
 
 function unexpected(): never {
   throw new Error('not expected here');

@@ -6,7 +6,7 @@ import {
   LONG_FRACTION,
   OTHER,
   WHOLE_FRACTION,
-} from '../../../src/protocol/number-kind.ts';
+} from '../../../src/core/protocol/number-kind.ts';
 
 function kindOf(text: string): number {
   return kindOfNumber(Buffer.from(`[${text}]`), 1, text.length + 1);

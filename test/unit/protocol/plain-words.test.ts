@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { skipPlainWords } from '../../../src/protocol/plain-words.ts';
+import { skipPlainWords } from '../../../src/core/protocol/plain-words.ts';
 
 const isPlain = (byte: number): boolean => byte >= 0x20 && byte !== 0x22 && byte !== 0x5c;
 const range = (count: number): number[] => Array.from({ length: count }, (_, number) => number);

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { JsonScan } from '../../../src/protocol/json-scan.ts';
-import { isFailure, ResultBytes } from '../../../src/protocol/result-bytes.ts';
+import { JsonScan } from '../../../src/core/protocol/json-scan.ts';
+import { isFailure, ResultBytes } from '../../../src/core/protocol/result-bytes.ts';
 
 /** What the kernel takes for a failure; its tests read the same file. */
 const FLAGS = JSON.parse(

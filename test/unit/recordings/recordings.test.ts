@@ -3,16 +3,16 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
-import { NO_OUTPUT } from '../../../src/base/cell.ts';
-import { BridgeError } from '../../../src/base/errors.ts';
-import { MAX_RECORDED_RESULT_BYTES } from '../../../src/base/limits.ts';
-import { silentLogger } from '../../../src/base/log.ts';
-import { createContext } from '../../../src/bridge/context.ts';
-import { failed, succeeded, type ToolCall } from '../../../src/calls/contract.ts';
-import { parseExact } from '../../../src/protocol/exact-json.ts';
-import { Recording, readRecording } from '../../../src/recordings/index.ts';
-import { showRecording } from '../../../src/recordings/run.ts';
-import { createSecretMask } from '../../../src/secrets/index.ts';
+import { createContext } from '../../../src/app/bridge/context.ts';
+import { NO_OUTPUT } from '../../../src/core/base/cell.ts';
+import { BridgeError } from '../../../src/core/base/errors.ts';
+import { MAX_RECORDED_RESULT_BYTES } from '../../../src/core/base/limits.ts';
+import { silentLogger } from '../../../src/core/base/log.ts';
+import { failed, succeeded, type ToolCall } from '../../../src/core/calls/contract.ts';
+import { parseExact } from '../../../src/core/protocol/exact-json.ts';
+import { createSecretMask } from '../../../src/features/secrets/index.ts';
+import { Recording, readRecording } from '../../../src/record/recordings/index.ts';
+import { showRecording } from '../../../src/record/recordings/run.ts';
 import { begunCell, SUCCESS, watchedRun } from '../../support/watched-run.ts';
 
 const SECRET = 'sk-canary-0123456789';

@@ -3,13 +3,13 @@ import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFi
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
-import type { CellStatus } from '../../../src/base/cell.ts';
-import { BridgeError } from '../../../src/base/errors.ts';
-import { silentLogger } from '../../../src/base/log.ts';
-import { type CallOutcome, failed, succeeded, type ToolCall } from '../../../src/calls/contract.ts';
-import { openRun, Recording, RunAnswers } from '../../../src/recordings/index.ts';
-import { createSecretMask } from '../../../src/secrets/index.ts';
-import { claimSession } from '../../../src/session/session-claim.ts';
+import type { CellStatus } from '../../../src/core/base/cell.ts';
+import { BridgeError } from '../../../src/core/base/errors.ts';
+import { silentLogger } from '../../../src/core/base/log.ts';
+import { type CallOutcome, failed, succeeded, type ToolCall } from '../../../src/core/calls/contract.ts';
+import { claimSession } from '../../../src/core/session/session-claim.ts';
+import { createSecretMask } from '../../../src/features/secrets/index.ts';
+import { openRun, Recording, RunAnswers } from '../../../src/record/recordings/index.ts';
 import { SUCCESS, watchedRun } from '../../support/watched-run.ts';
 
 const SECRET = 'sk-canary-0123456789';

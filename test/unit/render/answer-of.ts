@@ -1,4 +1,4 @@
-import type { CellAnswer, OutputText } from '../../../src/base/cell.ts';
+import type { CellAnswer, OutputText } from '../../../src/core/base/cell.ts';
 
 /** A complete stream with the text `head`. */
 export const text = (head: string): OutputText => ({ head, droppedBytes: 0, droppedLines: 0, tail: '' });

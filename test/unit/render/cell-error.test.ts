@@ -1,6 +1,6 @@
 /** The error of a cell as text, as one line and as the fields of `--json`. */
 import { expect, test } from 'vitest';
-import { renderCellError, reportCellError, summarizeCellError } from '../../../src/render/cell-error.ts';
+import { renderCellError, reportCellError, summarizeCellError } from '../../../src/core/render/cell-error.ts';
 
 const TRACEBACK = 'Traceback (most recent call last):\nmcp.runtime.PolicyError: POLICY_DENIED: no\nHint: ask';
 

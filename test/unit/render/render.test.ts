@@ -1,7 +1,7 @@
 /** What a model reads, and what a program gets in `structuredContent`. */
 import { decode } from '@toon-format/toon';
 import { describe, expect, test } from 'vitest';
-import { renderAnswer } from '../../../src/render/render.ts';
+import { renderAnswer } from '../../../src/core/render/render.ts';
 import { answerOf, text } from './answer-of.ts';
 
 const traceback = 'Traceback (most recent call last):\n  File "<cell 1>", line 1, in <module>\nValueError: no\n';

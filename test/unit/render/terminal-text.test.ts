@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { buildPayload } from '../../../src/render/payload.ts';
-import { asShown } from '../../../src/render/terminal-text.ts';
+import { buildPayload } from '../../../src/core/render/payload.ts';
+import { asShown } from '../../../src/core/render/terminal-text.ts';
 
 const RECORDED = join(import.meta.dirname, '../../fixtures/terminal-output');
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { encodeToon } from '../../../src/render/toon.ts';
+import { encodeToon } from '../../../src/core/render/toon.ts';
 
 test('encodes a value without a final line feed', async () => {
   expect(await encodeToon({ rows: [{ id: 1 }, { id: 2 }], tags: [] })).toBe('rows[2]{id}:\n  1\n  2\ntags: []');

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { MAX_SHOWN_CHARS, MAX_VALUE_CHARS } from '../../../src/base/limits.ts';
-import { renderAnswer } from '../../../src/render/render.ts';
-import { cutMiddle, describeGap, shareOut } from '../../../src/render/truncate.ts';
+import { MAX_SHOWN_CHARS, MAX_VALUE_CHARS } from '../../../src/core/base/limits.ts';
+import { renderAnswer } from '../../../src/core/render/render.ts';
+import { cutMiddle, describeGap, shareOut } from '../../../src/core/render/truncate.ts';
 import { answerOf, text } from './answer-of.ts';
 
 const nothing = { bytes: 0, lines: 0 };

@@ -4,12 +4,12 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import type { AuditRecord, RecordOf } from '../../../src/history/records.ts';
-import { type ActivityReport, ReportBuilder } from '../../../src/report/collect.ts';
-import { renderPage } from '../../../src/report/page.ts';
-import { runReport } from '../../../src/report/run.ts';
-import { renderText } from '../../../src/report/text.ts';
-import { loadSettings } from '../../../src/settings/settings.ts';
+import { loadSettings } from '../../../src/edges/settings/settings.ts';
+import type { AuditRecord, RecordOf } from '../../../src/record/history/records.ts';
+import { type ActivityReport, ReportBuilder } from '../../../src/record/report/collect.ts';
+import { renderPage } from '../../../src/record/report/page.ts';
+import { runReport } from '../../../src/record/report/run.ts';
+import { renderText } from '../../../src/record/report/text.ts';
 import { makeHistory, writeHistory } from '../../support/history-log.ts';
 
 const at = '2026-11-21T12:00:00.000Z';

@@ -1,6 +1,6 @@
 /** Functions in the code of a cell, with the imports that they use. */
 import { expect, it } from 'vitest';
-import { functionsIn } from '../../../src/saved-tools/functions-in-code.ts';
+import { functionsIn } from '../../../src/features/saved-tools/functions-in-code.ts';
 
 const sourceOf = (code: string, name: string) => functionsIn(code).find((one) => one.name === name)?.source;
 

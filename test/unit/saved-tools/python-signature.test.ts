@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readFunctionHead } from '../../../src/saved-tools/python-signature.ts';
+import { readFunctionHead } from '../../../src/features/saved-tools/python-signature.ts';
 
 const head = (source: string, name = 'f') => readFunctionHead(name, source);
 

@@ -2,15 +2,19 @@ import { link, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Question, Reply } from '../../../src/base/cell.ts';
-import { MAX_SAVED_TOOL_BYTES, MAX_SAVED_TOOLS, MAX_SAVED_TOOLS_OF_SESSION } from '../../../src/base/limits.ts';
-import { createLogger } from '../../../src/base/log.ts';
-import type { SavingCall } from '../../../src/saved-tools/ask-to-save.ts';
-import type { SavedTool } from '../../../src/saved-tools/function-source.ts';
-import { FunctionStore } from '../../../src/saved-tools/function-store.ts';
-import { createSavedTools, type SavedToolsOptions, savedToolMethods } from '../../../src/saved-tools/saved-tools.ts';
-import type { Asker } from '../../../src/session/asker.ts';
-import { hashText } from '../../../src/state/file-consents.ts';
+import type { Question, Reply } from '../../../src/core/base/cell.ts';
+import { MAX_SAVED_TOOL_BYTES, MAX_SAVED_TOOLS, MAX_SAVED_TOOLS_OF_SESSION } from '../../../src/core/base/limits.ts';
+import { createLogger } from '../../../src/core/base/log.ts';
+import type { Asker } from '../../../src/core/session/asker.ts';
+import { hashText } from '../../../src/core/state/file-consents.ts';
+import type { SavingCall } from '../../../src/features/saved-tools/ask-to-save.ts';
+import type { SavedTool } from '../../../src/features/saved-tools/function-source.ts';
+import { FunctionStore } from '../../../src/features/saved-tools/function-store.ts';
+import {
+  createSavedTools,
+  type SavedToolsOptions,
+  savedToolMethods,
+} from '../../../src/features/saved-tools/saved-tools.ts';
 
 const SOURCE = 'def add(a, b):\n    return a + b\n';
 

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { composeBootSource } from '../../../scripts/embedded/boot-source.mjs';
-import { readKernelSources } from '../../../src/session/boot.ts';
+import { readKernelSources } from '../../../src/core/session/boot.ts';
 
 const KERNEL = join(import.meta.dirname, '../../../sandbox-runtime/bridge_kernel');
 

@@ -8,7 +8,7 @@ import { tableSolution } from '../../../scripts/eval/solutions/tables.ts';
 import { EVAL_TASKS } from '../../../scripts/eval/tasks/index.ts';
 import { answerOf, compareTrees, expectList } from '../../../scripts/eval/tasks/task.ts';
 import { createTranscript } from '../../../scripts/eval/transcript.ts';
-import { splitWords } from '../../../src/base/shell-words.ts';
+import { splitWords } from '../../../src/core/base/shell-words.ts';
 import { readFences } from '../../support/documented-samples.ts';
 
 describe('the transcript', () => {

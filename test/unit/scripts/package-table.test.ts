@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { LINES } from '../../../scripts/package-table/lines.ts';
 import { readColumns, withTried } from '../../../scripts/package-table/record.ts';
 import { renderLists } from '../../../scripts/package-table/table.ts';
-import { COMMON_PACKAGES } from '../../../src/packages/common.ts';
+import { COMMON_PACKAGES } from '../../../src/features/packages/common.ts';
 
 it('has a line of work for each package of the list, and for no other', () => {
   expect(Object.keys(LINES)).toEqual([...COMMON_PACKAGES]);

@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { silentLogger } from '../../../src/base/log.ts';
-import { createConfiguredServers } from '../../../src/bridge/build-servers.ts';
-import { createSecretMask } from '../../../src/secrets/known-secrets.ts';
-import { loadSettings } from '../../../src/settings/settings.ts';
+import { createConfiguredServers } from '../../../src/app/bridge/build-servers.ts';
+import { silentLogger } from '../../../src/core/base/log.ts';
+import { loadSettings } from '../../../src/edges/settings/settings.ts';
+import { createSecretMask } from '../../../src/features/secrets/known-secrets.ts';
 
 async function configure(env: Record<string, string>) {
   const folder = mkdtempSync(join(tmpdir(), 'known-secrets-'));

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { expect, it, onTestFinished } from 'vitest';
-import { manageSecrets } from '../../../src/secrets/run.ts';
-import { SecretFile } from '../../../src/secrets/secret-file.ts';
-import { createSecretValues } from '../../../src/secrets/secret-values.ts';
-import { loadSettings } from '../../../src/settings/settings.ts';
-import { principalFolder } from '../../../src/state/principals.ts';
+import { principalFolder } from '../../../src/core/state/principals.ts';
+import { loadSettings } from '../../../src/edges/settings/settings.ts';
+import { manageSecrets } from '../../../src/features/secrets/run.ts';
+import { SecretFile } from '../../../src/features/secrets/secret-file.ts';
+import { createSecretValues } from '../../../src/features/secrets/secret-values.ts';
 
 function setUp() {
   const folder = mkdtempSync(join(tmpdir(), 'bridge-secret-file-'));

@@ -1,7 +1,7 @@
 /** How much of its answers a client may leave unread, and what happens beyond it. */
 import { expect, it } from 'vitest';
-import { LargeText } from '../../../src/base/large-text.ts';
-import { AnswerRoom } from '../../../src/server/answer-room.ts';
+import { LargeText } from '../../../src/core/base/large-text.ts';
+import { AnswerRoom } from '../../../src/front/server/answer-room.ts';
 
 const never = (): boolean => false;
 const of = (chars: number) => ({ contents: [{ text: 'x'.repeat(chars) }] });

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { BridgeError } from '../../../src/base/errors.ts';
-import { MAX_CODE_BYTES } from '../../../src/base/limits.ts';
-import { assignServerAliases, resolveName } from '../../../src/catalog/names.ts';
-import { checkRunArguments } from '../../../src/server/arguments.ts';
-import type { ServerNames } from '../../../src/server/lazy-bridge.ts';
+import { BridgeError } from '../../../src/core/base/errors.ts';
+import { MAX_CODE_BYTES } from '../../../src/core/base/limits.ts';
+import { assignServerAliases, resolveName } from '../../../src/core/catalog/names.ts';
+import type { ServerNames } from '../../../src/core/session/lazy-bridge.ts';
+import { checkRunArguments } from '../../../src/front/server/arguments.ts';
 
 const rules = {
   defaultTimeoutSeconds: 30,

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { encode } from 'gpt-tokenizer/encoding/o200k_base';
 import { expect, test } from 'vitest';
-import { CAPABILITY_SUMMARY, capabilityResource, packagesSummary } from '../../../src/server/capabilities.ts';
-import { describeRunPython } from '../../../src/server/tool-definition.ts';
+import { CAPABILITY_SUMMARY, capabilityResource, packagesSummary } from '../../../src/front/server/capabilities.ts';
+import { describeRunPython } from '../../../src/front/server/tool-definition.ts';
 
 const MAX_SUMMARY_TOKENS = 600;
 const kernel = new URL('../../../sandbox-runtime/bridge_kernel/', import.meta.url);

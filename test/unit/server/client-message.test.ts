@@ -1,7 +1,7 @@
 import { isJSONRPCRequest } from '@modelcontextprotocol/server';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { isAnswerable, whyInvalid, withoutNulls } from '../../../src/server/client-message.ts';
+import { isAnswerable, whyInvalid, withoutNulls } from '../../../src/front/server/client-message.ts';
 
 const RELATED_TASK = 'io.modelcontextprotocol/related-task';
 

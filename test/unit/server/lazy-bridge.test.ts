@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Bridge, LazyBridge } from '../../../src/server/lazy-bridge.ts';
+import { type Bridge, LazyBridge } from '../../../src/core/session/lazy-bridge.ts';
 
 function countingBridge(failures = 0) {
   const counts = { created: 0, closed: 0 };

@@ -4,17 +4,17 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { SUPPORTED_PROTOCOL_VERSIONS } from '@modelcontextprotocol/server';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { BridgeError } from '../../../src/base/errors.ts';
-import { MAX_CLIENT_LINE_BYTES } from '../../../src/base/limits.ts';
-import { silentLogger } from '../../../src/base/log.ts';
-import type { ClientFacts } from '../../../src/server/client-facts.ts';
-import { FrontConnection } from '../../../src/server/front-connection.ts';
-import type { Introduction } from '../../../src/server/introduction.ts';
-import { LazyBridge } from '../../../src/server/lazy-bridge.ts';
-import { OPENING_VERSIONS } from '../../../src/server/opening.ts';
-import { type FrontOptions, serveClient } from '../../../src/server/server.ts';
-import { StdioServerTransport } from '../../../src/server/stdio-transport.ts';
-import { showRunPython } from '../../../src/server/tool-definition.ts';
+import { BridgeError } from '../../../src/core/base/errors.ts';
+import { MAX_CLIENT_LINE_BYTES } from '../../../src/core/base/limits.ts';
+import { silentLogger } from '../../../src/core/base/log.ts';
+import { LazyBridge } from '../../../src/core/session/lazy-bridge.ts';
+import type { ClientFacts } from '../../../src/front/server/client-facts.ts';
+import { FrontConnection } from '../../../src/front/server/front-connection.ts';
+import type { Introduction } from '../../../src/front/server/introduction.ts';
+import { OPENING_VERSIONS } from '../../../src/front/server/opening.ts';
+import { type FrontOptions, serveClient } from '../../../src/front/server/server.ts';
+import { StdioServerTransport } from '../../../src/front/server/stdio-transport.ts';
+import { showRunPython } from '../../../src/front/server/tool-definition.ts';
 
 /** What a client and the rest of the program see of one connection. */
 interface Seen {

@@ -1,7 +1,7 @@
 /** Progress notifications: only on request, with increasing values, and during silence. */
 import type { ServerContext } from '@modelcontextprotocol/server';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { createProgressReporter } from '../../../src/server/progress-notifications.ts';
+import { createProgressReporter } from '../../../src/front/server/progress-notifications.ts';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());

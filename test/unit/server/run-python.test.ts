@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { type CellAnswer, type CellRequest, NO_OUTPUT } from '../../../src/base/cell.ts';
-import { BridgeError } from '../../../src/base/errors.ts';
-import { createLogger } from '../../../src/base/log.ts';
-import { type Bridge, LazyBridge, type ServerNames } from '../../../src/server/lazy-bridge.ts';
-import { answerCell, createRunPython, type RunPythonOptions } from '../../../src/server/run-python.ts';
+import { type CellAnswer, type CellRequest, NO_OUTPUT } from '../../../src/core/base/cell.ts';
+import { BridgeError } from '../../../src/core/base/errors.ts';
+import { createLogger } from '../../../src/core/base/log.ts';
+import { type Bridge, LazyBridge, type ServerNames } from '../../../src/core/session/lazy-bridge.ts';
+import { answerCell, createRunPython, type RunPythonOptions } from '../../../src/front/server/run-python.ts';
 
 const SERVERS: ServerNames = {
   names: ['github'],

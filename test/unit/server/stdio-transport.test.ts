@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { PassThrough, Writable } from 'node:stream';
 import type { JSONRPCMessage } from '@modelcontextprotocol/server';
 import { describe, expect, test } from 'vitest';
-import { LargeText } from '../../../src/base/large-text.ts';
-import { StdioServerTransport } from '../../../src/server/stdio-transport.ts';
+import { LargeText } from '../../../src/core/base/large-text.ts';
+import { StdioServerTransport } from '../../../src/front/server/stdio-transport.ts';
 
 async function started(output: Writable = new PassThrough()) {
   const input = new PassThrough();

@@ -1,11 +1,11 @@
 /** Calls that take several requests: progress, questions, answers of a tool itself. */
 import { ProtocolError, type ServerContext } from '@modelcontextprotocol/server';
 import { expect, it } from 'vitest';
-import { type CellAnswer, NO_OUTPUT } from '../../../src/base/cell.ts';
-import { createDeferred } from '../../../src/base/deferred.ts';
-import { BridgeError } from '../../../src/base/errors.ts';
-import { type FrontCall, invalidCall, type RunPythonCall } from '../../../src/server/front-tool.ts';
-import { SuspendedCalls } from '../../../src/server/suspended-calls.ts';
+import { type CellAnswer, NO_OUTPUT } from '../../../src/core/base/cell.ts';
+import { createDeferred } from '../../../src/core/base/deferred.ts';
+import { BridgeError } from '../../../src/core/base/errors.ts';
+import { type FrontCall, invalidCall, type RunPythonCall } from '../../../src/front/server/front-tool.ts';
+import { SuspendedCalls } from '../../../src/front/server/suspended-calls.ts';
 
 const ANSWER: CellAnswer = {
   status: 'success',

@@ -1,6 +1,6 @@
 import { encode } from 'gpt-tokenizer/encoding/o200k_base';
 import { describe, expect, test } from 'vitest';
-import { describeRunPython, MAX_DEFINITION_TOKENS } from '../../../src/server/tool-definition.ts';
+import { describeRunPython, MAX_DEFINITION_TOKENS } from '../../../src/front/server/tool-definition.ts';
 
 describe('the definition of run_python', () => {
   test('costs at most 200 tokens, even with the largest limits of the settings', () => {

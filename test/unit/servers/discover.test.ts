@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { renderIssue } from '../../../src/base/config-issue.ts';
-import { createServerDiscovery, type DiscoveryOptions, discoverServers } from '../../../src/servers/discover.ts';
+import { renderIssue } from '../../../src/core/base/config-issue.ts';
+import { createServerDiscovery, type DiscoveryOptions, discoverServers } from '../../../src/edges/servers/discover.ts';
 
 let stateDir = '';
 

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { discoverServers } from '../../../src/servers/discover.ts';
+import { discoverServers } from '../../../src/edges/servers/discover.ts';
 import { REAL_SERVERS } from '../../real-servers/servers.ts';
 
 const FOLDER = join(import.meta.dirname, '..', '..', '..', 'servers.d');

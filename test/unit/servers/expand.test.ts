@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { expandVariables, plainText } from '../../../src/servers/expand.ts';
+import { expandVariables, plainText } from '../../../src/edges/servers/expand.ts';
 
 function expand(text: string, env: Record<string, string> = {}) {
   const missing: string[] = [];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseServerFile, type ServerDefinition } from '../../../src/servers/server-file.ts';
+import { parseServerFile, type ServerDefinition } from '../../../src/edges/servers/server-file.ts';
 
 function read(entries: object | string) {
   const text = typeof entries === 'string' ? entries : JSON.stringify({ mcpServers: entries });

@@ -6,10 +6,10 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { renderIssue } from '../../../src/base/config-issue.ts';
-import { discoverServers, findDefinedServers } from '../../../src/servers/discover.ts';
-import { parseServerFile } from '../../../src/servers/server-file.ts';
-import { setDisabled } from '../../../src/servers/server-file-edit.ts';
+import { renderIssue } from '../../../src/core/base/config-issue.ts';
+import { discoverServers, findDefinedServers } from '../../../src/edges/servers/discover.ts';
+import { parseServerFile } from '../../../src/edges/servers/server-file.ts';
+import { setDisabled } from '../../../src/edges/servers/server-file-edit.ts';
 
 const FILE = '/state/a.json';
 const env = { SET: 'value', PATH: '/bin' };

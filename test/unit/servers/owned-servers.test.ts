@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { ownServers } from '../../../src/servers/owned-servers.ts';
-import { parseServerFile } from '../../../src/servers/server-file.ts';
+import { ownServers } from '../../../src/edges/servers/owned-servers.ts';
+import { parseServerFile } from '../../../src/edges/servers/server-file.ts';
 
 const FILE = '/state/servers.json';
 const read = (entries: object) => {

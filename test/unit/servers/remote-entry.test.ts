@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { renderIssue } from '../../../src/base/config-issue.ts';
-import { parseServerFile } from '../../../src/servers/server-file.ts';
+import { renderIssue } from '../../../src/core/base/config-issue.ts';
+import { parseServerFile } from '../../../src/edges/servers/server-file.ts';
 
 const FILE = '/home/me/MCPs/a.json';
 const URL_TEXT = 'https://example.org/mcp';

@@ -3,9 +3,9 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { bridgeDepth } from '../../../src/base/bridge-depth.ts';
-import { BridgeError } from '../../../src/base/errors.ts';
-import { findSelfReference, refuseNestedBridge } from '../../../src/servers/self.ts';
+import { bridgeDepth } from '../../../src/core/base/bridge-depth.ts';
+import { BridgeError } from '../../../src/core/base/errors.ts';
+import { findSelfReference, refuseNestedBridge } from '../../../src/edges/servers/self.ts';
 
 function reason(command: string, args: string[] = [], name = 'x', path = ''): string | undefined {
   return findSelfReference({ name, command, args }, { PATH: path });

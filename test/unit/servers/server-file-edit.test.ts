@@ -1,6 +1,6 @@
 /** Editing one entry keeps every other byte of a server file. Files that cannot be edited in place are refused. */
 import { describe, expect, it } from 'vitest';
-import { isEmptyServerFile, putEntry, removeEntry, setDisabled } from '../../../src/servers/server-file-edit.ts';
+import { isEmptyServerFile, putEntry, removeEntry, setDisabled } from '../../../src/edges/servers/server-file-edit.ts';
 
 const CRLF = '{\r\n\t"description": "mine",\r\n\t"mcpServers": {\r\n\t\t"a": { "command": "a" }\r\n\t}\r\n}\r\n';
 

@@ -2,13 +2,13 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import type * as table from '../../../src/clients/table.ts';
-import { CLIENT_IDS, type ClientId, type ClientSystem, clientOf } from '../../../src/clients/table.ts';
-import { discoverServers } from '../../../src/servers/discover.ts';
-import { loadSources, parseSources } from '../../../src/servers/sources.ts';
+import type * as table from '../../../src/edges/clients/table.ts';
+import { CLIENT_IDS, type ClientId, type ClientSystem, clientOf } from '../../../src/edges/clients/table.ts';
+import { discoverServers } from '../../../src/edges/servers/discover.ts';
+import { loadSources, parseSources } from '../../../src/edges/servers/sources.ts';
 import { existing, type Home, makeHome, PLATFORMS, placeHere, put, SECRET } from '../../support/client-homes.ts';
 
-vi.mock('../../../src/clients/table.ts', async (importOriginal) => {
+vi.mock('../../../src/edges/clients/table.ts', async (importOriginal) => {
   const real = await importOriginal<typeof table>();
   const mapped = (id: ClientId) => {
     const client = real.clientOf(id);

@@ -3,11 +3,11 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { renderIssue } from '../../../src/base/config-issue.ts';
-import { CLIENT_IDS, clientOf } from '../../../src/clients/table.ts';
-import { discoverServers } from '../../../src/servers/discover.ts';
-import { loadSources, parseSources } from '../../../src/servers/sources.ts';
-import { loadSettings } from '../../../src/settings/settings.ts';
+import { renderIssue } from '../../../src/core/base/config-issue.ts';
+import { CLIENT_IDS, clientOf } from '../../../src/edges/clients/table.ts';
+import { discoverServers } from '../../../src/edges/servers/discover.ts';
+import { loadSources, parseSources } from '../../../src/edges/servers/sources.ts';
+import { loadSettings } from '../../../src/edges/settings/settings.ts';
 
 let home = '';
 

@@ -3,9 +3,9 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { createContext } from '../../../src/bridge/context.ts';
-import type { SessionsCommand } from '../../../src/session-list/command.ts';
-import { sessions } from '../../../src/session-list/run.ts';
+import { createContext } from '../../../src/app/bridge/context.ts';
+import type { SessionsCommand } from '../../../src/record/session-list/command.ts';
+import { sessions } from '../../../src/record/session-list/run.ts';
 
 const DEAD = "echo 'Cannot connect to the daemon' >&2; exit 1";
 const EMPTY = 'echo "[]"';

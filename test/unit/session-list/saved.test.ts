@@ -12,11 +12,11 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
-import { silentLogger } from '../../../src/base/log.ts';
-import { createContext } from '../../../src/bridge/context.ts';
-import { lastingStore } from '../../../src/session/checkpoint-store.ts';
-import type { SavedCommand } from '../../../src/session-list/command.ts';
-import { manageSaved, savedSessions } from '../../../src/session-list/saved.ts';
+import { createContext } from '../../../src/app/bridge/context.ts';
+import { silentLogger } from '../../../src/core/base/log.ts';
+import { lastingStore } from '../../../src/core/session/checkpoint-store.ts';
+import type { SavedCommand } from '../../../src/record/session-list/command.ts';
+import { manageSaved, savedSessions } from '../../../src/record/session-list/saved.ts';
 
 const FACTS = {
   cell: 3,

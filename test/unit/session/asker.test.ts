@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Person, Question, Reply } from '../../../src/base/cell.ts';
-import { Countdown } from '../../../src/base/countdown.ts';
-import type { BridgeError } from '../../../src/base/errors.ts';
-import { MAX_QUESTIONS_PER_CELL } from '../../../src/base/limits.ts';
-import { CellAsker } from '../../../src/session/asker.ts';
+import type { Person, Question, Reply } from '../../../src/core/base/cell.ts';
+import { Countdown } from '../../../src/core/base/countdown.ts';
+import type { BridgeError } from '../../../src/core/base/errors.ts';
+import { MAX_QUESTIONS_PER_CELL } from '../../../src/core/base/limits.ts';
+import { CellAsker } from '../../../src/core/session/asker.ts';
 
 const question = (message: string): Question => ({ mode: 'form', message, requestedSchema: { type: 'object' } });
 const yes: Reply = { action: 'accept', content: { answer: 'yes' } };

@@ -1,6 +1,6 @@
 /** The first bytes of a sandbox: their format, and that the large part is not copied for each start. */
 import { expect, it } from 'vitest';
-import { bootBlob, type KernelSources } from '../../../src/session/boot.ts';
+import { bootBlob, type KernelSources } from '../../../src/core/session/boot.ts';
 
 const sources: KernelSources = {
   loader: '',

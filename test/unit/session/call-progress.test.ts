@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { type CallProgress, createCallProgressReporter } from '../../../src/session/call-progress.ts';
+import { type CallProgress, createCallProgressReporter } from '../../../src/core/session/call-progress.ts';
 
 describe('reports on a call', () => {
   let sent: CallProgress[];

@@ -8,7 +8,7 @@ import {
   MAX_RUNNING_CALL_BYTES,
   MAX_SANDBOX_LINE_BYTES,
   MAX_WAITING_CALL_BYTES,
-} from '../../../src/base/limits.ts';
+} from '../../../src/core/base/limits.ts';
 
 /** Each character may need two bytes. */
 const LARGEST_CALL_BYTES = 2 * MAX_SANDBOX_LINE_BYTES + MAX_LINE_VALUES * BYTES_PER_VALUE;

@@ -1,7 +1,7 @@
 /** Which error codes the host sets, whatever a frame says. */
 import { expect, it } from 'vitest';
-import type { ResultFrame } from '../../../src/protocol/frames.ts';
-import { endOfCell } from '../../../src/session/cell-end.ts';
+import type { ResultFrame } from '../../../src/core/protocol/frames.ts';
+import { endOfCell } from '../../../src/core/session/cell-end.ts';
 
 const raised = { name: 'PolicyError', message: 'POLICY_DENIED: x', traceback: 'POLICY_DENIED: x' };
 const refused = new Map([[7, 'POLICY_DENIED']] as const);

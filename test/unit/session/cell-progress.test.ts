@@ -1,7 +1,7 @@
 /** What the client learns about a running cell, and when. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import type { CellProgress } from '../../../src/base/cell.ts';
-import { type ProgressSources, watchProgress } from '../../../src/session/cell-progress.ts';
+import type { CellProgress } from '../../../src/core/base/cell.ts';
+import { type ProgressSources, watchProgress } from '../../../src/core/session/cell-progress.ts';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());

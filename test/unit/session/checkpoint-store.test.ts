@@ -13,15 +13,15 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { silentLogger } from '../../../src/base/log.ts';
-import { checkpointPath, makeRoom } from '../../../src/session/checkpoint-room.ts';
+import { silentLogger } from '../../../src/core/base/log.ts';
+import { checkpointPath, makeRoom } from '../../../src/core/session/checkpoint-room.ts';
 import {
   type CheckpointFacts,
   CheckpointStore,
   lastingStore,
   sweepAllCheckpoints,
   sweepCheckpoints,
-} from '../../../src/session/checkpoint-store.ts';
+} from '../../../src/core/session/checkpoint-store.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'bridge-test-checkpoints-'));
 afterAll(() => rmSync(root, { recursive: true }));

@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { MAX_CHECKPOINT_BYTES } from '../../../src/base/limits.ts';
-import { type CheckpointSink, CheckpointTraffic } from '../../../src/session/checkpoint-traffic.ts';
-import { Outbox } from '../../../src/session/outbox.ts';
+import { MAX_CHECKPOINT_BYTES } from '../../../src/core/base/limits.ts';
+import { type CheckpointSink, CheckpointTraffic } from '../../../src/core/session/checkpoint-traffic.ts';
+import { Outbox } from '../../../src/core/session/outbox.ts';
 
 function open() {
   const pipe = new PassThrough();

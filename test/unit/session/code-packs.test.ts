@@ -3,8 +3,8 @@ import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { silentLogger } from '../../../src/base/log.ts';
-import { createCodePackStore, removeOldPacks } from '../../../src/session/code-packs.ts';
+import { silentLogger } from '../../../src/core/base/log.ts';
+import { createCodePackStore, removeOldPacks } from '../../../src/core/session/code-packs.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 

@@ -1,11 +1,11 @@
 /** How the host handles the streams of one sandbox. The test plays the kernel. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { CallContext } from '../../../src/session/dispatch.ts';
+import type { CallContext } from '../../../src/core/session/dispatch.ts';
 import { FakeSandbox } from '../../support/fake-sandbox.ts';
 import { connect, settle } from '../../support/fake-session.ts';
 
 // The real limits take seconds to reach.
-vi.mock('../../../src/base/limits.ts', async (original) => ({
+vi.mock('../../../src/core/base/limits.ts', async (original) => ({
   ...(await original<object>()),
   MAX_SANDBOX_LINE_BYTES: 4_096,
   MAX_FRAMES_PER_CELL: 8,

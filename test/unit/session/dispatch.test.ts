@@ -2,22 +2,22 @@
 import { PassThrough } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
-import { BridgeError } from '../../../src/base/errors.ts';
+import { BridgeError } from '../../../src/core/base/errors.ts';
 import {
   MAX_CALLS_IN_FLIGHT,
   MAX_CALLS_PER_CELL,
   MAX_CALLS_WAITING,
   MAX_RUNNING_CALL_BYTES,
   MAX_WAITING_CALL_BYTES,
-} from '../../../src/base/limits.ts';
-import { parseExact } from '../../../src/protocol/exact-json.ts';
-import { type AnswerFrame, type CallFrame, HostFrameSchema } from '../../../src/protocol/frames.ts';
-import type { Asker } from '../../../src/session/asker.ts';
-import { type CallContext, Dispatcher, type HandleCall } from '../../../src/session/dispatch.ts';
-import { Outbox } from '../../../src/session/outbox.ts';
+} from '../../../src/core/base/limits.ts';
+import { parseExact } from '../../../src/core/protocol/exact-json.ts';
+import { type AnswerFrame, type CallFrame, HostFrameSchema } from '../../../src/core/protocol/frames.ts';
+import type { Asker } from '../../../src/core/session/asker.ts';
+import { type CallContext, Dispatcher, type HandleCall } from '../../../src/core/session/dispatch.ts';
+import { Outbox } from '../../../src/core/session/outbox.ts';
 
 // Small enough to reach with a few calls.
-vi.mock('../../../src/base/limits.ts', async (original) => ({
+vi.mock('../../../src/core/base/limits.ts', async (original) => ({
   ...(await original<object>()),
   MAX_CALLS_IN_FLIGHT: 3,
   MAX_CALLS_WAITING: 4,

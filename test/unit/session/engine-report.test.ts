@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Engine } from '../../../src/engines/engine.ts';
-import { describeEngine, reportEngine, standInNotice, surroundings } from '../../../src/session/engine-report.ts';
+import type { Engine } from '../../../src/core/session/engine.ts';
+import { describeEngine, reportEngine, standInNotice, surroundings } from '../../../src/core/session/engine-report.ts';
 
 const refusal = { engine: 'podman', reason: 'podman is not on PATH', hint: 'Install Podman.' } as const;
 

@@ -2,7 +2,7 @@
 import { PassThrough } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { pauseAfter, readFairly } from '../../../src/session/fair-share.ts';
+import { pauseAfter, readFairly } from '../../../src/core/session/fair-share.ts';
 
 /** Holds the thread. */
 function work(forMs: number): void {

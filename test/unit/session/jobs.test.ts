@@ -1,7 +1,7 @@
 /** The jobs of a sandbox, as the host tracks them. */
 import { expect, it } from 'vitest';
-import { MAX_CALLS_PER_CELL, MAX_JOBS } from '../../../src/base/limits.ts';
-import { Jobs } from '../../../src/session/jobs.ts';
+import { MAX_CALLS_PER_CELL, MAX_JOBS } from '../../../src/core/base/limits.ts';
+import { Jobs } from '../../../src/core/session/jobs.ts';
 
 it('accepts calls only of jobs that have started and not ended', () => {
   const jobs = new Jobs();

@@ -3,12 +3,12 @@ import { access } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it, onTestFinished, vi } from 'vitest';
-import { MAX_NAMED_CHECKPOINTS } from '../../../src/base/limits.ts';
-import { silentLogger } from '../../../src/base/log.ts';
-import { CheckpointStore } from '../../../src/session/checkpoint-store.ts';
-import { Keeper, type KeeperOptions } from '../../../src/session/keeper.ts';
-import type { Kernel } from '../../../src/session/kernel.ts';
-import { SavePace } from '../../../src/session/save-pace.ts';
+import { MAX_NAMED_CHECKPOINTS } from '../../../src/core/base/limits.ts';
+import { silentLogger } from '../../../src/core/base/log.ts';
+import { CheckpointStore } from '../../../src/core/session/checkpoint-store.ts';
+import { Keeper, type KeeperOptions } from '../../../src/core/session/keeper.ts';
+import type { Kernel } from '../../../src/core/session/kernel.ts';
+import { SavePace } from '../../../src/core/session/save-pace.ts';
 import { pause } from '../../support/pause.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'bridge-test-keeper-'));

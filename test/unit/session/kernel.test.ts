@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import type { Engine } from '../../../src/engines/engine.ts';
-import { prepareInTime } from '../../../src/session/kernel.ts';
+import type { Engine } from '../../../src/core/session/engine.ts';
+import { prepareInTime } from '../../../src/core/session/kernel.ts';
 
 /** An engine of which only `prepare` is used. */
 function engineThat(prepare: Engine['prepare']): Engine {

@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { MAX_HOST_LINE_BYTES, MAX_UNSENT_BYTES, MAX_UNSENT_FRAME_BYTES } from '../../../src/base/limits.ts';
-import { Outbox } from '../../../src/session/outbox.ts';
+import { MAX_HOST_LINE_BYTES, MAX_UNSENT_BYTES, MAX_UNSENT_FRAME_BYTES } from '../../../src/core/base/limits.ts';
+import { Outbox } from '../../../src/core/session/outbox.ts';
 
 /** An outbox on a pipe with a small buffer, and what it has sent so far. */
 function setUp() {

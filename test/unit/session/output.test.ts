@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createOutputBuffer } from '../../../src/session/output.ts';
+import { createOutputBuffer } from '../../../src/core/session/output.ts';
 
 describe('output buffer', () => {
   it('keeps short text unchanged', () => {

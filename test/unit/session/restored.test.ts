@@ -5,7 +5,7 @@ import {
   describeRestored,
   describeSaved,
   describeTroubles,
-} from '../../../src/session/restored.ts';
+} from '../../../src/core/session/restored.ts';
 
 const facts = {
   session: 's',

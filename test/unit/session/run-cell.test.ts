@@ -1,10 +1,10 @@
 /** Every way a cell can end. The clock is fake, and the test plays the kernel. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { CellClock, CellProgress, Person, Reply } from '../../../src/base/cell.ts';
-import { BridgeError } from '../../../src/base/errors.ts';
-import type { ResultFrame } from '../../../src/protocol/frames.ts';
-import type { HandleCall } from '../../../src/session/dispatch.ts';
-import { BY_OPERATOR } from '../../../src/session/run-cell.ts';
+import type { CellClock, CellProgress, Person, Reply } from '../../../src/core/base/cell.ts';
+import { BridgeError } from '../../../src/core/base/errors.ts';
+import type { ResultFrame } from '../../../src/core/protocol/frames.ts';
+import type { HandleCall } from '../../../src/core/session/dispatch.ts';
+import { BY_OPERATOR } from '../../../src/core/session/run-cell.ts';
 import { openKernel, settle } from '../../support/fake-session.ts';
 
 beforeEach(() => void vi.useFakeTimers());

@@ -5,8 +5,8 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { beforeEach, expect, it, onTestFinished, vi } from 'vitest';
-import { currentOwner } from '../../../src/base/owner.ts';
-import { claimSession, LEASE_MS, readHolder } from '../../../src/session/session-claim.ts';
+import { currentOwner } from '../../../src/core/base/owner.ts';
+import { claimSession, LEASE_MS, readHolder } from '../../../src/core/session/session-claim.ts';
 import { ROOT } from '../../support/bridge-client.ts';
 
 let folder: string;

@@ -1,7 +1,7 @@
 /** Several bridges of one process that share the number of sandboxes. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import type { CheckpointStore } from '../../../src/session/checkpoint-store.ts';
-import { SessionRoom } from '../../../src/session/session-room.ts';
+import type { CheckpointStore } from '../../../src/core/session/checkpoint-store.ts';
+import { SessionRoom } from '../../../src/core/session/session-room.ts';
 import type { FakeSandbox } from '../../support/fake-sandbox.ts';
 import { type BegunCell, openSessions, settle } from '../../support/fake-session.ts';
 

@@ -1,11 +1,11 @@
 /** One session: its queue, its sandbox from start to end, and what its answers say about that. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createDeferred } from '../../../src/base/deferred.ts';
-import { BridgeError } from '../../../src/base/errors.ts';
-import type { CheckpointStore } from '../../../src/session/checkpoint-store.ts';
-import type { CallContext, HandleCall } from '../../../src/session/dispatch.ts';
-import type { EmitSessionEvent } from '../../../src/session/events.ts';
-import { BY_OPERATOR } from '../../../src/session/run-cell.ts';
+import { createDeferred } from '../../../src/core/base/deferred.ts';
+import { BridgeError } from '../../../src/core/base/errors.ts';
+import type { CheckpointStore } from '../../../src/core/session/checkpoint-store.ts';
+import type { CallContext, HandleCall } from '../../../src/core/session/dispatch.ts';
+import type { EmitSessionEvent } from '../../../src/core/session/events.ts';
+import { BY_OPERATOR } from '../../../src/core/session/run-cell.ts';
 import { type BegunCell, openSession, settle } from '../../support/fake-session.ts';
 
 beforeEach(() => void vi.useFakeTimers());

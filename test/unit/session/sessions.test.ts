@@ -3,12 +3,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { createDeferred } from '../../../src/base/deferred.ts';
-import { silentLogger } from '../../../src/base/log.ts';
-import { CheckpointStore } from '../../../src/session/checkpoint-store.ts';
+import { createDeferred } from '../../../src/core/base/deferred.ts';
+import { silentLogger } from '../../../src/core/base/log.ts';
+import { CheckpointStore } from '../../../src/core/session/checkpoint-store.ts';
 import { type BegunCell, openSessions, settle } from '../../support/fake-session.ts';
 
-vi.mock('../../../src/base/limits.ts', async (original) => ({
+vi.mock('../../../src/core/base/limits.ts', async (original) => ({
   ...(await original<object>()),
   MAX_SESSIONS: 2,
 }));

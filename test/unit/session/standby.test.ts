@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { BridgeError } from '../../../src/base/errors.ts';
-import { createLogger } from '../../../src/base/log.ts';
-import { PROTOCOL_VERSION } from '../../../src/protocol/frames.ts';
-import type { HandleCall } from '../../../src/session/dispatch.ts';
-import { type KernelOptions, startKernel } from '../../../src/session/kernel.ts';
-import { STANDBY_SESSION, type StandbyOptions, StandbyPool } from '../../../src/session/standby.ts';
+import { BridgeError } from '../../../src/core/base/errors.ts';
+import { createLogger } from '../../../src/core/base/log.ts';
+import { PROTOCOL_VERSION } from '../../../src/core/protocol/frames.ts';
+import type { HandleCall } from '../../../src/core/session/dispatch.ts';
+import { type KernelOptions, startKernel } from '../../../src/core/session/kernel.ts';
+import { STANDBY_SESSION, type StandbyOptions, StandbyPool } from '../../../src/core/session/standby.ts';
 import { FakeEngine, type FakeSandbox } from '../../support/fake-sandbox.ts';
 import { LIMITS } from '../../support/fake-session.ts';
 

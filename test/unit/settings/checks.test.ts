@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { parseDurationMs, parseSizeBytes } from '../../../src/base/units.ts';
+import { parseDurationMs, parseSizeBytes } from '../../../src/core/base/units.ts';
 import {
   type Check,
   numberWithin,
@@ -11,7 +11,7 @@ import {
   readDigits,
   textLike,
   wholeNumberWithin,
-} from '../../../src/settings/checks.ts';
+} from '../../../src/edges/settings/checks.ts';
 
 /** Texts that a careless check of a number, a name or a form gets wrong. */
 const TEXTS = [

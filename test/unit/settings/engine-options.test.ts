@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { silentLogger } from '../../../src/base/log.ts';
-import { engineOptions } from '../../../src/settings/engine-options.ts';
-import { loadSettings } from '../../../src/settings/settings.ts';
-import { principalFolder, profileFolder } from '../../../src/state/principals.ts';
+import { silentLogger } from '../../../src/core/base/log.ts';
+import { principalFolder, profileFolder } from '../../../src/core/state/principals.ts';
+import { engineOptions } from '../../../src/edges/settings/engine-options.ts';
+import { loadSettings } from '../../../src/edges/settings/settings.ts';
 
 it('each principal and profile has a store of packages of its own, whose name does not have that of its token', () => {
   const storeOf = (stateDir: string, folder?: string) => {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { parseFrontTools } from '../../../src/settings/front-tools.ts';
-import { loadSettings } from '../../../src/settings/settings.ts';
+import { parseFrontTools } from '../../../src/edges/settings/front-tools.ts';
+import { loadSettings } from '../../../src/edges/settings/settings.ts';
 
 it('keeps the order, and each name once', () => {
   expect(parseFrontTools(' sessions, run_python,executer,,sessions ')).toEqual(['sessions', 'run_python', 'executer']);

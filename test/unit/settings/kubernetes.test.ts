@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseNames, parseOwner, parsePairs, parseTolerations } from '../../../src/settings/kubernetes.ts';
+import { parseNames, parseOwner, parsePairs, parseTolerations } from '../../../src/edges/settings/kubernetes.ts';
 
 describe('settings for Kubernetes', () => {
   it('are lists', () => {

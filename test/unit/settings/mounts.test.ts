@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join, posix, win32 } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { messageOf } from '../../../src/base/errors.ts';
-import { checkMounts, contains, parseMounts } from '../../../src/settings/mounts.ts';
+import { messageOf } from '../../../src/core/base/errors.ts';
+import { checkMounts, contains, parseMounts } from '../../../src/edges/settings/mounts.ts';
 
 describe('an invalid mount', () => {
   it.each([

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { loadSettings } from '../../../src/settings/settings.ts';
+import { loadSettings } from '../../../src/edges/settings/settings.ts';
 
 const prestart = (value?: string) => loadSettings(value === undefined ? {} : { MCP_BRIDGE_PRESTART: value }).prestart;
 

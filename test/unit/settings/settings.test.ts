@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { BridgeError, ERROR_CODES, renderError } from '../../../src/base/errors.ts';
-import { describeUnknownVariables } from '../../../src/settings/inspect.ts';
-import { loadSettings, SETTINGS_TABLE } from '../../../src/settings/settings.ts';
+import { BridgeError, ERROR_CODES, renderError } from '../../../src/core/base/errors.ts';
+import { describeUnknownVariables } from '../../../src/edges/settings/inspect.ts';
+import { loadSettings, SETTINGS_TABLE } from '../../../src/edges/settings/settings.ts';
 
 const HOME = { HOME: '/home/ada' };
 const GIB = 1024 ** 3;

@@ -20,7 +20,7 @@ vi.mock('node:fs/promises', async (original) => {
   return { ...real, writeFile };
 });
 
-const { withFileLock } = await import('../../../src/state/file-lock.ts');
+const { withFileLock } = await import('../../../src/core/state/file-lock.ts');
 
 /** Resolves when a process that waits for the lock has looked at it. */
 async function attempted(): Promise<void> {

@@ -2,8 +2,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { messageOf } from '../../../src/base/errors.ts';
-import { makeFolders, replaceFile } from '../../../src/state/file-system.ts';
+import { messageOf } from '../../../src/core/base/errors.ts';
+import { makeFolders, replaceFile } from '../../../src/core/state/file-system.ts';
 
 let folder = '';
 beforeEach(() => {

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, it, onTestFinished, vi } from 'vitest';
-import { isDueToday } from '../../../src/state/said-today.ts';
+import { isDueToday } from '../../../src/core/state/said-today.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 let stateDir = '';

@@ -1,6 +1,6 @@
 /** What belongs to a piece of work, with `AsyncLocalStorage` and without it. */
 import { describe, expect, it } from 'vitest';
-import { createAsyncContext } from '../../../src/telemetry/async-context.ts';
+import { createAsyncContext } from '../../../src/record/telemetry/async-context.ts';
 import { pause } from '../../support/pause.ts';
 
 const later = (milliseconds = 1) => pause(milliseconds, 'a timer is not followed, but what awaits it is');

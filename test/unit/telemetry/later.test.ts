@@ -1,6 +1,6 @@
 /** Work that waits keeps its order, and does not pile up. */
 import { expect, it } from 'vitest';
-import { Later } from '../../../src/telemetry/later.ts';
+import { Later } from '../../../src/record/telemetry/later.ts';
 
 it('does nothing at once, and everything in its order when it is told to finish', () => {
   const later = new Later((error) => expect.unreachable(String(error)));

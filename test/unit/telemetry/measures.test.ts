@@ -1,7 +1,7 @@
 /** Measures as Prometheus sees them. */
 import { expect, it } from 'vitest';
-import { Metrics } from '../../../src/server/http/metrics.ts';
-import { PROMETHEUS_METRICS, toPrometheus } from '../../../src/telemetry/measures.ts';
+import { Metrics } from '../../../src/front/server/http/metrics.ts';
+import { PROMETHEUS_METRICS, toPrometheus } from '../../../src/record/telemetry/measures.ts';
 
 it('histograms have cumulative buckets, counters a total, and labels no names of servers and tools', () => {
   const metrics = new Metrics(PROMETHEUS_METRICS);

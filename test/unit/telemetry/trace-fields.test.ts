@@ -1,7 +1,7 @@
 /** What of `_meta` is taken as the context of a trace. Clients may send anything. */
 import { createTraceState } from '@opentelemetry/api';
 import { describe, expect, it } from 'vitest';
-import { readTraceFields, readTraceparent, writeTraceFields } from '../../../src/telemetry/trace-fields.ts';
+import { readTraceFields, readTraceparent, writeTraceFields } from '../../../src/record/telemetry/trace-fields.ts';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const SPAN = '00f067aa0ba902b7';

@@ -2,11 +2,11 @@
 
 import { AlwaysOnSampler, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace';
 import { expect, it } from 'vitest';
-import { createLogger } from '../../../src/base/log.ts';
-import { Later } from '../../../src/telemetry/later.ts';
-import { withTraceIds } from '../../../src/telemetry/log.ts';
-import { createSpanSource } from '../../../src/telemetry/sdk.ts';
-import { Tracing } from '../../../src/telemetry/tracing.ts';
+import { createLogger } from '../../../src/core/base/log.ts';
+import { Later } from '../../../src/record/telemetry/later.ts';
+import { withTraceIds } from '../../../src/record/telemetry/log.ts';
+import { createSpanSource } from '../../../src/record/telemetry/sdk.ts';
+import { Tracing } from '../../../src/record/telemetry/tracing.ts';
 import { pause } from '../../support/pause.ts';
 
 function setUp(showsContent = false) {

@@ -1,6 +1,6 @@
 /** Which variables ask for telemetry. Without one, nothing of OpenTelemetry is loaded. */
 import { describe, expect, it } from 'vitest';
-import { wantedSignals } from '../../../src/telemetry/wanted.ts';
+import { wantedSignals } from '../../../src/record/telemetry/wanted.ts';
 
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' };
 

@@ -1,10 +1,10 @@
 /** The cases that the kernel's check of arguments (`test/python/test_argument_cases.py`) must answer alike. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import type { Schema } from '../../../src/catalog/json-schema.ts';
-import { toolSpec } from '../../../src/catalog/tool-spec.ts';
-import { parseExact } from '../../../src/protocol/exact-json.ts';
-import { checkToolArguments } from '../../../src/terminal/argument-check.ts';
+import type { Schema } from '../../../src/core/catalog/json-schema.ts';
+import { toolSpec } from '../../../src/core/catalog/tool-spec.ts';
+import { parseExact } from '../../../src/core/protocol/exact-json.ts';
+import { checkToolArguments } from '../../../src/edges/terminal/argument-check.ts';
 
 interface Cases {
   readonly tools: readonly {

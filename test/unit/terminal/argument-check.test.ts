@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { parseExact } from '../../../src/protocol/exact-json.ts';
-import { checkToolArguments } from '../../../src/terminal/argument-check.ts';
+import { parseExact } from '../../../src/core/protocol/exact-json.ts';
+import { checkToolArguments } from '../../../src/edges/terminal/argument-check.ts';
 
 const SERVER = { name: 'git-hub', alias: 'git_hub', description: '' };
 const TOOL = {

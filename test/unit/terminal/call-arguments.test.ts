@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { parseExact, stringifyExact } from '../../../src/protocol/exact-json.ts';
-import { readJsonArguments, readPairs, typeArguments } from '../../../src/terminal/call-arguments.ts';
+import { parseExact, stringifyExact } from '../../../src/core/protocol/exact-json.ts';
+import { readJsonArguments, readPairs, typeArguments } from '../../../src/edges/terminal/call-arguments.ts';
 
 const SCHEMA = {
   type: 'object',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { wantsColors } from '../../../src/terminal/capabilities.ts';
+import { wantsColors } from '../../../src/edges/terminal/capabilities.ts';
 
 test.each([
   [true, {}, true],

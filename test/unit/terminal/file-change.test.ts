@@ -1,9 +1,9 @@
 /** The diffs of `install`: the complete change, and nothing else that the client keeps in the file. */
 
 import { describe, expect, it } from 'vitest';
-import { loadFormat } from '../../../src/clients/format.ts';
-import { newClientFile } from '../../../src/servers/client-file.ts';
-import { renderChange } from '../../../src/terminal/file-change.ts';
+import { loadFormat } from '../../../src/edges/clients/format.ts';
+import { newClientFile } from '../../../src/edges/servers/client-file.ts';
+import { renderChange } from '../../../src/edges/terminal/file-change.ts';
 
 const ENTRY = { command: 'npx', args: ['-y', 'mcp-server-code-execution-mode'] };
 

@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
-import type { Question } from '../../../src/base/cell.ts';
-import { createTerminalPerson } from '../../../src/terminal/terminal-person.ts';
+import type { Question } from '../../../src/core/base/cell.ts';
+import { createTerminalPerson } from '../../../src/edges/terminal/terminal-person.ts';
 
 function form(properties: Readonly<Record<string, unknown>>, required: readonly string[] = []): Question {
   return { mode: 'form', message: 'Who?', requestedSchema: { type: 'object', properties, required } };

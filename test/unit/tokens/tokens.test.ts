@@ -3,9 +3,9 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { principalFolder, TOKEN_NAME } from '../../../src/state/principals.ts';
-import { createIdentify } from '../../../src/tokens/identify.ts';
-import { TokenFile } from '../../../src/tokens/token-file.ts';
+import { principalFolder, TOKEN_NAME } from '../../../src/core/state/principals.ts';
+import { createIdentify } from '../../../src/front/tokens/identify.ts';
+import { TokenFile } from '../../../src/front/tokens/token-file.ts';
 
 let folder: string;
 let tokens: TokenFile;

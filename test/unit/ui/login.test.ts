@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { ConfiguredServerSchema, LoginSchema } from '../../../src/ui/schema.ts';
+import { ConfiguredServerSchema, LoginSchema } from '../../../src/record/ui/schema.ts';
 import { browse } from '../../support/logins.ts';
 import { startOAuth } from '../../support/oauth-provider.ts';
 import { newStateDir, startUi } from '../../support/ui-server.ts';

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { openPage } from '../../../src/ui/open-page.ts';
+import { openPage } from '../../../src/record/ui/open-page.ts';
 import { newStateDir } from '../../support/ui-server.ts';
 
 const address = 'http://127.0.0.1:8700/#token=s3cret-token';

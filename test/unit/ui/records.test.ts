@@ -2,13 +2,13 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createArtifacts } from '../../../src/artifacts/artifacts.ts';
-import { silentLogger } from '../../../src/base/log.ts';
-import { auditDirectory } from '../../../src/history/files.ts';
-import type { AuditRecord } from '../../../src/history/records.ts';
-import { FunctionStore } from '../../../src/saved-tools/function-store.ts';
-import { CHECKPOINTS, lastingStore } from '../../../src/session/checkpoint-store.ts';
-import { principalFolder, profileFolder } from '../../../src/state/principals.ts';
+import { silentLogger } from '../../../src/core/base/log.ts';
+import { CHECKPOINTS, lastingStore } from '../../../src/core/session/checkpoint-store.ts';
+import { principalFolder, profileFolder } from '../../../src/core/state/principals.ts';
+import { createArtifacts } from '../../../src/features/artifacts/artifacts.ts';
+import { FunctionStore } from '../../../src/features/saved-tools/function-store.ts';
+import { auditDirectory } from '../../../src/record/history/files.ts';
+import type { AuditRecord } from '../../../src/record/history/records.ts';
 import {
   CellSchema,
   ConfiguredServerSchema,
@@ -17,7 +17,7 @@ import {
   SavingsSchema,
   StoredSchema,
   type UiStoredKind,
-} from '../../../src/ui/schema.ts';
+} from '../../../src/record/ui/schema.ts';
 import { makeHistory, writeHistory } from '../../support/history-log.ts';
 import { pause } from '../../support/pause.ts';
 import { newStateDir, type StartedUi, startFakeBridge, startUi } from '../../support/ui-server.ts';

@@ -5,15 +5,15 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { CellAnswer, Person, QuestionedCall, Reply } from '../../../src/base/cell.ts';
-import { createEndpoint } from '../../../src/local-api/endpoints.ts';
+import type { CellAnswer, Person, QuestionedCall, Reply } from '../../../src/core/base/cell.ts';
+import { createEndpoint } from '../../../src/record/local-api/endpoints.ts';
 import {
   DoneSchema,
   FailureSchema,
   OverviewSchema,
   UiEventSchema,
   WrittenRulesSchema,
-} from '../../../src/ui/schema.ts';
+} from '../../../src/record/ui/schema.ts';
 import { readFences } from '../../support/documented-samples.ts';
 import { type Ask, newStateDir, startFakeBridge, startUi } from '../../support/ui-server.ts';
 import { watchedRun } from '../../support/watched-run.ts';

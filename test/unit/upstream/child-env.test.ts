@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { childEnvironment, INHERITED_NAMES, INHERITED_PREFIXES } from '../../../src/upstream/child-env.ts';
+import { childEnvironment, INHERITED_NAMES, INHERITED_PREFIXES } from '../../../src/edges/upstream/child-env.ts';
 
 function server(env: Readonly<Record<string, string>> = {}, command = 'server') {
   return { command, env };

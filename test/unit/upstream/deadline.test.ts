@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { atMostEvery, Deadline } from '../../../src/upstream/deadline.ts';
+import { atMostEvery, Deadline } from '../../../src/edges/upstream/deadline.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { ProcessDefinition } from '../../../src/base/server-definition.ts';
-import { hintForDocker, hintForGateway, noticesForTools } from '../../../src/upstream/explain-docker.ts';
+import type { ProcessDefinition } from '../../../src/core/base/server-definition.ts';
+import { hintForDocker, hintForGateway, noticesForTools } from '../../../src/edges/upstream/explain-docker.ts';
 
 function server(command: string, ...args: string[]): ProcessDefinition {
   return {

@@ -4,8 +4,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { ProcessDefinition } from '../../../src/base/server-definition.ts';
-import { explainDownload, explainSpawn, hintForOldSdk, hintForSpawn } from '../../../src/upstream/explain-process.ts';
+import type { ProcessDefinition } from '../../../src/core/base/server-definition.ts';
+import {
+  explainDownload,
+  explainSpawn,
+  hintForOldSdk,
+  hintForSpawn,
+} from '../../../src/edges/upstream/explain-process.ts';
 
 let folder: string;
 beforeEach(() => {

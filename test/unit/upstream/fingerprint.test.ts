@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { parseExact } from '../../../src/protocol/exact-json.ts';
-import { changedParts, fingerprintTool } from '../../../src/upstream/fingerprint.ts';
-import { readToolList } from '../../../src/upstream/tool-list.ts';
+import { parseExact } from '../../../src/core/protocol/exact-json.ts';
+import { changedParts, fingerprintTool } from '../../../src/edges/upstream/fingerprint.ts';
+import { readToolList } from '../../../src/edges/upstream/tool-list.ts';
 
 const TOOL = {
   name: 'read',

@@ -1,7 +1,7 @@
 import { constantFrom, integer, jsonValue, property, string, assert as verify } from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseExact, stringifyExact } from '../../../src/protocol/exact-json.ts';
-import { JsonCursor, TooMuchError } from '../../../src/upstream/json-cursor.ts';
+import { parseExact, stringifyExact } from '../../../src/core/protocol/exact-json.ts';
+import { JsonCursor, TooMuchError } from '../../../src/edges/upstream/json-cursor.ts';
 
 const cursorOf = (text: string) => new JsonCursor(Buffer.from(text));
 

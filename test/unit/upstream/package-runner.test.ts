@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { packageRunner } from '../../../src/upstream/package-runner.ts';
+import { packageRunner } from '../../../src/edges/upstream/package-runner.ts';
 
 const runnerOf = (line: string): string | undefined => {
   const [command = '', ...args] = line.split(' ');

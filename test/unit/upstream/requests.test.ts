@@ -1,6 +1,6 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Requests } from '../../../src/upstream/requests.ts';
+import { Requests } from '../../../src/edges/upstream/requests.ts';
 import { rejectionOf } from '../../support/upstream.ts';
 
 let sent: JSONRPCMessage[] = [];

@@ -1,7 +1,7 @@
 import { assert as assertProperty, constantFrom, jsonValue, property, string } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseExact, stringifyExact } from '../../../src/protocol/exact-json.ts';
-import { createResultMask } from '../../../src/upstream/result-mask.ts';
+import { parseExact, stringifyExact } from '../../../src/core/protocol/exact-json.ts';
+import { createResultMask } from '../../../src/edges/upstream/result-mask.ts';
 
 /** Masks a line with this result as a transport does. */
 function through(

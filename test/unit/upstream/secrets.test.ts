@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createMask, secretsOf } from '../../../src/upstream/secrets.ts';
+import { createMask, secretsOf } from '../../../src/edges/upstream/secrets.ts';
 import { definitions } from '../../support/upstream.ts';
 
 interface Entry {

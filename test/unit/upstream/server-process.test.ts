@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createStderrTail } from '../../../src/upstream/server-process.ts';
+import { createStderrTail } from '../../../src/edges/upstream/server-process.ts';
 
 it('the end of stderr is the last lines of any amount, without colors and blank lines', () => {
   const tail = createStderrTail();

@@ -1,7 +1,7 @@
 /** Waiting for room in a pipe must not leak listeners: a connection that is busy for hours waits thousands of times. */
 import { PassThrough } from 'node:stream';
 import { expect, it } from 'vitest';
-import { waitForDrain } from '../../../src/upstream/stdio-transport.ts';
+import { waitForDrain } from '../../../src/edges/upstream/stdio-transport.ts';
 
 it.each(['drain', 'close'] as const)(
   'the wait for room in the pipe ends with %s and removes its listeners',

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { JsonObject } from '../../../src/base/is-object.ts';
-import type { SurfaceMethod } from '../../../src/protocol/server-requests.ts';
-import { RequestError } from '../../../src/protocol/server-requests.ts';
-import { askSurface, MissingCapabilityError } from '../../../src/upstream/surface.ts';
+import type { JsonObject } from '../../../src/core/base/is-object.ts';
+import { RequestError, type SurfaceMethod } from '../../../src/core/protocol/server-requests.ts';
+import { askSurface, MissingCapabilityError } from '../../../src/edges/upstream/surface.ts';
 
 const INFO = { capabilities: { resources: {}, tools: {} }, protocolVersion: '2025-11-25' };
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../src/base/is-object.ts';
-import { RequestError } from '../../../src/protocol/server-requests.ts';
-import { readToolList } from '../../../src/upstream/tool-list.ts';
+import type { JsonObject } from '../../../src/core/base/is-object.ts';
+import { RequestError } from '../../../src/core/protocol/server-requests.ts';
+import { readToolList } from '../../../src/edges/upstream/tool-list.ts';
 
 /** Reads the list of a server with these pages, each naming the next one. */
 async function read(pages: readonly JsonObject[], protocolVersion = '2025-11-25') {

@@ -5,7 +5,7 @@ import { readdirSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
-import type { Engine, SandboxLimits } from '../../../../src/engines/engine.ts';
+import type { Engine, SandboxLimits } from '../../../../src/core/session/engine.ts';
 import { coverEngines } from '../../../support/covered-engines.ts';
 import { coverSurroundings, embeddedEngine, pathWith } from '../../../support/embedded.ts';
 import { processEnvironment, TEST_LIMITS } from '../../../support/engines.ts';

@@ -3,9 +3,9 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { silentLogger } from '../../../../src/base/log.ts';
-import type { ProgramRequest } from '../../../../src/base/program.ts';
-import { readLanguages, runProgram } from '../../../../src/languages/index.ts';
+import { silentLogger } from '../../../../src/core/base/log.ts';
+import type { ProgramRequest } from '../../../../src/core/base/program.ts';
+import { readLanguages, runProgram } from '../../../../src/features/languages/index.ts';
 import { coverEngines } from '../../../support/covered-engines.ts';
 import { coverSurroundings, embeddedEngine, pathWith } from '../../../support/embedded.ts';
 import { processEnvironment, TEST_LIMITS } from '../../../support/engines.ts';

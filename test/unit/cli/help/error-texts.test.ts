@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { ERROR_CODES, type ErrorCode } from '../../../../src/base/errors.ts';
-import { ERROR_PAGES } from '../../../../src/cli/help/error-texts.ts';
+import { ERROR_PAGES } from '../../../../src/app/cli/help/error-texts.ts';
+import { ERROR_CODES, type ErrorCode } from '../../../../src/core/base/errors.ts';
 
 const CODES = Object.keys(ERROR_CODES) as ErrorCode[];
 

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { type BubblewrapRequest, buildBubblewrapCommand, launcher } from '../../../../src/engines/bubblewrap/argv.ts';
-import { ownFiles } from '../../../../src/engines/bubblewrap/etc-files.ts';
+import {
+  type BubblewrapRequest,
+  buildBubblewrapCommand,
+  launcher,
+} from '../../../../src/edges/engines/bubblewrap/argv.ts';
+import { ownFiles } from '../../../../src/edges/engines/bubblewrap/etc-files.ts';
 
 const MIB = 1024 * 1024;
 /** No file that can hold a secret, even if everyone may read it: see `etc-files.ts`. */

@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { judgeInterpreter, parseFacts, systemInterpreter } from '../../../../src/engines/bubblewrap/interpreter.ts';
+import {
+  judgeInterpreter,
+  parseFacts,
+  systemInterpreter,
+} from '../../../../src/edges/engines/bubblewrap/interpreter.ts';
 
 const homes = ['/home/ada'];
 

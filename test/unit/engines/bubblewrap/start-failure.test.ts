@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { bubblewrapStartError } from '../../../../src/engines/bubblewrap/start-failure.ts';
-import type { NamespaceSettings } from '../../../../src/engines/namespace-settings.ts';
+import { bubblewrapStartError } from '../../../../src/edges/engines/bubblewrap/start-failure.ts';
+import type { NamespaceSettings } from '../../../../src/edges/engines/namespace-settings.ts';
 
 describe('a failed start of bubblewrap', () => {
   const exit = { exitCode: 1, signal: undefined };

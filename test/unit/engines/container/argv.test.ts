@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { buildRunArguments, OMITTABLE_FLAGS, type RunRequest } from '../../../../src/engines/container/argv.ts';
-import { parseHardLimits } from '../../../../src/engines/process-limits.ts';
+import { buildRunArguments, OMITTABLE_FLAGS, type RunRequest } from '../../../../src/edges/engines/container/argv.ts';
+import { parseHardLimits } from '../../../../src/edges/engines/process-limits.ts';
 
 const MIB = 1024 * 1024;
 const request: RunRequest = {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type ContainerEngineInfo, judgeEngine, readInfo } from '../../../../src/engines/container/examine.ts';
+import { type ContainerEngineInfo, judgeEngine, readInfo } from '../../../../src/edges/engines/container/examine.ts';
 
 /** Output of podman 4.3.1 in Debian 12 as root, shortened. */
 const PODMAN = JSON.stringify({

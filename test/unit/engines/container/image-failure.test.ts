@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { hintOfImageFailure, lastWordsOf } from '../../../../src/engines/container/image-failure.ts';
+import { hintOfImageFailure, lastWordsOf } from '../../../../src/edges/engines/container/image-failure.ts';
 
 describe('the next step after a failed pull or build', () => {
   test.each([

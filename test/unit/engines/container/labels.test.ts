@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { currentOwner, isOwnerGone } from '../../../../src/base/owner.ts';
+import { currentOwner, isOwnerGone } from '../../../../src/core/base/owner.ts';
 import {
   INSTANCE_LABEL,
   readLabels,
   type SandboxLabels,
   writeLabels,
-} from '../../../../src/engines/container/labels.ts';
-import { isOrphan, parseListing } from '../../../../src/engines/container/sweep.ts';
+} from '../../../../src/edges/engines/container/labels.ts';
+import { isOrphan, parseListing } from '../../../../src/edges/engines/container/sweep.ts';
 
 const labels: SandboxLabels = {
   instanceId: 'a1b2',

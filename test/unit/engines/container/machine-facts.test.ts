@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { describeMachine, type MachineTexts } from '../../../../src/engines/container/machine-facts.ts';
+import { describeMachine, type MachineTexts } from '../../../../src/edges/engines/container/machine-facts.ts';
 
 const fixture = (name: string): string =>
   readFileSync(new URL(`../../../fixtures/podman-machine/${name}`, import.meta.url), 'utf8');

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { answerTimeoutMs, currentLoadPerCore, SILENCE_MS } from '../../../../src/engines/container/patience.ts';
+import { answerTimeoutMs, currentLoadPerCore, SILENCE_MS } from '../../../../src/edges/engines/container/patience.ts';
 
 it.each([
   ['idle', 0, 3_800],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { describeDocker, dockerHints } from '../../../../src/engines/container/docker.ts';
-import { decideMachine, hasPodmanMachine } from '../../../../src/engines/container/machine.ts';
-import { describePodman, qualifyImage } from '../../../../src/engines/container/podman.ts';
+import { describeDocker, dockerHints } from '../../../../src/edges/engines/container/docker.ts';
+import { decideMachine, hasPodmanMachine } from '../../../../src/edges/engines/container/machine.ts';
+import { describePodman, qualifyImage } from '../../../../src/edges/engines/container/podman.ts';
 
 describe('the name under which podman pulls an image', () => {
   it.each([

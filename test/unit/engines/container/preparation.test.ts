@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest';
-import { createPreparation, type ProgressListener } from '../../../../src/engines/container/preparation.ts';
+import { createPreparation, type ProgressListener } from '../../../../src/edges/engines/container/preparation.ts';
 
 type Repair = (onProgress: ProgressListener) => Promise<void>;
 

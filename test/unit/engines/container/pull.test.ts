@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createPullProgress } from '../../../../src/engines/container/pull.ts';
+import { createPullProgress } from '../../../../src/edges/engines/container/pull.ts';
 
 function percents(lines: readonly string[]): (number | undefined)[] {
   const progress = createPullProgress('python:3.14-slim');

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { judgeRuntime } from '../../../../src/engines/container/runtime-faults.ts';
+import { judgeRuntime } from '../../../../src/edges/engines/container/runtime-faults.ts';
 
 const OLD = 'CVE-2024-21626';
 const NEW = 'CVE-2025-31133, CVE-2025-52565, CVE-2025-52881';

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { OMITTABLE_FLAGS } from '../../../../src/engines/container/argv.ts';
+import { OMITTABLE_FLAGS } from '../../../../src/edges/engines/container/argv.ts';
 import {
   classifyStartFailure,
   type StartFailure,
   startError,
-} from '../../../../src/engines/container/start-failure.ts';
+} from '../../../../src/edges/engines/container/start-failure.ts';
 
 /** Recorded output of podman 4.3.1 and 5 and of docker 20.10, 28 and Desktop, with its meaning. */
 const SAID: readonly [StartFailure['kind'], number, string][] = [

@@ -3,7 +3,7 @@ import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { createBuiltFilesCheck } from '../../../../src/engines/embedded/built-files.ts';
+import { createBuiltFilesCheck } from '../../../../src/edges/engines/embedded/built-files.ts';
 
 const FILES = { 'child.cjs': 'the program', 'python.wasm': 'the code' };
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { childArguments, javascriptArguments } from '../../../../src/engines/embedded/child-command.ts';
+import { childArguments, javascriptArguments } from '../../../../src/edges/engines/embedded/child-command.ts';
 
 const limits = { memoryBytes: 536_870_912, pids: 128, tmpBytes: 67_108_864, workspaceBytes: 134_217_728 };
 const build = (nodeVersion: string) =>

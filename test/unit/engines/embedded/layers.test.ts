@@ -3,12 +3,12 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { buildBubblewrapLayer } from '../../../../src/engines/embedded/bubblewrap-layer.ts';
-import { FILTER_PROGRAMS } from '../../../../src/engines/embedded/filter-programs.ts';
-import type { HostMachine, LayerName, LayerRefusal } from '../../../../src/engines/embedded/layer.ts';
-import { chooseSurroundings } from '../../../../src/engines/embedded/layers.ts';
-import { buildSeatbeltLayer, seatbeltProfile } from '../../../../src/engines/embedded/seatbelt-layer.ts';
-import { buildUnshareLayer } from '../../../../src/engines/embedded/unshare-layer.ts';
+import { buildBubblewrapLayer } from '../../../../src/edges/engines/embedded/bubblewrap-layer.ts';
+import { FILTER_PROGRAMS } from '../../../../src/edges/engines/embedded/filter-programs.ts';
+import type { HostMachine, LayerName, LayerRefusal } from '../../../../src/edges/engines/embedded/layer.ts';
+import { chooseSurroundings } from '../../../../src/edges/engines/embedded/layers.ts';
+import { buildSeatbeltLayer, seatbeltProfile } from '../../../../src/edges/engines/embedded/seatbelt-layer.ts';
+import { buildUnshareLayer } from '../../../../src/edges/engines/embedded/unshare-layer.ts';
 
 const machine: HostMachine = {
   platform: 'linux',

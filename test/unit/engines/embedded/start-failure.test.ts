@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { embeddedStartError, missingFiles } from '../../../../src/engines/embedded/start-failure.ts';
+import { embeddedStartError, missingFiles } from '../../../../src/edges/engines/embedded/start-failure.ts';
 
 const exit = { exitCode: 1, signal: undefined };
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { packetsInto } from '../../../../src/engines/kubernetes/packets.ts';
+import { packetsInto } from '../../../../src/edges/engines/kubernetes/packets.ts';
 
 /** The contents of whole packets. */
 function unpack(bytes: Buffer): string[] {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { INSTANCE_LABEL, PID_LABEL } from '../../../../src/engines/container/labels.ts';
-import { networkPolicy, type PodRequest, podManifest } from '../../../../src/engines/kubernetes/pod.ts';
+import { INSTANCE_LABEL, PID_LABEL } from '../../../../src/edges/engines/container/labels.ts';
+import { networkPolicy, type PodRequest, podManifest } from '../../../../src/edges/engines/kubernetes/pod.ts';
 
 const MIB = 1024 * 1024;
 const request: PodRequest = {

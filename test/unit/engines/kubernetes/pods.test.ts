@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { silentLogger } from '../../../../src/base/log.ts';
-import { INSTANCE_LABEL, writeLabels } from '../../../../src/engines/container/labels.ts';
-import { createKubernetesEngine } from '../../../../src/engines/kubernetes/kubernetes.ts';
-import { parsePods } from '../../../../src/engines/kubernetes/pods.ts';
+import { silentLogger } from '../../../../src/core/base/log.ts';
+import { INSTANCE_LABEL, writeLabels } from '../../../../src/edges/engines/container/labels.ts';
+import { createKubernetesEngine } from '../../../../src/edges/engines/kubernetes/kubernetes.ts';
+import { parsePods } from '../../../../src/edges/engines/kubernetes/pods.ts';
 
 const labels = { instanceId: 'x', owner: { host: 'h:1', pid: 7, started: '9' }, session: 's', createdAt: new Date(0) };
 

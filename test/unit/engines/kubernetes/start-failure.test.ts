@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { judgeStatus, type PodTrouble } from '../../../../src/engines/kubernetes/pod-state.ts';
-import { commandError, podError } from '../../../../src/engines/kubernetes/start-failure.ts';
+import { judgeStatus, type PodTrouble } from '../../../../src/edges/engines/kubernetes/pod-state.ts';
+import { commandError, podError } from '../../../../src/edges/engines/kubernetes/start-failure.ts';
 
 /** Observed with Kubernetes 1.20, except that of Pod Security, which follows its sources. */
 const SAID: readonly (readonly [text: string, code: string, message: string])[] = [

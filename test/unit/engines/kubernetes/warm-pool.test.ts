@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { Ajv } from 'ajv';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { INSTANCE_LABEL, PID_LABEL } from '../../../../src/engines/container/labels.ts';
-import { podManifest } from '../../../../src/engines/kubernetes/pod.ts';
-import { claimManifest, judgeClaim, poolManifests } from '../../../../src/engines/kubernetes/warm-pool.ts';
+import { INSTANCE_LABEL, PID_LABEL } from '../../../../src/edges/engines/container/labels.ts';
+import { podManifest } from '../../../../src/edges/engines/kubernetes/pod.ts';
+import { claimManifest, judgeClaim, poolManifests } from '../../../../src/edges/engines/kubernetes/warm-pool.ts';
 import { ROOT } from '../../../support/bridge-client.ts';
 
 interface Schema {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { meetsMarker, parseDependency } from '../../../../src/packages/pure/markers.ts';
+import { meetsMarker, parseDependency } from '../../../../src/features/packages/pure/markers.ts';
 import { cpuTimeOf } from '../../../support/cpu-time.ts';
 
 describe('a line of Requires-Dist', () => {

@@ -1,7 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { FetchFailure } from '../../../../src/packages/pure/failure.ts';
-import { type FileMetadata, type ResolveRequest, resolvePackages } from '../../../../src/packages/pure/resolve.ts';
-import type { ListedFile, Project } from '../../../../src/packages/pure/simple-index.ts';
+import { FetchFailure } from '../../../../src/features/packages/pure/failure.ts';
+import {
+  type FileMetadata,
+  type ResolveRequest,
+  resolvePackages,
+} from '../../../../src/features/packages/pure/resolve.ts';
+import type { ListedFile, Project } from '../../../../src/features/packages/pure/simple-index.ts';
 
 interface Upload extends Partial<ListedFile> {
   readonly requires?: readonly string[];

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync, utimesSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { sha256Of, WheelFolder } from '../../../../src/packages/pure/wheel-folder.ts';
+import { sha256Of, WheelFolder } from '../../../../src/features/packages/pure/wheel-folder.ts';
 
 let state: string;
 let folder: WheelFolder;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { wheelMetadata } from '../../../../src/packages/pure/wheel-metadata.ts';
+import { wheelMetadata } from '../../../../src/features/packages/pure/wheel-metadata.ts';
 import { makeWheel, makeZip } from '../../../support/wheels.ts';
 
 const MEBIBYTE = 1024 * 1024;

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { judgeCondition } from '../../../../src/policy/rules/conditions.ts';
-import type { Condition } from '../../../../src/policy/rules/schema.ts';
+import { judgeCondition } from '../../../../src/features/policy/rules/conditions.ts';
+import type { Condition } from '../../../../src/features/policy/rules/schema.ts';
 import { cpuTimeOf } from '../../../support/cpu-time.ts';
 
 const TOOL = { name: 't', alias: 't', inputSchema: { properties: { from: {}, 'issue-number': {} } } };

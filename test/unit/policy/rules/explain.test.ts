@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { explain } from '../../../../src/policy/rules/explain.ts';
-import { Policies } from '../../../../src/policy/rules/policies.ts';
-import { readPolicy } from '../../../../src/policy/rules/schema.ts';
+import { explain } from '../../../../src/features/policy/rules/explain.ts';
+import { Policies } from '../../../../src/features/policy/rules/policies.ts';
+import { readPolicy } from '../../../../src/features/policy/rules/schema.ts';
 
 const SERVER = { name: 'files', alias: 'files' };
 const READ = { name: 'read', alias: 'read', inputSchema: {} };

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { matchesGlob } from '../../../../src/policy/rules/globs.ts';
+import { matchesGlob } from '../../../../src/features/policy/rules/globs.ts';
 
 it.each([
   ['read', 'read', true],

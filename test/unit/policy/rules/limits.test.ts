@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { CancelSource } from '../../../../src/base/cancel.ts';
-import { CallsOfCell, CallsOfMinute, InFlight } from '../../../../src/policy/rules/counters.ts';
-import { compileLimits, countCall, createSharedCounts } from '../../../../src/policy/rules/limits.ts';
-import { PolicyFileSchema } from '../../../../src/policy/rules/schema.ts';
+import { CancelSource } from '../../../../src/core/base/cancel.ts';
+import { CallsOfCell, CallsOfMinute, InFlight } from '../../../../src/features/policy/rules/counters.ts';
+import { compileLimits, countCall, createSharedCounts } from '../../../../src/features/policy/rules/limits.ts';
+import { PolicyFileSchema } from '../../../../src/features/policy/rules/schema.ts';
 
 const PLACE = { file: '/policy.json', path: '' };
 const caller = (cell: number, session = 'default') => ({ session, cell });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { meetsSpecifier } from '../../../../src/base/package-versions.ts';
-import { Policies } from '../../../../src/policy/rules/policies.ts';
-import { readPolicy } from '../../../../src/policy/rules/schema.ts';
+import { meetsSpecifier } from '../../../../src/core/base/package-versions.ts';
+import { Policies } from '../../../../src/features/policy/rules/policies.ts';
+import { readPolicy } from '../../../../src/features/policy/rules/schema.ts';
 
 const FILE = '/state/policy.json';
 const policies = (packages: unknown) => new Policies(readPolicy({ packages }, FILE), new Map());

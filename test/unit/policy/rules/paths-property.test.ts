@@ -2,7 +2,7 @@
 import { posix } from 'node:path';
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { isUnder } from '../../../../src/policy/rules/paths.ts';
+import { isUnder } from '../../../../src/features/policy/rules/paths.ts';
 
 const FOLDER = '/data/in';
 const PARTS = [

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isUnder, whyNoFolder } from '../../../../src/policy/rules/paths.ts';
+import { isUnder, whyNoFolder } from '../../../../src/features/policy/rules/paths.ts';
 
 const verdict = (folder: string, path: string) => isUnder([folder], path).is;
 

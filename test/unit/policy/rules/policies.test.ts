@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { Policies } from '../../../../src/policy/rules/policies.ts';
-import type { PolicyTool } from '../../../../src/policy/rules/policy-call.ts';
-import { readPolicy } from '../../../../src/policy/rules/schema.ts';
+import { Policies } from '../../../../src/features/policy/rules/policies.ts';
+import type { PolicyTool } from '../../../../src/features/policy/rules/policy-call.ts';
+import { readPolicy } from '../../../../src/features/policy/rules/schema.ts';
 
 const FILE = '/home/u/MCPs/policy.json';
 const SERVER = { name: 'File Store', alias: 'file_store' };

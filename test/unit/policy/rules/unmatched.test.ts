@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { readPolicy } from '../../../../src/policy/rules/schema.ts';
-import { type KnownServer, unmatchedIn } from '../../../../src/policy/rules/unmatched.ts';
+import { readPolicy } from '../../../../src/features/policy/rules/schema.ts';
+import { type KnownServer, unmatchedIn } from '../../../../src/features/policy/rules/unmatched.ts';
 
 const tool = (name: string, annotations = {}) => ({ name, alias: name, inputSchema: {}, annotations });
 const METHOD = { ...tool('resources/read', { readOnlyHint: true }), isMethod: true };

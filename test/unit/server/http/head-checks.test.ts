@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { allowedHosts, checkHead } from '../../../../src/server/http/head-checks.ts';
+import { allowedHosts, checkHead } from '../../../../src/front/server/http/head-checks.ts';
 
 const LOCAL = allowedHosts({ host: '127.0.0.1', port: 7411 }, []);
 

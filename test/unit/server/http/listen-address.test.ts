@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { hostInUrl, isLoopback, parseListenAddress } from '../../../../src/server/http/listen-address.ts';
+import { hostInUrl, isLoopback, parseListenAddress } from '../../../../src/front/server/http/listen-address.ts';
 
 describe('the address of --http', () => {
   it.each([

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Metrics } from '../../../../src/server/http/metrics.ts';
+import { Metrics } from '../../../../src/front/server/http/metrics.ts';
 
 it('metrics are in the text format of Prometheus', () => {
   const metrics = new Metrics();

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { RequestRate } from '../../../../src/server/http/request-rate.ts';
+import { RequestRate } from '../../../../src/front/server/http/request-rate.ts';
 
 function takeMany(rate: RequestRate, count: number): number {
   return Array.from({ length: count }, () => rate.take()).filter((wait) => wait === 0).length;

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { LargeText } from '../../../../src/base/large-text.ts';
-import { HTTP_LIMITS } from '../../../../src/server/http/limits.ts';
-import { writeResponse } from '../../../../src/server/http/response-writer.ts';
+import { LargeText } from '../../../../src/core/base/large-text.ts';
+import { HTTP_LIMITS } from '../../../../src/front/server/http/limits.ts';
+import { writeResponse } from '../../../../src/front/server/http/response-writer.ts';
 
 async function receive(text: LargeText): Promise<string> {
   const server = createServer((_, response) => {

@@ -1,8 +1,8 @@
 import { encode } from 'gpt-tokenizer/encoding/o200k_base';
 import { describe, expect, it } from 'vitest';
-import type { FrontTool } from '../../../../src/server/front-tool.ts';
-import { sessionMismatch, withSessionHeader } from '../../../../src/server/http/session-header.ts';
-import { describeRunPython, MAX_DEFINITION_TOKENS } from '../../../../src/server/tool-definition.ts';
+import type { FrontTool } from '../../../../src/front/server/front-tool.ts';
+import { sessionMismatch, withSessionHeader } from '../../../../src/front/server/http/session-header.ts';
+import { describeRunPython, MAX_DEFINITION_TOKENS } from '../../../../src/front/server/tool-definition.ts';
 
 function tool(definition: FrontTool['definition']): FrontTool {
   return { definition, purpose: '', call: () => Promise.reject(new Error('not called')) };

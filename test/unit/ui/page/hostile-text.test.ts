@@ -1,7 +1,7 @@
 /** What code and servers write: which addresses become links, and how hidden characters are shown. */
 import { describe, expect, it } from 'vitest';
-import { makeVisible } from '../../../../src/catalog/visible.ts';
-import { safeAddress, splitText } from '../../../../src/ui/page/links.ts';
+import { makeVisible } from '../../../../src/core/catalog/visible.ts';
+import { safeAddress, splitText } from '../../../../src/record/ui/page/links.ts';
 
 const shown = (text: string) => splitText(makeVisible(text), true).map(({ kind, text: part }) => `${kind}:${part}`);
 

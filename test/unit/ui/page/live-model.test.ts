@@ -1,7 +1,7 @@
 /** The page's picture of running bridges, from an overview and the events since. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { LiveModel, sessionKey } from '../../../../src/ui/page/live-model.ts';
-import type { UiEvent, UiOverview, UiSession } from '../../../../src/ui/schema.ts';
+import { LiveModel, sessionKey } from '../../../../src/record/ui/page/live-model.ts';
+import type { UiEvent, UiOverview, UiSession } from '../../../../src/record/ui/schema.ts';
 
 const NOW = '2026-11-27T10:00:00.000Z';
 const after = (ms: number): string => new Date(Date.parse(NOW) + ms).toISOString();

@@ -1,6 +1,6 @@
 /** Lines of output, in bounded memory. */
 import { expect, it } from 'vitest';
-import { OutputLines } from '../../../../src/ui/page/output-lines.ts';
+import { OutputLines } from '../../../../src/record/ui/page/output-lines.ts';
 
 function linesOf(...pieces: string[]): string[] {
   const output = new OutputLines();

@@ -1,13 +1,13 @@
 /** Pure parts of the page: numbers and times, addresses, events, forms, bars and differences. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { axisTop, layOutBars } from '../../../../src/ui/page/bar-layout.ts';
-import { PageEventParser } from '../../../../src/ui/page/event-parser.ts';
-import * as format from '../../../../src/ui/page/format.ts';
-import { formFields, readForm } from '../../../../src/ui/page/question-form.ts';
-import { formatRoute, parseRoute } from '../../../../src/ui/page/route.ts';
-import { differenceOf } from '../../../../src/ui/page/text-difference.ts';
-import { placeBar, spanOf, ticksOf } from '../../../../src/ui/page/waterfall.ts';
+import { axisTop, layOutBars } from '../../../../src/record/ui/page/bar-layout.ts';
+import { PageEventParser } from '../../../../src/record/ui/page/event-parser.ts';
+import * as format from '../../../../src/record/ui/page/format.ts';
+import { formFields, readForm } from '../../../../src/record/ui/page/question-form.ts';
+import { formatRoute, parseRoute } from '../../../../src/record/ui/page/route.ts';
+import { differenceOf } from '../../../../src/record/ui/page/text-difference.ts';
+import { placeBar, spanOf, ticksOf } from '../../../../src/record/ui/page/waterfall.ts';
 
 describe('numbers and times', () => {
   it.each([

@@ -1,7 +1,7 @@
 /** Highlighting of Python: every character is kept, kinds are right, and hostile code costs linear time. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { tokenizePython } from '../../../../src/ui/page/python-tokens.ts';
+import { tokenizePython } from '../../../../src/record/ui/page/python-tokens.ts';
 import { cpuTimeOf } from '../../../support/cpu-time.ts';
 
 const textOf = (code: string): string =>

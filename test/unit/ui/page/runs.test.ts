@@ -1,7 +1,7 @@
 /** Calls of a loop that are shown as one. */
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { neighboursOf, spanOfRun, statusesOf } from '../../../../src/ui/page/runs.ts';
+import { neighboursOf, spanOfRun, statusesOf } from '../../../../src/record/ui/page/runs.ts';
 
 it('only neighbours of the same kind are together', () => {
   expect(neighboursOf(['a', 'a', 'b', 'a', '', ''], (text) => text || undefined)).toEqual([

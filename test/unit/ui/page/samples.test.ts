@@ -9,7 +9,7 @@ import {
   SavingsSchema,
   STORED_KINDS,
   StoredSchema,
-} from '../../../../src/ui/schema.ts';
+} from '../../../../src/record/ui/schema.ts';
 import { uiSamples } from '../../../support/ui-samples.ts';
 
 const samples = uiSamples(Date.parse('2026-11-27T10:00:00Z'));

@@ -8,7 +8,7 @@ import {
   neighborAddress,
   publicAddress,
   ruleForAddressesFrom,
-} from '../../../../src/upstream/http/addresses.ts';
+} from '../../../../src/edges/upstream/http/addresses.ts';
 import { resolverOf } from '../../../support/resolver.ts';
 
 describe('addresses', () => {

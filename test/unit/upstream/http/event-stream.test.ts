@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { readEvents, StreamPosition } from '../../../../src/upstream/http/event-stream.ts';
+import { readEvents, StreamPosition } from '../../../../src/edges/upstream/http/event-stream.ts';
 
 describe('a reopened stream', () => {
   it('waits longer before each attempt, whatever the server requests, until an event arrives', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { describeProxy, proxiesOf } from '../../../../src/upstream/http/proxies.ts';
+import { describeProxy, proxiesOf } from '../../../../src/edges/upstream/http/proxies.ts';
 
 function chosen(env: Record<string, string>, address: string): string | undefined {
   const proxy = proxiesOf(env)(new URL(address));

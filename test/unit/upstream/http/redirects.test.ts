@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { explainRedirect, redirectTarget } from '../../../../src/upstream/http/redirects.ts';
+import { explainRedirect, redirectTarget } from '../../../../src/edges/upstream/http/redirects.ts';
 
 const FROM = new URL('http://example.org/mcp');
 

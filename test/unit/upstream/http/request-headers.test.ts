@@ -1,6 +1,6 @@
 import { PROTOCOL_VERSION_META_KEY } from '@modelcontextprotocol/client';
 import { describe, expect, it } from 'vitest';
-import { modernHeaders, parameterHeaders, sortByHeaders } from '../../../../src/upstream/http/request-headers.ts';
+import { modernHeaders, parameterHeaders, sortByHeaders } from '../../../../src/edges/upstream/http/request-headers.ts';
 
 const schemaOf = (properties: Record<string, unknown>) => ({ type: 'object', properties });
 const toolOf = (name: string, properties: Record<string, unknown>) => ({ name, inputSchema: schemaOf(properties) });

@@ -1,6 +1,6 @@
 import { array, assert as assertProperty, nat, property } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { EventTooLongError, type SseEvent, SseParser } from '../../../../src/upstream/http/sse-events.ts';
+import { EventTooLongError, type SseEvent, SseParser } from '../../../../src/edges/upstream/http/sse-events.ts';
 
 function parse(chunks: readonly Buffer[], maxEventBytes = 1_000) {
   const events: [string, string, string | undefined][] = [];

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { browserCommand } from '../../../../src/upstream/oauth/browser.ts';
+import { browserCommand } from '../../../../src/edges/upstream/oauth/browser.ts';
 
 const URL_TEXT = 'https://example.org/authorize?a=1&b=$(id);c=%COMSPEC%';
 

@@ -2,7 +2,7 @@ import { request } from 'node:http';
 import { connect } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { expect, it, onTestFinished } from 'vitest';
-import { startCallbackServer } from '../../../../src/upstream/oauth/callback-server.ts';
+import { startCallbackServer } from '../../../../src/edges/upstream/oauth/callback-server.ts';
 
 const STATE = 'a-state-of-some-length';
 

@@ -1,7 +1,7 @@
 import type { OAuthDiscoveryState } from '@modelcontextprotocol/client';
 import { expect, it } from 'vitest';
-import type { RemoteDefinition } from '../../../../src/base/server-definition.ts';
-import { IssuerRule } from '../../../../src/upstream/oauth/issuer-rule.ts';
+import type { RemoteDefinition } from '../../../../src/core/base/server-definition.ts';
+import { IssuerRule } from '../../../../src/edges/upstream/oauth/issuer-rule.ts';
 import { definitions } from '../../../support/upstream.ts';
 
 function check(found: Partial<OAuthDiscoveryState>, oauth: RemoteDefinition['oauth'] = {}, confirmed?: string): string {

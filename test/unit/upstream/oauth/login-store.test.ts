@@ -2,8 +2,8 @@ import { mkdtempSync, readdirSync, rmSync, utimesSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { silentLogger } from '../../../../src/base/log.ts';
-import { createLoginStore, type LoginRecord } from '../../../../src/upstream/oauth/login-store.ts';
+import { silentLogger } from '../../../../src/core/base/log.ts';
+import { createLoginStore, type LoginRecord } from '../../../../src/edges/upstream/oauth/login-store.ts';
 
 const KEY = { name: 'tracker', url: 'https://tracker.example/mcp' };
 

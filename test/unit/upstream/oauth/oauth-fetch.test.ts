@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { noProxy } from '../../../../src/upstream/http/proxies.ts';
-import { createOAuthFetch } from '../../../../src/upstream/oauth/oauth-fetch.ts';
+import { noProxy } from '../../../../src/edges/upstream/http/proxies.ts';
+import { createOAuthFetch } from '../../../../src/edges/upstream/oauth/oauth-fetch.ts';
 import { resolverOf } from '../../../support/resolver.ts';
 
 function fetchFor(server: string) {

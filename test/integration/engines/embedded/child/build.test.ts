@@ -3,9 +3,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { BUILT_FILES_FOLDER } from '../../../../../src/engines/embedded/built-files.ts';
-import { hasEmbeddedFiles } from '../../../../../src/engines/embedded/embedded.ts';
-import { readKernelSources } from '../../../../../src/session/boot.ts';
+import { readKernelSources } from '../../../../../src/core/session/boot.ts';
+import { BUILT_FILES_FOLDER } from '../../../../../src/edges/engines/embedded/built-files.ts';
+import { hasEmbeddedFiles } from '../../../../../src/edges/engines/embedded/embedded.ts';
 
 const KERNEL = join(import.meta.dirname, '../../../../../sandbox-runtime/bridge_kernel');
 const isBuilt = hasEmbeddedFiles();

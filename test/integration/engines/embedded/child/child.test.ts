@@ -5,7 +5,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { addSnapshot } from '../../../../../src/engines/embedded/child/make-snapshot.ts';
+import { addSnapshot } from '../../../../../src/edges/engines/embedded/child/make-snapshot.ts';
 import {
   type ChildOptions,
   hasPython,

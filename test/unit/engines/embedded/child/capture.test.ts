@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Capture } from '../../../../../src/engines/embedded/child/capture.ts';
+import { Capture } from '../../../../../src/edges/engines/embedded/child/capture.ts';
 
 const KEPT_BYTES = 512 * 1024;
 

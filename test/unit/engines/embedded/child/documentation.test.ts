@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { MAX_NODES_PER_VOLUME } from '../../../../../src/engines/embedded/child/files/volume.ts';
-import { wasiFunctions } from '../../../../../src/engines/embedded/child/wasi/imports.ts';
+import { MAX_NODES_PER_VOLUME } from '../../../../../src/edges/engines/embedded/child/files/volume.ts';
+import { wasiFunctions } from '../../../../../src/edges/engines/embedded/child/wasi/imports.ts';
 import { createGuest } from '../../../../support/guest.ts';
 
 const text = readFileSync(new URL('../../../../../docs/internals/embedded.md', import.meta.url), 'utf8');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createLineWatch, INTERRUPT_LINE } from '../../../../../src/engines/embedded/child/input-reader.ts';
-import { encodeFrame } from '../../../../../src/protocol/codec.ts';
+import { encodeFrame } from '../../../../../src/core/protocol/codec.ts';
+import { createLineWatch, INTERRUPT_LINE } from '../../../../../src/edges/engines/embedded/child/input-reader.ts';
 
 describe('watching for a line', () => {
   it('finds it alone and among others', () => {

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 
 const root = new URL('../../../../../', import.meta.url);
 const program = `
-import { forbidCodeFromStrings } from '${new URL('src/engines/embedded/child/no-code-from-strings.ts', root).href}';
+import { forbidCodeFromStrings } from '${new URL('src/edges/engines/embedded/child/no-code-from-strings.ts', root).href}';
 forbidCodeFromStrings();
 const ways = {
   eval: () => eval('1'),

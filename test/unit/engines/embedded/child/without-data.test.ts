@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { withoutData } from '../../../../../src/engines/embedded/child/without-data.ts';
+import { withoutData } from '../../../../../src/edges/engines/embedded/child/without-data.ts';
 
 const HEADER = [0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00];
 /** One page, exported as `m`. */

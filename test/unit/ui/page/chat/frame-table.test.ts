@@ -1,6 +1,6 @@
 /** Texts of data frames, as pandas writes them, become tables; anything that is not certain stays text. */
 import { describe, expect, it } from 'vitest';
-import { readFrame } from '../../../../../src/ui/page/chat/frame-table.ts';
+import { readFrame } from '../../../../../src/record/ui/page/chat/frame-table.ts';
 import { cpuTimeOf } from '../../../../support/cpu-time.ts';
 
 const table = (text: string) => {

@@ -1,7 +1,7 @@
 /** The handshake with a host, and what a hostile one can send. */
 import { describe, expect, it } from 'vitest';
-import { Host, type HostMembers, type ViewWindow } from '../../../../../src/ui/page/chat/host.ts';
-import { applyTheme } from '../../../../../src/ui/page/chat/host-theme.ts';
+import { Host, type HostMembers, type ViewWindow } from '../../../../../src/record/ui/page/chat/host.ts';
+import { applyTheme } from '../../../../../src/record/ui/page/chat/host-theme.ts';
 
 function open() {
   const sent: HostMembers[] = [];

@@ -1,10 +1,10 @@
 /** What the view takes from a result, whoever sent it. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { renderAnswer } from '../../../../../src/render/render.ts';
-import { CELL_VIEW_KEY } from '../../../../../src/server/views.ts';
-import type { HostMembers } from '../../../../../src/ui/page/chat/host.ts';
-import { CELL_KEY, readShownResult } from '../../../../../src/ui/page/chat/shown-result.ts';
+import { renderAnswer } from '../../../../../src/core/render/render.ts';
+import { CELL_VIEW_KEY } from '../../../../../src/front/server/views.ts';
+import type { HostMembers } from '../../../../../src/record/ui/page/chat/host.ts';
+import { CELL_KEY, readShownResult } from '../../../../../src/record/ui/page/chat/shown-result.ts';
 
 const text = (head: string) => ({ head, droppedBytes: 0, droppedLines: 0, tail: '' });
 const EMPTY = {

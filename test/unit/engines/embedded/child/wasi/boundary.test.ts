@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ERRNO, ProgramExit } from '../../../../../../src/engines/embedded/child/wasi/errno.ts';
-import { GuestMemory } from '../../../../../../src/engines/embedded/child/wasi/guest-memory.ts';
+import { ERRNO, ProgramExit } from '../../../../../../src/edges/engines/embedded/child/wasi/errno.ts';
+import { GuestMemory } from '../../../../../../src/edges/engines/embedded/child/wasi/guest-memory.ts';
 import { createGuest, PAGE_BYTES, RESULT } from '../../../../../support/guest.ts';
 
 describe('the boundary', () => {

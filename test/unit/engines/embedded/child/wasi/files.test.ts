@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { MAX_NODES_PER_VOLUME, type Volume } from '../../../../../../src/engines/embedded/child/files/volume.ts';
-import { ERRNO } from '../../../../../../src/engines/embedded/child/wasi/errno.ts';
+import { MAX_NODES_PER_VOLUME, type Volume } from '../../../../../../src/edges/engines/embedded/child/files/volume.ts';
+import { ERRNO } from '../../../../../../src/edges/engines/embedded/child/wasi/errno.ts';
 import {
   createGuest,
   type Guest,

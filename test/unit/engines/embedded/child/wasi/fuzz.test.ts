@@ -3,10 +3,10 @@
  * names the seed; set `MCP_BRIDGE_TEST_FUZZ_SEED` to repeat it. `MCP_BRIDGE_TEST_FUZZ_CALLS=1000000` makes a long run.
  */
 import { describe, expect, it } from 'vitest';
-import type { DirectoryNode, FileTreeNode } from '../../../../../../src/engines/embedded/child/files/node.ts';
-import type { Volume } from '../../../../../../src/engines/embedded/child/files/volume.ts';
-import { ProgramExit } from '../../../../../../src/engines/embedded/child/wasi/errno.ts';
-import { wasiFunctions } from '../../../../../../src/engines/embedded/child/wasi/imports.ts';
+import type { DirectoryNode, FileTreeNode } from '../../../../../../src/edges/engines/embedded/child/files/node.ts';
+import type { Volume } from '../../../../../../src/edges/engines/embedded/child/files/volume.ts';
+import { ProgramExit } from '../../../../../../src/edges/engines/embedded/child/wasi/errno.ts';
+import { wasiFunctions } from '../../../../../../src/edges/engines/embedded/child/wasi/imports.ts';
 import { createGuest, type Guest } from '../../../../../support/guest.ts';
 
 const CALLS = Number(process.env['MCP_BRIDGE_TEST_FUZZ_CALLS'] ?? 50_000);

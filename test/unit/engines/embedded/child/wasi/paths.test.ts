@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ERRNO } from '../../../../../../src/engines/embedded/child/wasi/errno.ts';
+import { ERRNO } from '../../../../../../src/edges/engines/embedded/child/wasi/errno.ts';
 import {
   createGuest,
   list,

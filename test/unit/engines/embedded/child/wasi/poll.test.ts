@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ERRNO, WasiError } from '../../../../../../src/engines/embedded/child/wasi/errno.ts';
+import { ERRNO, WasiError } from '../../../../../../src/edges/engines/embedded/child/wasi/errno.ts';
 import { createGuest, type Guest, RESULT, resultOf } from '../../../../../support/guest.ts';
 
 const SUBSCRIPTIONS = 4096;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { MemoryFiles } from '../../../../../../src/engines/embedded/javascript/guest/memory-files.ts';
+import { MemoryFiles } from '../../../../../../src/edges/engines/embedded/javascript/guest/memory-files.ts';
 
 it('refuses more files than it may have, until one is removed', () => {
   const files = new MemoryFiles();

@@ -1,0 +1,118 @@
+/** What code may ask of the host, and how programs run: what they ask is answered as for the code that starts them. */
+
+import type { ProgramRequest, ProgramResult } from '../../core/base/program.ts';
+import { createHostCalls } from '../../core/calls/host-calls.ts';
+import type { LastAnswers } from '../../core/calls/last-answers.ts';
+import type { CallPipeline } from '../../core/calls/pipeline.ts';
+import type { HandleCall } from '../../core/session/dispatch.ts';
+import type { CellIdentity } from '../../core/session/events.ts';
+import { limitsOf } from '../../edges/settings/engine-options.ts';
+import { type Artifacts, artifactMethods } from '../../features/artifacts/index.ts';
+import { programMethods, readLanguages, runProgram, Snippets, sharedSnippets } from '../../features/languages/index.ts';
+import {
+  createPackageInstaller,
+  type PackageInstaller,
+  readBuilderProgram,
+  readPackageIndex,
+} from '../../features/packages/index.ts';
+import type { KeptShapes } from '../../features/prestart/index.ts';
+import { type SavedTools, savedToolMethods } from '../../features/saved-tools/index.ts';
+import { type AuditTrail, recordProgram } from '../../record/audit/index.ts';
+import type { BridgeTelemetry } from '../../record/telemetry/index.ts';
+import type { Basis } from './basis.ts';
+import type { ServersToCall } from './replayed-servers.ts';
+
+export interface CallParts {
+  readonly artifacts: Artifacts;
+  readonly calls: CallPipeline;
+  readonly lastAnswers: LastAnswers;
+  readonly packages: PackageInstaller;
+  readonly runProgram: RunProgram;
+  readonly savedTools: SavedTools;
+  readonly servers: ServersToCall;
+  readonly shapes: KeptShapes | undefined;
+  readonly trace: BridgeTelemetry | undefined;
+  readonly trail: AuditTrail | undefined;
+}
+
+export function answerCalls({ logger, settings }: Basis, parts: CallParts): HandleCall {
+  const { artifacts, calls, lastAnswers, packages, runProgram: run, savedTools, servers, shapes, trace, trail } = parts;
+  const directory = servers.known;
+  const answer = createHostCalls({
+    pool: servers.pool,
+    directory,
+    logger,
+    autoload: settings.autoload,
+    calls,
+    shapes,
+    methods: [
+      ...savedToolMethods(savedTools),
+      ...artifactMethods(artifacts, (...saved) => trail?.artifactSaved(...saved)),
+      ...lastAnswers.methods,
+      ...packages.methods,
+      // Programs ask as the code that starts them.
+      ...programMethods({ run, directory, handleCall: async (...call) => handleCall(...call) }),
+    ],
+    extraTools: () => savedTools.extraTools(),
+  });
+  const handleCall: HandleCall = trace?.within(answer) ?? answer;
+  return handleCall;
+}
+
+type RunOptions = Parameters<typeof runProgram>[1];
+type ProgramCall = Pick<RunOptions, 'callTool' | 'onProgress' | 'onSource' | 'servers' | 'session' | 'signal'>;
+
+/** Without a cell, a client asked for the program. */
+export type RunProgram = (request: ProgramRequest, call: ProgramCall, cell?: CellIdentity) => Promise<ProgramResult>;
+
+/**
+ * Runs programs with what the settings say, and records them; the table of languages is read for each, so that changes apply at once.
+ */
+export function createRunProgram(
+  { engine, logger, options, settings }: Basis,
+  trail: AuditTrail | undefined,
+): RunProgram {
+  const { maxTimeoutSeconds, stateDir, timeoutSeconds } = settings;
+  const languages = () => readLanguages(stateDir);
+  const run = async (request: ProgramRequest, call: ProgramCall): Promise<ProgramResult> =>
+    runProgram(request, {
+      engine,
+      languages: await languages(),
+      snippets: new Snippets(stateDir, languages, sharedSnippets(settings, languages, logger.warning)),
+      defaultTimeoutMs: timeoutSeconds * 1000,
+      maxTimeoutMs: maxTimeoutSeconds * 1000,
+      limits: limitsOf(settings),
+      env: process.env,
+      logger,
+      countedFor: options.countedFor,
+      ...call,
+    });
+  return async (request, call, cell) =>
+    trail === undefined
+      ? run(request, call)
+      : recordProgram(trail, cell, request, (onSource) => run(request, { ...call, onSource }));
+}
+
+export function createPackages(
+  { engine, folder, options, settings }: Basis,
+  { policies }: Pick<ServersToCall, 'policies'>,
+  trail: AuditTrail | undefined,
+): PackageInstaller {
+  return createPackageInstaller({
+    engine,
+    mode: settings.packages,
+    policy: policies,
+    minAgeMs: settings.packagesMinAgeMs,
+    maxBytes: settings.packagesMaxBytes,
+    maxAgeMs: settings.packagesMaxAgeMs,
+    readIndex: () => readPackageIndex(process.env),
+    readProgram: readBuilderProgram,
+    stateDir: folder,
+    operatorsDir: folder === settings.stateDir ? undefined : settings.stateDir,
+    image: settings.image,
+    preinstall: settings.preinstall,
+    countedFor: options.countedFor,
+    onInstalled: (call, installation) => trail?.packagesInstalled(call, installation),
+    onRefused: (call, refused) => trail?.packagesRefused(call, refused),
+  });
+}

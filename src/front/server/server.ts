@@ -1,0 +1,285 @@
+/**
+ * The MCP server: its tools, usually one, the manual and the kept files as resources, for both protocol eras (2025-11-25 and older,
+ * 2026-07-28). The SDK's fallback handler serves all requests, because it does not validate them: a bad argument gets a
+ * sentence of ours instead of a schema dump.
+ */
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  CLIENT_INFO_META_KEY,
+  type JSONRPCRequest,
+  type McpServerFactory,
+  PROTOCOL_VERSION_META_KEY,
+  ProtocolError,
+  ProtocolErrorCode,
+  type RequestId,
+  type Result,
+  Server,
+  type ServerContext,
+  type Transport,
+} from '@modelcontextprotocol/server';
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { callOnce } from '../../core/base/call-once.ts';
+import { BridgeError, renderError } from '../../core/base/errors.ts';
+import { isObject } from '../../core/base/is-object.ts';
+import { limitConcurrency } from '../../core/base/limit-concurrency.ts';
+import { explainSchemaIssues } from '../../core/base/schema-issues.ts';
+import type { ObserveCall, ReceivedCall } from './call-observer.ts';
+import { type ClientFacts, readClient } from './client-facts.ts';
+import { legacyPerson } from './client-person.ts';
+import type { FrontTool } from './front-tool.ts';
+import {
+  type Introduction,
+  instructionsOf,
+  LASTING,
+  SERVER_CAPABILITIES,
+  serverInfo,
+  toolList,
+} from './introduction.ts';
+import { createProgressReporter } from './progress-notifications.ts';
+import { listResources, type ResourceOptions, readResource } from './resources.ts';
+import { answerCell, createRunPython, type RunPythonOptions } from './run-python.ts';
+import { SuspendedCalls } from './suspended-calls.ts';
+
+export interface FrontOptions extends RunPythonOptions, ResourceOptions, Omit<Introduction, 'tools'> {
+  /** By default only `run_python`. */
+  readonly tools?: readonly FrontTool[] | undefined;
+  /**
+   * Makes an answer of the bridge itself once the client has read enough of earlier ones. `request` is that of HTTP. By default,
+   * one after the other, as `untilRoom` says.
+   */
+  readonly makeAnswer?:
+    | ((id: RequestId, request: Request | undefined, work: MakeAnswer) => Promise<Result>)
+    | undefined;
+  /** Called with each request of HTTP that is being handled. What it returns is called when that has ended. */
+  readonly hold?: ((request: Request) => (() => void) | undefined) | undefined;
+  /** Counts the answer of a call. */
+  readonly noteAnswer?: ((id: RequestId, request: Request | undefined, result: Result) => void) | undefined;
+  /** Watches each call of a tool. */
+  readonly observeCall?: ObserveCall | undefined;
+}
+
+type MakeAnswer = () => Promise<Result>;
+
+/** Serves one client over `transport`, in the era of its first request. `close` ends the connection and aborts its requests. */
+export function serveClient(transport: Transport, options: FrontOptions): { close(): Promise<void> } {
+  const onerror = (error: Error): void => options.logger.debug(`MCP: ${error.message}`);
+  return serveStdio(createServerFactory(options), { transport, onerror });
+}
+
+/** Makes the servers for one connection, which may need more than one to find the era. They hold no state. */
+export function createServerFactory(options: FrontOptions): McpServerFactory {
+  const tools = options.tools ?? [createRunPython(options)];
+  const announceList = callOnce((client: ClientFacts) => options.onToolsListed?.(client));
+  const runModern = serveModern(options);
+  const makeAnswer = options.makeAnswer ?? makeInTurn(options);
+
+  return ({ era }) => {
+    const freshness = era === 'modern' ? LASTING : {};
+    // Artifacts come and go, and the engine is chosen with the first cell.
+    const volatile = era === 'modern' ? { ...freshness, ttlMs: 0 } : {};
+    const handlers: Record<string, (request: JSONRPCRequest, context: ServerContext) => Result | Promise<Result>> = {
+      'tools/list': (_request, context) => {
+        const client = clientOf(server, context);
+        // By then, the answer was written.
+        setImmediate(() => announceList(client));
+        return { ...toolList(tools, client), ...freshness };
+      },
+      'tools/call': (request, context) => {
+        const { params } = request;
+        const answer = () => {
+          const tool = findTool(tools, params?.name);
+          const { showsViews } = clientOf(server, context);
+          return callTool(showsViews ? inView(tool) : tool, params?.arguments ?? {}, context);
+        };
+        return options.observeCall?.(receivedCall(request, tools, context, server), answer) ?? answer();
+      },
+      'resources/list': async () => ({ resources: await listResources(options), ...volatile }),
+      'resources/templates/list': () => ({ resourceTemplates: [], ...freshness }),
+      'resources/read': async (request) => ({ ...(await readResource(request, options)), ...volatile }),
+    };
+    const server = new Server(serverInfo(options), {
+      capabilities: SERVER_CAPABILITIES,
+      instructions: instructionsOf(tools),
+    });
+    answerInSentences(server);
+    const callTool = era === 'modern' ? runModern : serveLegacy(server, options);
+    server.fallbackRequestHandler = (request, context) => {
+      const handler = Object.hasOwn(handlers, request.method) ? handlers[request.method] : undefined;
+      if (handler === undefined) {
+        throw new ProtocolError(ProtocolErrorCode.MethodNotFound, `Method not found: ${request.method}`);
+      }
+      noteClient(options, clientOf(server, context));
+      return holding(options.hold, context, () =>
+        request.method === 'tools/call'
+          ? noted(Promise.resolve(handler(request, context)), options.noteAnswer, request, context)
+          : makeAnswer(request.id, context.http?.req, async () => handler(request, context)).catch(refuse),
+      );
+    };
+    return server;
+  };
+}
+
+/** The SDK (2.4.0) answers params that do not match its schemas as a fault of its own, with a dump of the schema checker. */
+function answerInSentences(server: Server): void {
+  const connect = server.connect.bind(server);
+  server.connect = (transport) => {
+    const send = transport.send.bind(transport);
+    transport.send = (message, options) => {
+      const { error } = message as { readonly error?: { readonly message: string } };
+      const explained = error === undefined ? undefined : explainSchemaIssues(error.message);
+      return explained === error?.message
+        ? send(message, options)
+        : send(
+            {
+              ...message,
+              error: { code: ProtocolErrorCode.InvalidParams, message: `Invalid params: ${explained}` },
+            },
+            options,
+          );
+    };
+    return connect(transport);
+  };
+}
+
+function clientOf(server: Server, { mcpReq }: ServerContext): ClientFacts {
+  const envelope: unknown = mcpReq.envelope;
+  return isObject(envelope)
+    ? readClient(envelope[CLIENT_INFO_META_KEY], envelope[CLIENT_CAPABILITIES_META_KEY])
+    : readClient(server.getClientVersion(), server.getClientCapabilities());
+}
+
+function noteClient({ onClient }: FrontOptions, { name }: ClientFacts): void {
+  if (name !== undefined) {
+    onClient?.(name);
+  }
+}
+
+/** Holds the request until its work has ended, however it ends. */
+function holding(hold: FrontOptions['hold'], { http }: ServerContext, work: () => Promise<Result>): Promise<Result> {
+  const release = http?.req && hold?.(http.req);
+  if (release === undefined) {
+    return work();
+  }
+  try {
+    return work().finally(release);
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+function receivedCall(
+  { id, params }: JSONRPCRequest,
+  tools: readonly FrontTool[],
+  { http, mcpReq, sessionId }: ServerContext,
+  server: Server,
+): ReceivedCall {
+  const envelope: unknown = mcpReq.envelope;
+  const version: unknown = isObject(envelope) ? envelope[PROTOCOL_VERSION_META_KEY] : undefined;
+  return {
+    tool: tools.find(({ definition }) => definition.name === params?.name)?.definition.name,
+    requestId: id,
+    protocolVersion: typeof version === 'string' ? version : server.getNegotiatedProtocolVersion(),
+    meta: mcpReq._meta,
+    given: params?.arguments,
+    http: http?.req && { headers: http.req.headers, session: sessionId },
+  };
+}
+
+/** The same tool for a client that shows views. */
+function inView(tool: FrontTool): FrontTool {
+  return tool.view === undefined
+    ? tool
+    : {
+        ...tool,
+        async call(given) {
+          const call = await tool.call(given);
+          return call.kind === 'cell' ? { ...call, cell: { ...call.cell, wantsView: true } } : call;
+        },
+      };
+}
+
+/** The next one begins only when the client has read most of what was sent. */
+function makeInTurn({ untilRoom }: FrontOptions): NonNullable<FrontOptions['makeAnswer']> {
+  const inTurn = limitConcurrency(1);
+  return (_id, _request, work) =>
+    inTurn(async () => {
+      await untilRoom?.();
+      return work();
+    });
+}
+
+async function noted(
+  called: Promise<Result>,
+  note: FrontOptions['noteAnswer'],
+  { id }: JSONRPCRequest,
+  { http }: ServerContext,
+): Promise<Result> {
+  const result = await called;
+  note?.(id, http?.req, result);
+  return result;
+}
+
+/** JSON-RPC leaves -32000 to -32099 to servers. */
+const REFUSED = -32_000;
+
+function refuse(error: unknown): never {
+  if (error instanceof BridgeError) {
+    throw new ProtocolError(REFUSED, renderError(error), { code: error.code });
+  }
+  throw error;
+}
+
+/** The options with what the other requests of the same message have. */
+function ofRequest(options: FrontOptions, { http }: ServerContext): FrontOptions {
+  const { untilRoom } = options;
+  return http === undefined || untilRoom === undefined ? options : { ...options, untilRoom: () => untilRoom(http.req) };
+}
+
+type CallTool = (tool: FrontTool, given: unknown, context: ServerContext) => Promise<Result>;
+
+/** Until 2025-11-25, the server asks the client while its request waits. */
+function serveLegacy(server: Server, options: FrontOptions): CallTool {
+  // The SDK numbers its requests from 0, and its client of version 1 (1.32.2) never cancels request 0.
+  const useUpFirstNumber = callOnce(() => void server.ping().catch(() => undefined));
+  return async (tool, given, context) => {
+    const read = tool.call(given);
+    const call = read instanceof Promise ? await read : read;
+    const progress = createProgressReporter(context);
+    const request = {
+      signal: context.mcpReq.signal,
+      onProgress: progress?.report,
+      person: legacyPerson(server.getClientCapabilities(), context, useUpFirstNumber),
+    };
+    try {
+      return {
+        ...(call.kind === 'own'
+          ? await call.answer(request)
+          : await call.render(await answerCell(ofRequest(options, context), { ...call.cell, ...request }))),
+      };
+    } finally {
+      progress?.stop();
+    }
+  };
+}
+
+/** Since 2026-07-28, a question ends the request, and the client sends it again with the reply. */
+function serveModern(options: FrontOptions): CallTool {
+  const calls = new SuspendedCalls({
+    answer: (call) => answerCell(options, call),
+    capabilitiesOf: ({ mcpReq }) =>
+      (mcpReq.envelope as Record<string, unknown> | undefined)?.[CLIENT_CAPABILITIES_META_KEY],
+  });
+  return (tool, given, context) => calls.serve({ name: tool.definition.name, given }, context, () => tool.call(given));
+}
+
+/** Throws -32602 if there is no such tool. */
+function findTool(tools: readonly FrontTool[], name: unknown): FrontTool {
+  const tool = tools.find(({ definition }) => definition.name === name);
+  if (tool === undefined) {
+    const names = tools.map(({ definition }) => definition.name).join(', ');
+    const which = tools.length === 1 ? `the only one is ${names}` : `there are ${names}`;
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${JSON.stringify(name)}; ${which}.`);
+  }
+  return tool;
+}
