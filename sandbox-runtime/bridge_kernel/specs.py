@@ -1,7 +1,7 @@
 """A tool as a Python object: signature, help text, and the arguments of a call, checked before anything is sent.
 
-The host writes names, annotations and texts (`ToolSpec` in `src/core/catalog/tool-spec.ts`); this module turns them into
-Python objects, on demand.
+The host writes names, annotations and texts (`ToolSpec` in `src/core/catalog/tool-spec.ts`); this module turns them
+into Python objects, on demand.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from bridge_kernel.errors import (
     error_from_frame,
 )
 
-ERRORS_TS = Path(__file__).parents[2] / "src" / "base" / "errors.ts"
+ERRORS_TS = Path(__file__).parents[2] / "src" / "core" / "base" / "errors.ts"
 
 
 class Codes(unittest.TestCase):

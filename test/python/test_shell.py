@@ -90,6 +90,7 @@ class Lines(unittest.IsolatedAsyncioTestCase):
 
     async def run_cell(self, code: str) -> tuple[object, str, str]:
         out, err = io.StringIO(), io.StringIO()
+        asyncio.get_running_loop().slow_callback_duration = 60  # Its remarks would be output of the cell.
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             pending.begin_cell("<cell 1>")
             value = await self.repl.run(1, code)
