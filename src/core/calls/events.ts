@@ -41,6 +41,7 @@ export type CallEvent =
   | { readonly type: 'call_unmade'; readonly call: UnmadeCall; readonly error: BridgeError };
 
 export type BridgeEvent = SessionEvent | CallEvent;
+export type EventOfType<Type> = Extract<BridgeEvent, { readonly type: Type }>;
 
 /**
  * Learns of every event, in order. Must return quickly and never throw. What follows waits for the promise, if it returns one: the cell
@@ -56,11 +57,6 @@ export class BridgeEvents {
 
   constructor(watchers: readonly (Watcher | undefined)[] = []) {
     this.#watchers = watchers.filter((watcher) => watcher !== undefined);
-  }
-
-  /** The cell that a session runs. */
-  runningIn(session: string): BegunCell | undefined {
-    return this.#cells.get(session);
   }
 
   readonly emit = (event: BridgeEvent): Promise<void> | undefined => {

@@ -40,7 +40,7 @@ interface ActionExtras<Given extends Fields> {
   readonly notes?: string;
   /** Refuses what no field can refuse alone: throws, or calls `error` of the definition. */
   check?(values: ValuesOf<Given>, definition: Program): void | Promise<void>;
-  /** Sets what the library shall do differently. */
+  /** Changes settings of the library for this command. */
   refine?(definition: Program): void;
 }
 

@@ -6,7 +6,7 @@ import { CappedMap } from '../../core/base/capped-map.ts';
 import type { CellAnswer, CellRequest, Person, Reply } from '../../core/base/cell.ts';
 import { BridgeError } from '../../core/base/errors.ts';
 import type { ToolCall } from '../../core/calls/contract.ts';
-import { type BridgeEvent, errorCodeOf, type Watcher } from '../../core/calls/events.ts';
+import { type EventOfType, errorCodeOf, type Watcher } from '../../core/calls/events.ts';
 import type { CatalogServer } from '../../core/catalog/known.ts';
 import type { ServerDirectory } from '../../core/directory/server-directory.ts';
 import type { BegunCell, CellIdentity } from '../../core/session/events.ts';
@@ -77,7 +77,6 @@ const OPERATOR: Person = {
     }),
 };
 
-type EventOfType<Type> = Extract<BridgeEvent, { readonly type: Type }>;
 type RunCell = (request: CellRequest) => Promise<CellAnswer>;
 type EventOf = LiveEvent extends infer Each
   ? Each extends LiveEvent

@@ -10,7 +10,7 @@ import { messageOf, toBridgeError } from '../../core/base/errors.ts';
 import { MAX_RECORDED_RESULT_BYTES, MAX_RECORDING_BYTES, MAX_UNRECORDED_BYTES } from '../../core/base/limits.ts';
 import type { Logger } from '../../core/base/log.ts';
 import { VERSION } from '../../core/base/package.ts';
-import type { BridgeEvent, Watcher } from '../../core/calls/events.ts';
+import type { EventOfType, Watcher } from '../../core/calls/events.ts';
 import type { CatalogServer, KnownTool, ServerMetadata } from '../../core/catalog/known.ts';
 import { stringifyExact } from '../../core/protocol/exact-json.ts';
 import { objectOfResult } from '../../core/protocol/result-bytes.ts';
@@ -42,8 +42,6 @@ interface KnownServer {
 }
 
 const INSTANCE_CHARS = 8;
-
-type EventOfType<Type> = Extract<BridgeEvent, { readonly type: Type }>;
 
 export class Recording {
   readonly #options: RecordingOptions;

@@ -2,7 +2,7 @@
 import type { Attributes } from '@opentelemetry/api';
 import { toBridgeError } from '../../core/base/errors.ts';
 import type { CallOutcome, ToolCall } from '../../core/calls/contract.ts';
-import type { BegunCall, BridgeEvent, Watcher } from '../../core/calls/events.ts';
+import type { BegunCall, EventOfType, Watcher } from '../../core/calls/events.ts';
 import type { TraceCall } from '../../core/calls/pipeline.ts';
 import { isRefusal } from '../../core/calls/refusals.ts';
 import { stringifyExact } from '../../core/protocol/exact-json.ts';
@@ -57,7 +57,7 @@ export class CallTelemetry {
   }
 
   /** Keeps no result, which may be large, until the values are measured. */
-  #end({ durationMs, made, outcome }: Extract<BridgeEvent, { readonly type: 'call_ended' }>): void {
+  #end({ durationMs, made, outcome }: EventOfType<'call_ended'>): void {
     const { defer, mask, measure, tracing } = this.#parts;
     const { call } = made;
     const work = this.#works.get(made);
