@@ -22,6 +22,7 @@ import { createEmbeddedEngine, hasEmbeddedFiles } from '../../src/edges/engines/
 import { findExecutable } from '../../src/edges/engines/executable.ts';
 import { createKubernetesEngine } from '../../src/edges/engines/kubernetes/kubernetes.ts';
 import { type Capability, EMBEDDED_LACKS } from './capabilities.ts';
+import { PATIENCE } from './patience.ts';
 
 const MIB = 1024 * 1024;
 
@@ -133,7 +134,7 @@ export async function findTestEngines(
     asked === undefined ? isExtra !== true : asked.includes(label),
   );
   const unknown = asked?.filter((label) => !CANDIDATES.some((candidate) => candidate.label === label)) ?? [];
-  const results = await Promise.all(candidates.map((candidate) => tryCandidate(candidate, image)));
+  const results = await Promise.all(candidates.map((candidate) => tryPatiently(candidate, image)));
   const engines = results.filter((result) => typeof result !== 'string');
   const missing = [
     ...results.filter((result) => typeof result === 'string'),
@@ -200,6 +201,19 @@ export function processEnvironment(): Record<string, string> {
   return Object.fromEntries(
     Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
   );
+}
+
+/** Like a test that failed, an engine that did is tried once more on a machine that runs several suites. */
+async function tryPatiently(candidate: Candidate, image: string): Promise<TestEngine | string> {
+  const result = await tryCandidate(candidate, image);
+  if (typeof result !== 'string' || PATIENCE <= 1) {
+    return result;
+  }
+  const second = await tryCandidate(candidate, image);
+  if (typeof second !== 'string') {
+    console.log(`Passed when run again: ${result}`);
+  }
+  return second;
 }
 
 /** The engine, or why it cannot be tested. */
