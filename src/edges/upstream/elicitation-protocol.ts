@@ -11,7 +11,7 @@ import { isObject, type JsonObject } from '../../core/base/is-object.ts';
 import { ResultBytes } from '../../core/protocol/result-bytes.ts';
 import { type Elicit, RequestError } from '../../core/protocol/server-requests.ts';
 import type { Deadline } from './deadline.ts';
-import { type Answer, type RequestLimits, type Requests } from './requests.ts';
+import type { Answer, Requests } from './requests.ts';
 
 const INVALID_PARAMS = -32_602;
 /** Open questions per server. A well-behaved server has one for each call. Chosen. */
@@ -89,34 +89,20 @@ export class ServerQuestions {
   }
 }
 
-export interface AskedRequest {
-  readonly method: string;
-  readonly params: JsonObject;
-}
-
-/**
- * Sends a request within `deadline`. With `elicit`, a result that requests input is answered by sending the request again
- * with that input. The clock is paused while the person is asked. Rejects as `connection.request` does.
- */
-export function requestWithInput(
-  connection: Pick<Requests, 'request'>,
-  request: AskedRequest,
-  { signal, onProgress, elicit, takesBytes }: Omit<RequestLimits, 'timeoutMs'>,
-  deadline: Deadline,
-): Promise<Answer> {
-  const send = (given: JsonObject): Promise<Answer> =>
-    connection.request(request.method, given, { timeoutMs: deadline.leftMs(), signal, onProgress, elicit, takesBytes });
-  return elicit === undefined ? send(request.params) : sendWithAnswers(request.params, { send, elicit, deadline });
-}
-
 interface Asking {
+  /** The parameters of the request. */
+  readonly params: JsonObject;
   readonly send: (params: JsonObject) => Promise<Answer>;
   readonly elicit: Elicit;
   readonly deadline: Deadline;
 }
 
-async function sendWithAnswers(params: JsonObject, { send, elicit, deadline }: Asking): Promise<Answer> {
-  let answer = await send(params);
+/**
+ * Answers a result that requests input by sending the request again with that input, until a result does not. The clock is paused while
+ * the person is asked. Rejects as `send` does.
+ */
+export async function answerRequests(first: Answer, { params, send, elicit, deadline }: Asking): Promise<Answer> {
+  let answer = first;
   for (let round = 1; ; round += 1) {
     const asked = inputAskedIn(answer);
     if (asked === undefined) {

@@ -24,7 +24,7 @@ import {
   SessionLostError,
 } from './connection.ts';
 import { atMostEvery, Deadline, isAbortError } from './deadline.ts';
-import { type AskedRequest, requestWithInput } from './elicitation-protocol.ts';
+import { answerRequests } from './elicitation-protocol.ts';
 import { noticesForTools } from './explain-docker.ts';
 import { Failures } from './failures.ts';
 import { openConnection } from './open-connection.ts';
@@ -224,11 +224,11 @@ export class UpstreamServer {
     );
     const deadline = new Deadline(timeoutMs, call.signal);
     try {
-      const request = { method: 'tools/call', params: { name: call.tool, arguments: call.arguments } };
+      const asked = { method: 'tools/call', params: { name: call.tool, arguments: call.arguments } };
       const { result } = await this.#withConnection(deadline, (open) =>
         open.admitTools === undefined || this.#informed.has(open)
-          ? requestWithInput(this.#used(open), request, call, deadline)
-          : this.#admitAndRequest(open, request, call, deadline),
+          ? request(this.#used(open), asked, call, deadline)
+          : this.#admitAndRequest(open, asked, call, deadline),
       );
       this.#failed = 0;
       return result;
@@ -241,12 +241,12 @@ export class UpstreamServer {
 
   async #admitAndRequest(
     open: ServerConnection,
-    request: AskedRequest,
+    asked: AskedRequest,
     call: ToolRequest,
     deadline: Deadline,
   ): Promise<Answer> {
     this.#admit(open, (await this.describe(call.signal)).tools);
-    return requestWithInput(this.#used(open), request, call, deadline);
+    return request(this.#used(open), asked, call, deadline);
   }
 
   /** Requests resources or prompts. Bounded by `LIST_TIMEOUT_MS` and by the entry's `timeout`. */
@@ -260,7 +260,7 @@ export class UpstreamServer {
     try {
       return await this.#withConnection(deadline, (open) =>
         askSurface(call, open.info, async (method, params) => {
-          const answer = await requestWithInput(this.#used(open), { method, params }, call, deadline);
+          const answer = await request(this.#used(open), { method, params }, call, deadline);
           return { ...answer, result: objectOfResult(answer.result) };
         }),
       );
@@ -540,4 +540,24 @@ export class UpstreamServer {
     }
     return this.#failed === 1 ? firstRetryMs : Math.min(FIRST_RETRY_MS * 2 ** (this.#failed - 2), MAX_RETRY_MS);
   }
+}
+
+interface AskedRequest {
+  readonly method: string;
+  readonly params: JsonObject;
+}
+
+/** Sends a request within `deadline`, again with what its result asks of the person. Rejects as `connection.request` does. */
+function request(
+  connection: Pick<ServerConnection, 'request'>,
+  { method, params }: AskedRequest,
+  { signal, onProgress, elicit, takesBytes }: Omit<RequestLimits, 'timeoutMs'>,
+  deadline: Deadline,
+): Promise<Answer> {
+  const send = (given: JsonObject): Promise<Answer> =>
+    connection.request(method, given, { timeoutMs: deadline.leftMs(), signal, onProgress, elicit, takesBytes });
+  const first = send(params);
+  return elicit === undefined
+    ? first
+    : first.then((answer) => answerRequests(answer, { params, send, elicit, deadline }));
 }
