@@ -16,8 +16,8 @@ import { PATIENCE } from '../support/patience.ts';
 const MIB = 1024 * 1024;
 const MAX_GROWTH_BYTES = 300 * MIB;
 const MAX_ANSWER_MS = 1_000 * PATIENCE;
-const FLOOD_SECONDS = 100;
-/** The bridge reads a long flood so slowly that its cell reaches the deadline. */
+/** A long flood has no end within its deadline. What it takes is there within seconds; 46 floods on five engines take two hours. */
+const FLOOD_SECONDS = isLongRun ? 30 : 100;
 const FLOOD_ENDS = ['Success', ...(isLongRun ? [`Timeout after ${FLOOD_SECONDS} s`] : [])];
 const FLOODS = createFloods(amount);
 const RUN_HERE = isQuickRun ? FLOODS.filter((_, index) => index % 6 === 0) : FLOODS;
