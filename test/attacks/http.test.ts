@@ -167,6 +167,8 @@ describe('a stranger', () => {
   it('that sends its head or body slowly is cut off, and others are served meanwhile', async () => {
     const { front } = await startRecording({ limits: { headersTimeoutMs: 300, requestTimeoutMs: 600 } });
     const token = await front.add('alice');
+    // In the long form there are more of them than one principal may send in a second.
+    const other = await front.add('mallory');
     const count = amount(20, 500);
     const slow = await Promise.all(Array.from({ length: count }, () => front.open()));
     slow.forEach(({ socket }, index) => {
@@ -176,7 +178,7 @@ describe('a stranger', () => {
       }
       socket.write('POST /mcp HTTP/1.1\r\nHost: localhost\r\n');
       if (index % 2 === 0) {
-        const rest = `Authorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{`;
+        const rest = `Authorization: Bearer ${other}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{`;
         socket.write(rest);
       } else {
         // A byte now and then does not help.
