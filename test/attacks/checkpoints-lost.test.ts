@@ -294,7 +294,9 @@ s = Slow(); runtime.checkpoint("slow")`;
           expect(text).toMatch(/^Restored 1 variable \(\w+\) and 0 files as they were after cell 1 /m);
           expect(text).toContain(`\nThe state of this session is not saved: ${reason}.`);
           // Once. That the audit log cannot be written either may be known only now.
-          expect((await later.runPython('rows.append(2)', { session })).text).not.toContain('The state of this session');
+          expect((await later.runPython('rows.append(2)', { session })).text).not.toContain(
+            'The state of this session',
+          );
           await later.close();
         }
         remount(state, 'rw');

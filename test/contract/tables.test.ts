@@ -114,8 +114,6 @@ const BOUNDED: Readonly<Record<string, string>> = {
   'belongs to a command of a person': `
     configured/server-test.ts #times
     manage-servers/edited-files.ts #files`,
-  'at most 16 for each session, of sessions whose answers did not arrive': `
-    server/suspended-calls.ts #undelivered`,
 };
 
 it('every table that lives longer than a function has a bound', () => {

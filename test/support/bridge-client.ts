@@ -152,6 +152,8 @@ export function environmentOf(
     MCP_BRIDGE_PREWARM: '0',
     // Tests that use up all memory need not fill the default of 1 GiB.
     MCP_BRIDGE_MEMORY: '512m',
+    // The client of the tests waits for the end of each cell.
+    MCP_BRIDGE_ANSWER_WITHIN: 'off',
     ...env,
   };
   return { ...Object.fromEntries(inherited), ...own };

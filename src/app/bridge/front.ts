@@ -5,6 +5,7 @@
 
 import { messageOf } from '../../core/base/errors.ts';
 import type { LazyBridge } from '../../core/session/lazy-bridge.ts';
+import { patienceOf } from '../../edges/clients/patience.ts';
 import type { Settings } from '../../edges/settings/settings.ts';
 import type { CommandContext } from '../../edges/terminal/command.ts';
 import { artifactResources, createArtifacts } from '../../features/artifacts/index.ts';
@@ -63,6 +64,7 @@ export function createFront(context: CommandContext, { bridge, tools, ...parts }
     maxOutputChars: settings.maxOutputChars,
     defaultTimeoutSeconds: settings.timeoutSeconds,
     maxTimeoutSeconds: settings.maxTimeoutSeconds,
+    patienceOf: (...client: [string | undefined, boolean]) => patienceOf(settings.answerWithin, ...client),
     logger,
     untilRoom: parts.untilRoom,
     observeCall: parts.observeCall,

@@ -153,6 +153,11 @@ export interface CellAnswer {
   readonly view?: CellView | undefined;
 }
 
+/** What a client gets: the answer of a cell that has ended, or of one that goes on, with what was printed since the answer before. */
+export interface ShownAnswer extends Omit<CellAnswer, 'status'> {
+  readonly status: CellStatus | 'running';
+}
+
 /** What a client shows to a person beside the answer, as it is sent. The model does not get it. Secrets are masked, and its size is limited. */
 export interface CellView {
   readonly code: string;

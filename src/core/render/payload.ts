@@ -4,7 +4,13 @@
  * except that blank lines at its start and end are removed.
  */
 
-import { type CellAnswer, DEFAULT_SESSION, type EngineReport, type OutputText } from '../base/cell.ts';
+import {
+  type CellAnswer,
+  DEFAULT_SESSION,
+  type EngineReport,
+  type OutputText,
+  type ShownAnswer,
+} from '../base/cell.ts';
 import type { ErrorCode, ErrorReport } from '../base/errors.ts';
 import { renderCellError, reportCellError, summarizeCellError } from './cell-error.ts';
 import { asShown } from './terminal-text.ts';
@@ -36,7 +42,7 @@ export interface Payload {
 }
 
 /** The payload of an answer. All text is well-formed Unicode; output, value and error together have at most `maxChars` characters. */
-export function buildPayload(answer: CellAnswer, maxChars: number): Payload {
+export function buildPayload(answer: ShownAnswer, maxChars: number): Payload {
   return payloadOf(answer, answer.error && renderCellError(answer.error), maxChars);
 }
 
@@ -47,7 +53,7 @@ export function buildReport(answer: CellAnswer, maxChars: number): object {
   return report === undefined ? payload : { ...payload, error: { ...report, message: error } satisfies ErrorReport };
 }
 
-function payloadOf(answer: CellAnswer, failure: string | undefined, maxChars: number): Payload {
+function payloadOf(answer: ShownAnswer, failure: string | undefined, maxChars: number): Payload {
   const { notices, value } = answer;
   const [written, warned] = [outputAsShown(answer.stdout), outputAsShown(answer.stderr)];
   const lengths = [lengthOf(written), lengthOf(warned), value?.length ?? 0, failure?.length ?? 0];
@@ -78,7 +84,7 @@ function describeEngine({ refused, ...engine }: EngineReport): NonNullable<Paylo
   return refused.length === 0 ? engine : { ...engine, refused };
 }
 
-function summarize(answer: CellAnswer, hasOutput: boolean): string {
+function summarize(answer: ShownAnswer, hasOutput: boolean): string {
   switch (answer.status) {
     case 'success':
       return hasOutput ? 'Success' : 'Success (no output)';
@@ -86,12 +92,14 @@ function summarize(answer: CellAnswer, hasOutput: boolean): string {
       return `Timeout after ${answer.timeoutSeconds} s`;
     case 'cancelled':
       return 'Cancelled';
+    case 'running':
+      return 'Running';
     default:
       return summarizeError(answer);
   }
 }
 
-function summarizeError({ error, exitCode }: CellAnswer): string {
+function summarizeError({ error, exitCode }: Pick<CellAnswer, 'error' | 'exitCode'>): string {
   const line = error && summarizeCellError(error);
   if (line === undefined) {
     return exitCode === undefined ? 'Error' : `Exited with code ${exitCode}`;

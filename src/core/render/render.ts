@@ -1,5 +1,5 @@
 /** An answer as a tool result, in the configured output mode. Pure. */
-import type { Attachment, CellAnswer } from '../base/cell.ts';
+import type { Attachment, ShownAnswer } from '../base/cell.ts';
 import { MAX_SHOWN_CHARS } from '../base/limits.ts';
 import { buildPayload, type Payload } from './payload.ts';
 
@@ -29,7 +29,7 @@ type AttachmentBlock =
 export interface RenderedAnswer {
   readonly content: readonly [TextBlock, ...AttachmentBlock[]];
   readonly structuredContent: Readonly<Record<string, unknown>>;
-  /** True unless the cell succeeded. */
+  /** True unless the cell succeeded or goes on. */
   readonly isError: boolean;
   /** For the client only. */
   readonly _meta?: Readonly<Record<string, unknown>>;
@@ -40,16 +40,16 @@ export interface RenderedAnswer {
  * every answer waits for this.
  */
 export function renderAnswer(
-  answer: CellAnswer,
+  answer: ShownAnswer,
   mode: OutputMode,
   maxChars: number = MAX_SHOWN_CHARS,
 ): RenderedAnswer | Promise<RenderedAnswer> {
   const payload = buildPayload(answer, maxChars);
-  const isError = answer.status !== 'success';
+  const isSuccess = answer.status === 'success';
   const withText = (text: string): RenderedAnswer => ({
     content: [{ type: 'text', text }, ...(answer.attachments ?? []).map(toBlock)],
-    structuredContent: mode === 'compact' && !isError ? withoutStatus(payload) : { ...payload },
-    isError,
+    structuredContent: mode === 'compact' && isSuccess ? withoutStatus(payload) : { ...payload },
+    isError: !isSuccess && answer.status !== 'running',
   });
   switch (mode) {
     case 'compact':
@@ -59,6 +59,11 @@ export function renderAnswer(
     case 'toon':
       return renderAsToon(payload).then(withText);
   }
+}
+
+/** The text of an answer in the mode `compact`. */
+export function renderText(answer: ShownAnswer, maxChars: number): string {
+  return renderCompact(buildPayload(answer, maxChars));
 }
 
 /** `status: success` is not worth its tokens. */

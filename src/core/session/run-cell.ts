@@ -299,14 +299,20 @@ function judgeLoss(end: KernelEnd, run: CellRun, cause: Cause | undefined): Verd
 /** The reason with which the signal of a cell aborts if not its client cancels it, but the operator, who watches it. */
 export const BY_OPERATOR = new Error('interrupted by the operator');
 
-/** The client still waits for the answer of such a cell. */
-export function isByOperator(signal: AbortSignal | undefined): boolean {
-  return signal?.reason === BY_OPERATOR;
+/** The code `# stop` of a later call. */
+export const BY_CODE = new Error('interrupted by # stop');
+
+/** Whether a client still waits for the answer of the cell. */
+export function isAwaited(signal: AbortSignal | undefined): boolean {
+  return signal?.reason === BY_OPERATOR || signal?.reason === BY_CODE;
 }
 
 /** Subject and verb of a clause. */
 function whoCancelled({ signal }: CellRun): string {
-  return isByOperator(signal) ? 'the operator interrupted' : 'the client cancelled';
+  if (signal?.reason === BY_CODE) {
+    return '`# stop` interrupted';
+  }
+  return isAwaited(signal) ? 'the operator interrupted' : 'the client cancelled';
 }
 
 /** 124 and 130 are the exit codes of timeout(1) and of an interrupted shell. */

@@ -20,7 +20,7 @@ import { Keeper, type KeeperOptions, NOT_RESTORED } from './keeper.ts';
 import { type Kernel, type KernelOptions, startKernel } from './kernel.ts';
 import { SessionNotices } from './notices.ts';
 import { describeNeverSaved, describeNotRestored, describeSaved, STILL_SAVING } from './restored.ts';
-import { type CellOutcome, isByOperator, outcomeOfError, runCell } from './run-cell.ts';
+import { type CellOutcome, isAwaited, outcomeOfError, runCell } from './run-cell.ts';
 
 /** What a session needs besides its own name and state. */
 export interface SessionOptions
@@ -356,7 +356,7 @@ export class Session {
     if (this.#isResetPending) {
       this.#reset();
     }
-    const isSeen = outcome.status !== 'cancelled' || isByOperator(request.signal);
+    const isSeen = outcome.status !== 'cancelled' || isAwaited(request.signal);
     if (!isSeen) {
       first.repeat();
     }

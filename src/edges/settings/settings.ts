@@ -11,6 +11,7 @@ import { homeFolder } from '../../core/base/home.ts';
 import { KEPT_OUTPUT_BYTES, MAX_SESSIONS, MAX_SHOWN_CHARS, SESSIONS_CEILING } from '../../core/base/limits.ts';
 import { escapeControls, LOG_LEVELS } from '../../core/base/log.ts';
 import { parseDurationMs, parseSizeBytes } from '../../core/base/units.ts';
+import { parseAnswerWithin } from '../clients/patience.ts';
 import { CLIENT_IDS } from '../clients/table.ts';
 import { type ConfigSource, parseSources } from '../servers/sources.ts';
 import {
@@ -130,6 +131,14 @@ const DEFINITIONS = {
     meaning: 'Longest deadline that a cell may set.',
     allowed: 'whole seconds from 1s to 24h, such as 120, 120s or 10m',
     check: wholeSeconds,
+  },
+  answerWithin: {
+    variable: 'MCP_BRIDGE_ANSWER_WITHIN',
+    default: 'auto',
+    meaning:
+      'How long a client waits for the answer of a cell. A cell that takes longer goes on, and its answer says how to wait for it. `auto` is what is known of the client; with `off`, answers come when cells have ended.',
+    allowed: 'auto, off, or a duration from 1s to 24h, such as 50, 50s or 10m',
+    check: parsedBy(parseAnswerWithin),
   },
   memoryBytes: {
     variable: 'MCP_BRIDGE_MEMORY',

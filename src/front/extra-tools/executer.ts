@@ -2,7 +2,7 @@
  * The tools `start_code_executer` and `stop_code_executer`, and `execute_code(code)`, over the session `executer`. As with the
  * environments that their users know, nothing outlives the process: the first code after a start, or after a stop, finds nothing.
  */
-import type { CellAnswer } from '../../core/base/cell.ts';
+import type { ShownAnswer } from '../../core/base/cell.ts';
 import { messageOf } from '../../core/base/errors.ts';
 import type { RenderedAnswer } from '../../core/render/render.ts';
 import { renderAnswer } from '../../core/render/render.ts';
@@ -106,7 +106,7 @@ function stopped(output: string, error = ''): RenderedAnswer {
 }
 
 /** As text, the answer of a cell. As data: what was printed and the last value, what went wrong, and the status. */
-async function renderExecution(answer: CellAnswer, maxChars: number): Promise<RenderedAnswer> {
+async function renderExecution(answer: ShownAnswer, maxChars: number): Promise<RenderedAnswer> {
   const rendered = await renderAnswer(answer, 'compact', maxChars);
   const {
     stdout = [],

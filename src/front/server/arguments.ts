@@ -12,6 +12,7 @@ import { MAX_CODE_BYTES } from '../../core/base/limits.ts';
 import { type MaybePromise, useWhenThere } from '../../core/base/maybe-promise.ts';
 import { howToAddServers } from '../../core/base/no-server.ts';
 import { didYouMean } from '../../core/base/suggest.ts';
+import { parseDurationMs } from '../../core/base/units.ts';
 import { JSON_BOUNDS, readUntrusted } from '../../core/protocol/untrusted-json.ts';
 import { cutEnd } from '../../core/render/truncate.ts';
 import type { ServerNames } from '../../core/session/lazy-bridge.ts';
@@ -36,6 +37,8 @@ export interface CellArguments {
   readonly servers: readonly string[];
   readonly timeoutSeconds: number;
   readonly session: string;
+  /** Whether the first line of the code says that its answer is not awaited. */
+  readonly isBackground: boolean;
 }
 
 export interface ArgumentRules {
@@ -63,10 +66,26 @@ export async function checkRunArguments(given: unknown, rules: ArgumentRules): P
     );
   }
   const code = checkCode(named.code);
-  const timeoutSeconds = checkTimeout(named.timeout ?? rules.defaultTimeoutSeconds, rules.maxTimeoutSeconds);
+  const own = ownSettings(code);
+  const timeout = own.timeoutSeconds ?? named.timeout ?? rules.defaultTimeoutSeconds;
+  const timeoutSeconds = checkTimeout(timeout, rules.maxTimeoutSeconds);
   const session = checkSession(named.session ?? DEFAULT_SESSION);
   const servers = checkServers(named.servers ?? [], rules);
-  return { code, timeoutSeconds, session, servers: servers instanceof Promise ? await servers : servers };
+  const { isBackground } = own;
+  return { code, timeoutSeconds, session, isBackground, servers: servers instanceof Promise ? await servers : servers };
+}
+
+/** `# timeout: 2h`, `# background`, or both with a comma, in the first line of code. Other comments say nothing. */
+const OWN_SETTINGS =
+  /^\s*#[ \t]*((?:background|timeout:[ \t]*\d+[smh]?)(?:,[ \t]*(?:background|timeout:[ \t]*\d+[smh]?))?)\s*(?:\n|$)/;
+
+function ownSettings(code: string): { readonly timeoutSeconds: number | undefined; readonly isBackground: boolean } {
+  const words = OWN_SETTINGS.exec(code)?.[1] ?? '';
+  const time = /\d+[smh]?/.exec(words)?.[0];
+  return {
+    timeoutSeconds: time === undefined ? undefined : parseDurationMs(time) / 1000,
+    isBackground: words.includes('background'),
+  };
 }
 
 function checkCode(code: unknown): string {

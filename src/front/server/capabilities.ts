@@ -8,7 +8,7 @@ export const CAPABILITY_RESOURCE_NAME = 'code-execution-capabilities';
 
 export const CAPABILITY_SUMMARY = `# run_python: what the sandbox can do
 
-**State persists.** Variables, imports, functions and files in /workspace stay until the session ends. Top-level \`await\` works. The value of the last expression is shown. Each \`session\` name has its own; \`runtime.reset()\` ends it after the cell. A cell that reaches its timeout is interrupted; variables survive.
+**State persists.** Variables, imports, functions and files in /workspace stay until the session ends. Top-level \`await\` works. The value of the last expression is shown. Each \`session\` name has its own; \`runtime.reset()\` ends it after the cell. A cell that reaches its timeout is interrupted; variables survive. First line \`# timeout: 1h\`: more time.
 
 **Discover first.** These work for every configured server, loaded or not:
 - \`runtime.discovered_servers(detailed=True)\`: names and descriptions.

@@ -3,7 +3,7 @@
  * the tool itself; either way it can ask the person, in both protocol eras.
  */
 import type { Tool } from '@modelcontextprotocol/server';
-import type { CellAnswer, CellRequest } from '../../core/base/cell.ts';
+import type { CellRequest, ShownAnswer } from '../../core/base/cell.ts';
 import { type BridgeError, renderError } from '../../core/base/errors.ts';
 import type { MaybePromise } from '../../core/base/maybe-promise.ts';
 import type { RenderedAnswer } from '../../core/render/render.ts';
@@ -37,13 +37,15 @@ export interface RunPythonCall extends RequestContext {
   /** See `CellRequest`. */
   readonly wantsView?: boolean | undefined;
   readonly onOutput?: CellRequest['onOutput'];
+  /** How long the client waits for an answer; undefined if it waits for the end of the cell. */
+  readonly patienceMs?: number | undefined;
 }
 
 /** A cell. Its arguments are those of `run_python`. */
 export interface CellCall {
   readonly kind: 'cell';
   readonly cell: Pick<RunPythonCall, 'given' | 'isFresh' | 'wantsView'>;
-  render(answer: CellAnswer): MaybePromise<RenderedAnswer>;
+  render(answer: ShownAnswer): MaybePromise<RenderedAnswer>;
 }
 
 /** A call that the tool answers itself. `answer` may reject only with what `invalidCall` returns. */

@@ -1,6 +1,12 @@
 /** `run_python`: its arguments are checked, the cell is run, and the answer is rendered. */
 
-import { type CellAnswer, DEFAULT_SESSION, NO_OUTPUT } from '../../core/base/cell.ts';
+import {
+  type CellAnswer,
+  type CellRequest,
+  DEFAULT_SESSION,
+  NO_OUTPUT,
+  type ShownAnswer,
+} from '../../core/base/cell.ts';
 import { BridgeError, type ErrorCode, reportError, toBridgeError } from '../../core/base/errors.ts';
 import type { Logger } from '../../core/base/log.ts';
 import { useWhenThere } from '../../core/base/maybe-promise.ts';
@@ -8,6 +14,7 @@ import { type OutputMode, type RenderedAnswer, renderAnswer } from '../../core/r
 import type { LazyBridge } from '../../core/session/lazy-bridge.ts';
 import { type CellArguments, checkRunArguments } from './arguments.ts';
 import type { FrontTool, RunPythonCall } from './front-tool.ts';
+import type { LongCells, RunCell } from './long-cells.ts';
 import { showRunPython } from './tool-definition.ts';
 import { CELL_VIEW_KEY } from './views.ts';
 
@@ -33,37 +40,62 @@ export interface CellObserver {
   cellFailed(error: unknown): void;
 }
 
-/** The answer to one call. Refused arguments and failures of the bridge are answers, too. */
-export async function answerCell(options: RunPythonOptions, call: RunPythonCall): Promise<CellAnswer> {
+/** The answer to one call, when its cell has ended. Refused arguments and failures of the bridge are answers, too. */
+export function answerCell(options: RunPythonOptions, call: RunPythonCall): Promise<CellAnswer> {
+  return answerThrough(options, call, (request, run) => run(request));
+}
+
+/** The same, but before the client gives up. */
+export function answerInTime(options: RunPythonOptions, call: RunPythonCall, long: LongCells): Promise<ShownAnswer> {
+  return answerThrough(options, call, (request, run, { isBackground }) =>
+    long.answer(request, isBackground ? 0 : call.patienceMs, run),
+  );
+}
+
+async function answerThrough<Answer>(
+  options: RunPythonOptions,
+  call: RunPythonCall,
+  answer: (request: CellRequest, run: RunCell, given: CellArguments) => Promise<Answer>,
+): Promise<Answer | CellAnswer> {
   const { bridge, defaultTimeoutSeconds, maxTimeoutSeconds, observer, untilRoom } = options;
   let cell: Pick<CellArguments, 'servers' | 'session' | 'timeoutSeconds'> = {
     servers: [],
     session: DEFAULT_SESSION,
     timeoutSeconds: defaultTimeoutSeconds,
   };
-  try {
-    const { code, ...rest } = await checkRunArguments(call.given, {
-      defaultTimeoutSeconds,
-      maxTimeoutSeconds,
-      listServers: () => useWhenThere(bridge.get(), (made) => made.listServers()),
-    });
-    cell = rest;
-    observer?.cellBegins();
-    const { servers, session, timeoutSeconds } = rest;
-    const { isFresh, signal, onOutput, onProgress, person, wantsView } = call;
-    const timeoutMs = timeoutSeconds * 1000;
-    const found = bridge.get();
-    const made = found instanceof Promise ? await found : found;
-    const parts = { signal, onOutput, onProgress, untilRoom, person, isFresh, wantsView };
-    const answer = await made.runCell({ code, servers, session, timeoutMs, ...parts });
-    observer?.cellEnded();
-    return answer;
-  } catch (thrown) {
+  const fail = (thrown: unknown): CellAnswer => {
     observer?.cellFailed(thrown);
     if (!(thrown instanceof BridgeError)) {
       options.logger.error(thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown));
     }
     return { ...cell, ...failureOf(toBridgeError(thrown)) };
+  };
+  const run: RunCell = async (request) => {
+    try {
+      const found = bridge.get();
+      const made = found instanceof Promise ? await found : found;
+      const ended = await made.runCell(request);
+      observer?.cellEnded();
+      return ended;
+    } catch (thrown) {
+      return fail(thrown);
+    }
+  };
+  try {
+    const given = await checkRunArguments(call.given, {
+      defaultTimeoutSeconds,
+      maxTimeoutSeconds,
+      listServers: () => useWhenThere(bridge.get(), (made) => made.listServers()),
+    });
+    const { code, servers, session, timeoutSeconds } = given;
+    cell = { servers, session, timeoutSeconds };
+    observer?.cellBegins();
+    const { isFresh, signal, onOutput, onProgress, person, wantsView } = call;
+    const timeoutMs = timeoutSeconds * 1000;
+    const parts = { signal, onOutput, onProgress, untilRoom, person, isFresh, wantsView };
+    return await answer({ code, servers, session, timeoutMs, ...parts }, run, given);
+  } catch (thrown) {
+    return fail(thrown);
   }
 }
 
@@ -86,7 +118,7 @@ export function createRunPython(
 }
 
 /** What the model reads is the same with a view. */
-function withView({ view }: CellAnswer, rendered: RenderedAnswer): RenderedAnswer {
+function withView({ view }: ShownAnswer, rendered: RenderedAnswer): RenderedAnswer {
   return view === undefined ? rendered : { ...rendered, _meta: { [CELL_VIEW_KEY]: view } };
 }
 

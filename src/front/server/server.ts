@@ -35,10 +35,12 @@ import {
   serverInfo,
   toolList,
 } from './introduction.ts';
+import { LongCells } from './long-cells.ts';
 import { createProgressReporter } from './progress-notifications.ts';
 import { listResources, type ResourceOptions, readResource } from './resources.ts';
-import { answerCell, createRunPython, type RunPythonOptions } from './run-python.ts';
+import { answerInTime, createRunPython, type RunPythonOptions } from './run-python.ts';
 import { SuspendedCalls } from './suspended-calls.ts';
+import { Undelivered } from './undelivered.ts';
 
 export interface FrontOptions extends RunPythonOptions, ResourceOptions, Omit<Introduction, 'tools'> {
   /** By default only `run_python`. */
@@ -54,6 +56,11 @@ export interface FrontOptions extends RunPythonOptions, ResourceOptions, Omit<In
   readonly hold?: ((request: Request) => (() => void) | undefined) | undefined;
   /** Counts the answer of a call. */
   readonly noteAnswer?: ((id: RequestId, request: Request | undefined, result: Result) => void) | undefined;
+  /**
+   * How long a client waits for one answer, in ms, by its name and whether it asked for progress; undefined if until the end, as by
+   * default.
+   */
+  readonly patienceOf?: ((client: string | undefined, hasProgress: boolean) => number | undefined) | undefined;
   /** Watches each call of a tool. */
   readonly observeCall?: ObserveCall | undefined;
 }
@@ -70,7 +77,9 @@ export function serveClient(transport: Transport, options: FrontOptions): { clos
 export function createServerFactory(options: FrontOptions): McpServerFactory {
   const tools = options.tools ?? [createRunPython(options)];
   const announceList = callOnce((client: ClientFacts) => options.onToolsListed?.(client));
-  const runModern = serveModern(options);
+  const undelivered = new Undelivered();
+  const long = new LongCells(undelivered);
+  const runModern = serveModern(options, long, undelivered);
   const makeAnswer = options.makeAnswer ?? makeInTurn(options);
 
   return ({ era }) => {
@@ -102,7 +111,7 @@ export function createServerFactory(options: FrontOptions): McpServerFactory {
       instructions: instructionsOf(tools),
     });
     answerInSentences(server);
-    const callTool = era === 'modern' ? runModern : serveLegacy(server, options);
+    const callTool = era === 'modern' ? runModern : serveLegacy(server, options, long);
     server.fallbackRequestHandler = (request, context) => {
       const handler = Object.hasOwn(handlers, request.method) ? handlers[request.method] : undefined;
       if (handler === undefined) {
@@ -141,11 +150,16 @@ function answerInSentences(server: Server): void {
   };
 }
 
-function clientOf(server: Server, { mcpReq }: ServerContext): ClientFacts {
+/** @param server of a client of 2025-11-25 or older. */
+function clientOf(server: Server | undefined, { mcpReq }: ServerContext): ClientFacts {
   const envelope: unknown = mcpReq.envelope;
   return isObject(envelope)
     ? readClient(envelope[CLIENT_INFO_META_KEY], envelope[CLIENT_CAPABILITIES_META_KEY])
-    : readClient(server.getClientVersion(), server.getClientCapabilities());
+    : readClient(server?.getClientVersion(), server?.getClientCapabilities());
+}
+
+function patienceFor({ patienceOf }: FrontOptions, { name }: ClientFacts, { mcpReq }: ServerContext) {
+  return patienceOf?.(name, mcpReq._meta?.progressToken !== undefined);
 }
 
 function noteClient({ onClient }: FrontOptions, { name }: ClientFacts): void {
@@ -239,7 +253,7 @@ function ofRequest(options: FrontOptions, { http }: ServerContext): FrontOptions
 type CallTool = (tool: FrontTool, given: unknown, context: ServerContext) => Promise<Result>;
 
 /** Until 2025-11-25, the server asks the client while its request waits. */
-function serveLegacy(server: Server, options: FrontOptions): CallTool {
+function serveLegacy(server: Server, options: FrontOptions, long: LongCells): CallTool {
   // The SDK numbers its requests from 0, and its client of version 1 (1.32.2) never cancels request 0.
   const useUpFirstNumber = callOnce(() => void server.ping().catch(() => undefined));
   return async (tool, given, context) => {
@@ -250,12 +264,13 @@ function serveLegacy(server: Server, options: FrontOptions): CallTool {
       signal: context.mcpReq.signal,
       onProgress: progress?.report,
       person: legacyPerson(server.getClientCapabilities(), context, useUpFirstNumber),
+      patienceMs: patienceFor(options, clientOf(server, context), context),
     };
     try {
       return {
         ...(call.kind === 'own'
           ? await call.answer(request)
-          : await call.render(await answerCell(ofRequest(options, context), { ...call.cell, ...request }))),
+          : await call.render(await answerInTime(ofRequest(options, context), { ...call.cell, ...request }, long))),
       };
     } finally {
       progress?.stop();
@@ -264,9 +279,11 @@ function serveLegacy(server: Server, options: FrontOptions): CallTool {
 }
 
 /** Since 2026-07-28, a question ends the request, and the client sends it again with the reply. */
-function serveModern(options: FrontOptions): CallTool {
+function serveModern(options: FrontOptions, long: LongCells, undelivered: Undelivered): CallTool {
   const calls = new SuspendedCalls({
-    answer: (call) => answerCell(options, call),
+    answer: (call) => answerInTime(options, call, long),
+    undelivered,
+    patienceOf: (context) => patienceFor(options, clientOf(undefined, context), context),
     capabilitiesOf: ({ mcpReq }) =>
       (mcpReq.envelope as Record<string, unknown> | undefined)?.[CLIENT_CAPABILITIES_META_KEY],
   });

@@ -5,15 +5,14 @@
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { ProtocolError, ProtocolErrorCode, type Result, type ServerContext } from '@modelcontextprotocol/server';
-import type { CellAnswer, CellProgress, Person, Question, Reply } from '../../core/base/cell.ts';
+import type { CellProgress, Person, Question, Reply, ShownAnswer } from '../../core/base/cell.ts';
 import { messageOf } from '../../core/base/errors.ts';
-import type { RenderedAnswer } from '../../core/render/render.ts';
-import { cutEnd } from '../../core/render/truncate.ts';
 import type { RequestContext } from '../../core/session/lazy-bridge.ts';
 import { readModes } from './client-facts.ts';
 import { type ElicitationRequest, readReply, toRequest } from './client-person.ts';
 import { type FrontCall, InvalidCall, type RunPythonCall } from './front-tool.ts';
 import { createProgressReporter, type ProgressReporter } from './progress-notifications.ts';
+import type { Undelivered } from './undelivered.ts';
 
 /** 256 bits cannot be guessed. */
 const TOKEN_BYTES = 32;
@@ -23,16 +22,16 @@ const KEPT_ANSWER_MS = 600_000;
 const MAX_KEPT_ANSWERS = 16;
 /** Progress reports kept for the next request of a call; the oldest is dropped first. Chosen. */
 const MAX_KEPT_PROGRESS = 100;
-/** Characters of an undelivered answer that the session's next answer repeats. Chosen. */
-const MAX_REPEATED_CHARS = 2_000;
-/** Sessions with undelivered answers to repeat; those of the one that waits longest are dropped. A client chooses the names. Chosen. */
-const MAX_SESSIONS_TO_REPEAT = 16;
+const NOT_FETCHED = 'it asked the person, but its client did not return in time, and this answer was not delivered';
 
 export interface SuspendedCallsOptions {
   /** Runs a cell and resolves with its answer. Never rejects. */
-  readonly answer: (call: RunPythonCall) => Promise<CellAnswer>;
+  readonly answer: (call: RunPythonCall) => Promise<ShownAnswer>;
+  readonly undelivered: Undelivered;
   /** The capabilities that the client declares with each request. */
   readonly capabilitiesOf: (context: ServerContext) => unknown;
+  /** See `RunPythonCall`. */
+  readonly patienceOf: (context: ServerContext) => number | undefined;
 }
 
 /** How a call ended: its result, or why its arguments were refused. */
@@ -64,10 +63,6 @@ interface OpenQuestion {
 export class SuspendedCalls {
   readonly #options: SuspendedCallsOptions;
   readonly #byToken = new Map<string, Call>();
-  /** Undelivered answers by session, described for the next answer. The session that got one last is at the end. */
-  readonly #undelivered = new Map<string, string[]>();
-  /** How many were dropped since an answer has said so. */
-  #dropped = 0;
 
   constructor(options: SuspendedCallsOptions) {
     this.#options = options;
@@ -96,11 +91,12 @@ export class SuspendedCalls {
       signal: call.signal,
       onProgress: wantsProgress ? (progress) => call.report(progress) : undefined,
       person: form ? call.person(url) : undefined,
+      patienceMs: this.#options.patienceOf(context),
     });
     return call;
   }
 
-  async #run(call: Call, front: FrontCall, context: RequestContext): Promise<void> {
+  async #run(call: Call, front: FrontCall, context: RequestContext & Pick<RunPythonCall, 'patienceMs'>): Promise<void> {
     if (front.kind === 'own') {
       const outcome = await front.answer(context).catch((error: unknown) => refusalOf(error));
       if (!call.finish(outcome instanceof ProtocolError ? outcome : { ...outcome })) {
@@ -109,13 +105,9 @@ export class SuspendedCalls {
       return;
     }
     const answer = await this.#options.answer({ ...front.cell, ...context });
-    const dropped = this.#dropped;
-    this.#dropped = 0;
-    const notices = [...describeDropped(dropped), ...this.#takeUndelivered(answer.session), ...answer.notices];
-    const rendered = await front.render({ ...answer, notices });
+    const rendered = await front.render(answer);
     if (!call.finish({ ...rendered })) {
-      this.#dropped += dropped;
-      this.#noteUndelivered(answer.session, describeUndelivered(answer, rendered));
+      this.#options.undelivered.add(answer, NOT_FETCHED);
       this.#keep(call);
     }
   }
@@ -151,24 +143,6 @@ export class SuspendedCalls {
       }
     }
   }
-
-  #noteUndelivered(session: string, described: string): void {
-    const all = [...(this.#undelivered.get(session) ?? []), described];
-    this.#dropped += Math.max(0, all.length - MAX_KEPT_ANSWERS);
-    this.#undelivered.delete(session);
-    this.#undelivered.set(session, all.slice(-MAX_KEPT_ANSWERS));
-    const [oldest] = this.#undelivered;
-    if (oldest !== undefined && this.#undelivered.size > MAX_SESSIONS_TO_REPEAT) {
-      this.#undelivered.delete(oldest[0]);
-      this.#dropped += oldest[1].length;
-    }
-  }
-
-  #takeUndelivered(session: string): string[] {
-    const notices = this.#undelivered.get(session) ?? [];
-    this.#undelivered.delete(session);
-    return notices;
-  }
 }
 
 /** One call with all its requests. */
@@ -196,8 +170,8 @@ class Call {
     return this.#outcome !== undefined;
   }
 
-  cancel(): void {
-    this.#cancel.abort();
+  cancel(reason: unknown): void {
+    this.#cancel.abort(reason);
   }
 
   person(opensPages: boolean): Person {
@@ -232,7 +206,7 @@ class Call {
     const { signal } = context.mcpReq;
     const progress = createProgressReporter(context);
     return new Promise<Result>((resolve, reject) => {
-      const onAbort = (): void => this.cancel();
+      const onAbort = (): void => this.cancel(signal.reason);
       const settle = (outcome: Outcome): void => {
         signal.removeEventListener('abort', onAbort);
         progress?.stop();
@@ -303,16 +277,4 @@ function refusalOf(error: unknown): ProtocolError {
 
 function refusal(why: string): ProtocolError {
   return new ProtocolError(ProtocolErrorCode.InvalidParams, `The requestState cannot be used: ${why}.`);
-}
-
-function describeDropped(count: number): string[] {
-  const what = count === 1 ? '1 answer was' : `${count} answers were`;
-  const why = `not delivered, because the client did not return after a question, and too many waited to be repeated`;
-  return count === 0 ? [] : [`${what} ${why}.`];
-}
-
-function describeUndelivered({ cell, status }: CellAnswer, { content }: RenderedAnswer): string {
-  const which = cell === undefined ? 'An earlier call' : `Cell ${cell}`;
-  const text = cutEnd(content[0].text, MAX_REPEATED_CHARS);
-  return `${which} asked the person, but its client did not return in time. It ended with status ${status}, and this answer was not delivered:\n${text}`;
 }

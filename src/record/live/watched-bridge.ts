@@ -138,6 +138,7 @@ export class WatchedBridge {
       ...given,
       signal: interrupt.signal,
       onClock: (clock) => {
+        given.onClock?.(clock);
         const running = this.#runningFor(request);
         if (running !== undefined) {
           running.clock = clock;

@@ -42,10 +42,30 @@ async function refused(given: unknown, names?: readonly string[]): Promise<Bridg
   return thrown as BridgeError;
 }
 
+test('a first line that asks for too much is refused', async () => {
+  expect(await refusal({ code: '# timeout: 2h\nx' })).toContain(
+    '`timeout` is 7200; it must be a whole number of seconds from 1 to 120',
+  );
+});
+
 describe('accepted arguments', () => {
   test('get defaults', async () => {
-    const checked = { code: 'x', servers: [], timeoutSeconds: 30, session: 'default' };
+    const checked = { code: 'x', servers: [], timeoutSeconds: 30, session: 'default', isBackground: false };
     expect(await checkRunArguments({ code: 'x' }, rules)).toEqual(checked);
+  });
+
+  test.each([
+    ['# timeout: 90\nx', undefined, 90, false],
+    ['\n  # timeout: 2m\nx', 10, 120, false],
+    ['# background\nx', undefined, 30, true],
+    ['# background, timeout: 1m', undefined, 60, true],
+    ['# timeout: 1m, background\nx', undefined, 60, true],
+    // Comments that only look like it.
+    ['# timeout: see below\nx', undefined, 30, false],
+    ['# background of this\nx', undefined, 30, false],
+    ['x\n# timeout: 90', undefined, 30, false],
+  ])('may have settings in the first line of %j', async (code, timeout, timeoutSeconds, isBackground) => {
+    expect(await checkRunArguments({ code, timeout }, rules)).toMatchObject({ timeoutSeconds, isBackground });
   });
 
   test('may be null if they are optional', async () => {

@@ -6,6 +6,7 @@ import { createDeferred } from '../../../src/core/base/deferred.ts';
 import { BridgeError } from '../../../src/core/base/errors.ts';
 import { type FrontCall, invalidCall, type RunPythonCall } from '../../../src/front/server/front-tool.ts';
 import { SuspendedCalls } from '../../../src/front/server/suspended-calls.ts';
+import { Undelivered } from '../../../src/front/server/undelivered.ts';
 
 const ANSWER: CellAnswer = {
   status: 'success',
@@ -33,6 +34,8 @@ function setUp(front: FrontCall = CELL) {
       return answer.promise;
     },
     capabilitiesOf: () => ({ elicitation: { form: {} } }),
+    undelivered: new Undelivered(),
+    patienceOf: () => undefined,
   });
   const sent: string[] = [];
   function request(
@@ -128,38 +131,4 @@ it.each([
   const thrown = await request(undefined).catch((reason: unknown) => reason);
   expect(thrown).toBeInstanceOf(ProtocolError);
   expect(thrown).toMatchObject({ code, message: expect.stringContaining(message) });
-});
-
-// The table grew with every name of a session that a client made up.
-it('undelivered answers are repeated for 16 sessions, and the next answer says how many were dropped', async () => {
-  const calls = new SuspendedCalls({
-    async answer({ given, person }) {
-      const withdrawn = new AbortController();
-      setImmediate(() => withdrawn.abort());
-      const { asks, session } = given as { readonly asks: boolean; readonly session: string };
-      await (asks && person?.ask(QUESTION, withdrawn.signal).catch(() => undefined));
-      return { ...ANSWER, session };
-    },
-    capabilitiesOf: () => ({ elicitation: { form: {} } }),
-  });
-  async function noticesOf(session: string, asks: boolean): Promise<readonly string[]> {
-    const shown = createDeferred<readonly string[]>();
-    const given = { session, asks };
-    const mcpReq = { _meta: {}, signal: new AbortController().signal, requestState: () => undefined };
-    await calls.serve({ name: 'run_python', given }, { mcpReq } as unknown as ServerContext, () => ({
-      kind: 'cell',
-      cell: { given },
-      async render({ notices }) {
-        shown.resolve(notices);
-        return { content: [{ type: 'text', text: session }], structuredContent: {}, isError: false };
-      },
-    }));
-    return shown.promise;
-  }
-  for (let number = 0; number < 40; number += 1) {
-    await noticesOf(`session-${number}`, true);
-  }
-  expect(await noticesOf('session-0', false)).toEqual([expect.stringContaining('24 answers were not delivered')]);
-  expect(await noticesOf('session-39', false)).toEqual([expect.stringContaining('session-39')]);
-  expect(await noticesOf('session-39', false)).toEqual([]);
 });

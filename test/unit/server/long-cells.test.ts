@@ -1,0 +1,163 @@
+/** Cells that outlive the patience of their client. */
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { type CellAnswer, type CellRequest, NO_OUTPUT, type Person, type Reply } from '../../../src/core/base/cell.ts';
+import { Countdown } from '../../../src/core/base/countdown.ts';
+import { createDeferred } from '../../../src/core/base/deferred.ts';
+import { LongCells } from '../../../src/front/server/long-cells.ts';
+import { Undelivered } from '../../../src/front/server/undelivered.ts';
+
+const PATIENCE_MS = 50_000;
+const QUESTION = { mode: 'form', message: 'May it?', requestedSchema: { type: 'object', properties: {} } } as const;
+const ACCEPT: Reply = { action: 'accept', content: {} };
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function setUp() {
+  const long = new LongCells(new Undelivered());
+  /** The cells that have begun, with what ends them. */
+  const cells: { readonly request: CellRequest; end(given?: Partial<CellAnswer>): void }[] = [];
+  const run = (request: CellRequest): Promise<CellAnswer> => {
+    const answer = createDeferred<CellAnswer>();
+    request.onClock?.(new Countdown(request.timeoutMs));
+    cells.push({ request, end: (given) => answer.resolve({ ...empty(request), status: 'success', ...given }) });
+    return answer.promise;
+  };
+  const send = (code: string, given: Partial<CellRequest> = {}, patienceMs: number | undefined = PATIENCE_MS) =>
+    long.answer({ code, servers: [], session: 'default', timeoutMs: 7_200_000, ...given }, patienceMs, run);
+  return { cells, send };
+}
+
+function empty({ session, timeoutMs }: CellRequest) {
+  return { stdout: NO_OUTPUT, stderr: NO_OUTPUT, servers: [], session, timeoutSeconds: timeoutMs / 1000, notices: [] };
+}
+
+const textOf = (head: string) => ({ ...NO_OUTPUT, head });
+const print = (request: CellRequest | undefined, text: string) => request?.onOutput?.('stdout', text, 0);
+
+it('a cell that ends in time has its answer', async () => {
+  const { cells, send } = setUp();
+  const answer = send('x');
+  await vi.advanceTimersByTimeAsync(49_000);
+  cells[0]?.end({ value: '1', stdout: textOf('a\n') });
+  expect(await answer).toMatchObject({ status: 'success', value: '1', stdout: { head: 'a\n' }, notices: [] });
+});
+
+it('a longer one goes on, and # wait returns what is new with the end', async () => {
+  const { cells, send } = setUp();
+  const first = send('x');
+  print(cells[0]?.request, 'a\n');
+  await vi.advanceTimersByTimeAsync(PATIENCE_MS);
+  expect(await first).toMatchObject({
+    status: 'running',
+    stdout: { head: 'a\n' },
+    notices: ['The cell goes on, for at most 7150 s more. To wait for it, run the code `# wait`; to end it, `# stop`.'],
+  });
+  const second = send('# wait');
+  print(cells[0]?.request, 'b\n');
+  cells[0]?.end({ value: '1', stdout: textOf('a\nb\n') });
+  expect(await second).toMatchObject({ status: 'success', value: '1', stdout: { head: 'b\n' }, notices: [] });
+  expect(cells).toHaveLength(1);
+});
+
+it('however long a cell runs, no more than one wait is asked for, and the next answer of its session has the rest', async () => {
+  const { cells, send } = setUp();
+  const first = send('x', { session: 'work' });
+  await vi.advanceTimersByTimeAsync(PATIENCE_MS);
+  expect((await first).notices[0]).toContain("run the code `# wait` in session 'work'");
+  const second = send('# wait', { session: 'work' });
+  await vi.advanceTimersByTimeAsync(PATIENCE_MS);
+  expect((await second).notices[0]).toContain('Do not wait for it again now');
+  await vi.advanceTimersByTimeAsync(7_000_000);
+  cells[0]?.end({ cell: 3, value: '42' });
+  const other = send('y', { session: 'other' });
+  cells[1]?.end();
+  expect((await other).notices).toEqual([]);
+  const next = send('y', { session: 'work' });
+  cells[2]?.end({ value: '2' });
+  expect(await next).toMatchObject({
+    value: '2',
+    notices: ['Cell 3 ended with status success; its client did not wait for this answer:\n42'],
+  });
+});
+
+it('an end while no one waits is the answer to # wait, whole', async () => {
+  const { cells, send } = setUp();
+  const first = send('x');
+  await vi.advanceTimersByTimeAsync(PATIENCE_MS);
+  await first;
+  cells[0]?.end({ value: 'v'.repeat(10_000) });
+  await vi.advanceTimersByTimeAsync(1);
+  expect(await send('# wait')).toMatchObject({ status: 'success', value: 'v'.repeat(10_000) });
+  expect(await send(' # wait \n')).toMatchObject({ notices: [expect.stringContaining('no answer is kept')] });
+});
+
+it('# stop interrupts it, and returns its end', async () => {
+  const { cells, send } = setUp();
+  const first = send('x');
+  await vi.advanceTimersByTimeAsync(PATIENCE_MS);
+  await first;
+  const stopped = send('# stop');
+  expect(cells[0]?.request.signal?.aborted).toBe(true);
+  cells[0]?.end({ status: 'cancelled' });
+  expect(await stopped).toMatchObject({ status: 'cancelled' });
+});
+
+it('a cancel of the request that waits interrupts the cell; its time limit does not', async () => {
+  const { cells, send } = setUp();
+  const [user, limit] = [new AbortController(), new AbortController()];
+  const late = send('x', { signal: limit.signal }, undefined);
+  print(cells[0]?.request, 'a\n');
+  limit.abort('McpError: MCP error -32001: Request timed out');
+  await late;
+  expect(cells[0]?.request.signal?.aborted).toBe(false);
+  const waiting = send('# wait', { signal: user.signal });
+  user.abort('the user pressed Escape');
+  expect(cells[0]?.request.signal).toMatchObject({ aborted: true, reason: 'the user pressed Escape' });
+  cells[0]?.end({ status: 'cancelled', stdout: textOf('a\n') });
+  expect(await waiting).toMatchObject({ status: 'cancelled', stdout: { head: 'a\n' } });
+});
+
+it('time in which a person is asked does not count, and a question without a request waits for the next one', async () => {
+  const { cells, send } = setUp();
+  const replies = [createDeferred<Reply>(), createDeferred<Reply>()];
+  let asked = 0;
+  const person: Person = {
+    opensPages: false,
+    ask: () => {
+      asked += 1;
+      return replies[asked - 1]?.promise ?? Promise.resolve(ACCEPT);
+    },
+  };
+  const first = send('x', { person });
+  const ask = () => cells[0]?.request.person?.ask(QUESTION, new AbortController().signal);
+  const one = ask();
+  await vi.advanceTimersByTimeAsync(10 * PATIENCE_MS);
+  replies[0]?.resolve(ACCEPT);
+  expect(await one).toEqual(ACCEPT);
+  await vi.advanceTimersByTimeAsync(PATIENCE_MS);
+  expect(await first).toMatchObject({ status: 'running' });
+  const two = ask();
+  expect(asked).toBe(1);
+  const second = send('# wait', { person });
+  await vi.advanceTimersByTimeAsync(1);
+  expect(asked).toBe(2);
+  replies[1]?.resolve(ACCEPT);
+  expect(await two).toEqual(ACCEPT);
+  cells[0]?.end();
+  expect(await second).toMatchObject({ status: 'success' });
+});
+
+it('no more than 16 go on alone; requests of further ones wait for the end', async () => {
+  const { cells, send } = setUp();
+  const answers = Array.from({ length: 17 }, (_, number) => send('x', { session: `s${number}` }));
+  await vi.advanceTimersByTimeAsync(2 * PATIENCE_MS);
+  cells.forEach(({ end }) => end());
+  const statuses = (await Promise.all(answers)).map(({ status }) => status);
+  expect(statuses.filter((status) => status === 'running')).toHaveLength(16);
+  expect(statuses[16]).toBe('success');
+});
