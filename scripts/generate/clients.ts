@@ -1,5 +1,6 @@
 /** Tables of `docs/clients.md` and `docs/internals/clients.md`, from the definitions in `src/edges/clients/table.ts`. */
-import { CLIENT_IDS, type ClientSystem, clientOf, usualFileOf } from '../../src/edges/clients/table.ts';
+import { CLIENT_IDS } from '../../src/edges/clients/client-ids.ts';
+import { type ClientSystem, clientOf, usualFileOf } from '../../src/edges/clients/table.ts';
 import { renderTable } from './tables.ts';
 
 const SYSTEMS: readonly ClientSystem[] = [

@@ -1,5 +1,5 @@
 /** The clients that can be installed from npm: their commands and output. */
-import type { ClientId } from '../../src/edges/clients/table.ts';
+import type { ClientId } from '../../src/edges/clients/client-ids.ts';
 
 export interface TestedClient {
   readonly id: ClientId;

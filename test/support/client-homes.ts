@@ -9,7 +9,8 @@ import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { InstallCommand, InstallLine } from '../../src/app/install/command.ts';
 import { type InstallOptions, install } from '../../src/app/install/run.ts';
-import type { ClientId, ClientSystem } from '../../src/edges/clients/table.ts';
+import type { ClientId } from '../../src/edges/clients/client-ids.ts';
+import type { ClientSystem } from '../../src/edges/clients/table.ts';
 import { clientOf } from '../../src/edges/clients/table.ts';
 
 export const PLATFORMS = ['linux', 'darwin', 'win32'] as const;

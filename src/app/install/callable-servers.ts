@@ -2,8 +2,9 @@
 
 import { escapeControls } from '../../core/base/log.ts';
 import { COMMAND } from '../../core/base/package.ts';
+import type { ClientId } from '../../edges/clients/client-ids.ts';
 import { listServers } from '../../edges/clients/server-lists.ts';
-import type { ClientId, ClientSystem } from '../../edges/clients/table.ts';
+import type { ClientSystem } from '../../edges/clients/table.ts';
 import { discoverServers } from '../../edges/servers/discover.ts';
 import { loadSources } from '../../edges/servers/sources.ts';
 import { type Settings, usualStateDir } from '../../edges/settings/settings.ts';

@@ -3,7 +3,7 @@ import { Argument, InvalidArgumentError, Option, type Command as Program } from 
 import { BridgeError } from '../../core/base/errors.ts';
 import { COMMAND } from '../../core/base/package.ts';
 import { didYouMean } from '../../core/base/suggest.ts';
-import { CLIENT_IDS, type ClientId } from '../../edges/clients/table.ts';
+import { CLIENT_IDS, type ClientId } from '../../edges/clients/client-ids.ts';
 import {
   action,
   choice,

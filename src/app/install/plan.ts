@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { BridgeError } from '../../core/base/errors.ts';
 import { COMMAND } from '../../core/base/package.ts';
+import type { ClientId } from '../../edges/clients/client-ids.ts';
 import { type FileFormat, type FileObject, FileSyntaxError, UnsafeEditError } from '../../edges/clients/file-format.ts';
 import { entriesAt, loadFormat } from '../../edges/clients/format.ts';
 import {
@@ -21,7 +22,6 @@ import { describeRestrictions, restrictionsOf } from '../../edges/clients/restri
 import { type ListedServer, quoteServers, serverList } from '../../edges/clients/server-lists.ts';
 import {
   type ClientDefinition,
-  type ClientId,
   type ClientSystem,
   clientOf,
   startCommand,

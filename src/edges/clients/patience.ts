@@ -1,24 +1,5 @@
 /** How long clients wait for the answer of a call. Measured with a tool that answers late, unless the entry says otherwise. */
-import { parseDurationMs } from '../../core/base/units.ts';
-
-/** The longest deadline of a cell. */
-const MAX_MS = 24 * 3_600_000;
-
-/** The value of `MCP_BRIDGE_ANSWER_WITHIN`: what is known of the client, until the end of the cell, or a time in ms. */
-export type AnswerWithin = 'auto' | 'off' | number;
-
-/** Throws an `Error` that says what is wrong. */
-export function parseAnswerWithin(text: string): AnswerWithin {
-  const word = text.trim().toLowerCase();
-  if (word === 'auto' || word === 'off') {
-    return word;
-  }
-  const ms = parseDurationMs(text);
-  if (!(ms >= 1_000 && ms <= MAX_MS)) {
-    throw new Error('a duration must be from 1s to 24h');
-  }
-  return ms;
-}
+import type { AnswerWithin } from './answer-within.ts';
 
 /** Of the official SDK for TypeScript, which most clients have: 60 s, and time to send the answer. */
 const USUAL_MS = 50_000;

@@ -4,6 +4,7 @@
  * the paths of all three can be tested on any of them.
  */
 import { posix, win32 } from 'node:path';
+import type { ClientId } from './client-ids.ts';
 
 /** What the paths depend on. */
 export interface ClientSystem {
@@ -250,10 +251,7 @@ export const CLIENTS = {
     macApp: 'Goose.app',
     source: 'https://block.github.io/goose/docs/guides/config-files',
   },
-} as const satisfies Record<string, ClientDefinition>;
-
-export type ClientId = keyof typeof CLIENTS;
-export const CLIENT_IDS = Object.keys(CLIENTS) as readonly ClientId[];
+} as const satisfies Record<ClientId, ClientDefinition>;
 
 /** The definition of a client. */
 export function clientOf(id: ClientId): ClientDefinition {

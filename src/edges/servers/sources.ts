@@ -6,13 +6,8 @@ import { extname } from 'node:path';
 import { homeFolder } from '../../core/base/home.ts';
 import type { FileFormat, FileObject } from '../clients/file-format.ts';
 import { entriesAt, loadFormat } from '../clients/format.ts';
-import { CLIENT_IDS, type ClientId, type ClientSystem, clientOf, type FileFormatName } from '../clients/table.ts';
-
-/** A source in `MCP_BRIDGE_CONFIG_SOURCES`; `mcps` is the state directory and the file of `MCP_SERVERS_CONFIG`. */
-export type ConfigSource =
-  | { readonly kind: 'mcps' }
-  | { readonly kind: 'client'; readonly id: ClientId }
-  | { readonly kind: 'file'; readonly path: string };
+import { type ClientSystem, clientOf, type FileFormatName } from '../clients/table.ts';
+import type { ConfigSource } from './config-sources.ts';
 
 /** A source that can be read. */
 export interface ClientSource {
@@ -26,7 +21,6 @@ export interface ClientSource {
   readonly isRequired: boolean;
 }
 
-const CLAUDE: readonly ClientId[] = ['claude-code', 'claude-desktop'];
 /** The keys of clients that do not use `mcpServers`; the least ambiguous first. */
 export const OTHER_KEYS: readonly (readonly string[])[] = [
   ['mcp_servers'],
@@ -40,35 +34,6 @@ export const OTHER_KEYS: readonly (readonly string[])[] = [
 /** For files named by path. */
 const ALL_KEYS: readonly (readonly string[])[] = [['mcpServers'], ...OTHER_KEYS];
 const FORMATS: Readonly<Record<string, FileFormatName>> = { '.toml': 'toml', '.yaml': 'yaml', '.yml': 'yaml' };
-
-/** The sources in a list such as `mcps,claude,/path/file`, without duplicates. Throws an Error for the first invalid word. */
-export function parseSources(text: string): ConfigSource[] {
-  const words = text
-    .split(',')
-    .map((word) => word.trim())
-    .filter((word) => word !== '');
-  const sources = words.flatMap(parseSource);
-  return [...new Map(sources.map((source) => [JSON.stringify(source), source])).values()];
-}
-
-function parseSource(word: string): ConfigSource[] {
-  const name = word.toLowerCase();
-  const clients = (ids: readonly ClientId[]) => ids.map((id): ConfigSource => ({ kind: 'client', id }));
-  if (name === 'mcps') {
-    return [{ kind: 'mcps' }];
-  }
-  if (name === 'all') {
-    return [{ kind: 'mcps' }, ...clients(CLIENT_IDS)];
-  }
-  if (/[\\/]/.test(word)) {
-    return [{ kind: 'file', path: word }];
-  }
-  const found = name === 'claude' ? CLAUDE : CLIENT_IDS.filter((id) => id === name);
-  if (found.length === 0) {
-    throw new Error(`'${word}' is neither a client nor a path with a slash`);
-  }
-  return clients(found);
-}
 
 /** The sources, ready to be read. Loads only the parsers that they need. */
 export async function loadSources(

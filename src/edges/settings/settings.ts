@@ -11,9 +11,9 @@ import { homeFolder } from '../../core/base/home.ts';
 import { KEPT_OUTPUT_BYTES, MAX_SESSIONS, MAX_SHOWN_CHARS, SESSIONS_CEILING } from '../../core/base/limits.ts';
 import { escapeControls, LOG_LEVELS } from '../../core/base/log.ts';
 import { parseDurationMs, parseSizeBytes } from '../../core/base/units.ts';
-import { parseAnswerWithin } from '../clients/patience.ts';
-import { CLIENT_IDS } from '../clients/table.ts';
-import { type ConfigSource, parseSources } from '../servers/sources.ts';
+import { parseAnswerWithin } from '../clients/answer-within.ts';
+import { CLIENT_IDS } from '../clients/client-ids.ts';
+import { type ConfigSource, parseSources } from '../servers/config-sources.ts';
 import {
   anyText,
   type Check,

@@ -1,12 +1,7 @@
 /** The paths of the clients' files on three systems, written out so that a change is noticed. */
 import { describe, expect, it } from 'vitest';
-import {
-  CLIENT_IDS,
-  type ClientSystem,
-  clientOf,
-  startCommand,
-  usualFileOf,
-} from '../../../src/edges/clients/table.ts';
+import { CLIENT_IDS } from '../../../src/edges/clients/client-ids.ts';
+import { type ClientSystem, clientOf, startCommand, usualFileOf } from '../../../src/edges/clients/table.ts';
 
 const LINUX: ClientSystem = { platform: 'linux', home: '/home/u', env: {} };
 const MAC: ClientSystem = { platform: 'darwin', home: '/Users/u', env: {} };

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { isClientHere } from '../../../src/app/install/client-presence.ts';
-import { CLIENT_IDS, type ClientId, type ClientSystem, clientOf } from '../../../src/edges/clients/table.ts';
+import { CLIENT_IDS, type ClientId } from '../../../src/edges/clients/client-ids.ts';
+import { type ClientSystem, clientOf } from '../../../src/edges/clients/table.ts';
 
 const LINUX: ClientSystem = { platform: 'linux', home: '/home/u', env: { PATH: '/usr/bin:/opt/bin' } };
 const MAC: ClientSystem = { platform: 'darwin', home: '/Users/u', env: { PATH: '/usr/bin' } };

@@ -17,8 +17,9 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { InstallCommand, InstallLine } from '../../../src/app/install/command.ts';
 import { install } from '../../../src/app/install/run.ts';
 import { messageOf } from '../../../src/core/base/errors.ts';
+import type { ClientId } from '../../../src/edges/clients/client-ids.ts';
 import { loadFormat } from '../../../src/edges/clients/format.ts';
-import { type ClientId, type ClientSystem, clientOf } from '../../../src/edges/clients/table.ts';
+import { type ClientSystem, clientOf } from '../../../src/edges/clients/table.ts';
 import { existing, SECRET } from '../../support/client-homes.ts';
 
 let home = '';

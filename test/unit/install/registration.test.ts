@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { examineClients } from '../../../src/app/install/doctor-check.ts';
 import type { Person, Question, Reply } from '../../../src/core/base/cell.ts';
 import { messageOf } from '../../../src/core/base/errors.ts';
-import type { ClientId } from '../../../src/edges/clients/table.ts';
+import type { ClientId } from '../../../src/edges/clients/client-ids.ts';
 import { type Home, makeHome, put, read } from '../../support/client-homes.ts';
 
 let home: Home;

@@ -2,10 +2,12 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
+import { CLIENT_IDS, type ClientId } from '../../../src/edges/clients/client-ids.ts';
 import type * as table from '../../../src/edges/clients/table.ts';
-import { CLIENT_IDS, type ClientId, type ClientSystem, clientOf } from '../../../src/edges/clients/table.ts';
+import { type ClientSystem, clientOf } from '../../../src/edges/clients/table.ts';
+import { parseSources } from '../../../src/edges/servers/config-sources.ts';
 import { discoverServers } from '../../../src/edges/servers/discover.ts';
-import { loadSources, parseSources } from '../../../src/edges/servers/sources.ts';
+import { loadSources } from '../../../src/edges/servers/sources.ts';
 import { existing, type Home, makeHome, PLATFORMS, placeHere, put, SECRET } from '../../support/client-homes.ts';
 
 vi.mock('../../../src/edges/clients/table.ts', async (importOriginal) => {

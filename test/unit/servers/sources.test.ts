@@ -4,9 +4,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { renderIssue } from '../../../src/core/base/config-issue.ts';
-import { CLIENT_IDS, clientOf } from '../../../src/edges/clients/table.ts';
+import { CLIENT_IDS } from '../../../src/edges/clients/client-ids.ts';
+import { clientOf } from '../../../src/edges/clients/table.ts';
+import { parseSources } from '../../../src/edges/servers/config-sources.ts';
 import { discoverServers } from '../../../src/edges/servers/discover.ts';
-import { loadSources, parseSources } from '../../../src/edges/servers/sources.ts';
+import { loadSources } from '../../../src/edges/servers/sources.ts';
 import { loadSettings } from '../../../src/edges/settings/settings.ts';
 
 let home = '';
