@@ -68,6 +68,7 @@ const BOUNDED: Readonly<Record<string, string>> = {
     login-pages/login-pages.ts #links #linksOf #attempts
     pins/pinned-tools.ts #logged
     policy/rules/paths.ts folders
+    server/tasks.ts #byId
     session/dispatch.ts #refused
     session/jobs.ts #calls
     session/sessions.ts #sessions

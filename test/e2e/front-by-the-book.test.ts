@@ -118,7 +118,7 @@ describe('a client of 2026-07-28', () => {
     expect(result).toMatchObject({
       resultType: 'complete',
       supportedVersions: expect.arrayContaining(['2026-07-28']),
-      capabilities: { tools: {}, resources: {} },
+      capabilities: { tools: {}, resources: {}, extensions: { 'io.modelcontextprotocol/tasks': {} } },
       instructions: expect.any(String),
       ttlMs: expect.any(Number),
       cacheScope: expect.stringMatching(/^(public|private)$/),

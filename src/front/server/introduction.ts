@@ -14,8 +14,13 @@ const WHERE_THE_MANUAL_IS = `The manual is ${CAPABILITY_RESOURCE_URI}, or runtim
 /** How long a client may cache the lists, which do not change while the process lives. Chosen: an hour. */
 const LIST_TTL_MS = 3_600_000;
 
+/** The extension for calls whose end the client asks for. */
+export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
+
 /** What the server can do, in the words of MCP. */
 export const SERVER_CAPABILITIES = { tools: {}, resources: {} };
+/** The same for clients of 2026-07-28. */
+export const MODERN_CAPABILITIES = { ...SERVER_CAPABILITIES, extensions: { [TASKS_EXTENSION]: {} } };
 
 /** What a result of 2026-07-28 adds if it stays the same while the process lives. */
 export const LASTING = { ttlMs: LIST_TTL_MS, cacheScope: 'private' } as const;

@@ -11,6 +11,7 @@ import {
   type Introduction,
   instructionsOf,
   LASTING,
+  MODERN_CAPABILITIES,
   SERVER_CAPABILITIES,
   serverInfo,
   toolList,
@@ -129,7 +130,7 @@ export class Opening {
     const { tools } = this.#introduction;
     const result = {
       supportedVersions: [OPENING_REVISION],
-      capabilities: SERVER_CAPABILITIES,
+      capabilities: MODERN_CAPABILITIES,
       instructions: instructionsOf(tools),
     };
     return this.#answerModern(id, result, { ttlMs: 0, cacheScope: 'private' });

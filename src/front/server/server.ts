@@ -18,6 +18,7 @@ import {
   type Transport,
 } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { z } from 'zod';
 import { callOnce } from '../../core/base/call-once.ts';
 import { BridgeError, renderError } from '../../core/base/errors.ts';
 import { isObject } from '../../core/base/is-object.ts';
@@ -31,6 +32,7 @@ import {
   type Introduction,
   instructionsOf,
   LASTING,
+  MODERN_CAPABILITIES,
   SERVER_CAPABILITIES,
   serverInfo,
   toolList,
@@ -40,6 +42,7 @@ import { createProgressReporter } from './progress-notifications.ts';
 import { listResources, type ResourceOptions, readResource } from './resources.ts';
 import { answerInTime, createRunPython, type RunPythonOptions } from './run-python.ts';
 import { SuspendedCalls } from './suspended-calls.ts';
+import { declaresTasks, noTasks, Tasks } from './tasks.ts';
 import { Undelivered } from './undelivered.ts';
 
 export interface FrontOptions extends RunPythonOptions, ResourceOptions, Omit<Introduction, 'tools'> {
@@ -79,7 +82,8 @@ export function createServerFactory(options: FrontOptions): McpServerFactory {
   const announceList = callOnce((client: ClientFacts) => options.onToolsListed?.(client));
   const undelivered = new Undelivered();
   const long = new LongCells(undelivered);
-  const runModern = serveModern(options, long, undelivered);
+  const tasks = new Tasks();
+  const runModern = serveModern(options, { long, undelivered, tasks });
   const makeAnswer = options.makeAnswer ?? makeInTurn(options);
 
   return ({ era }) => {
@@ -105,14 +109,15 @@ export function createServerFactory(options: FrontOptions): McpServerFactory {
       'resources/list': async () => ({ resources: await listResources(options), ...volatile }),
       'resources/templates/list': () => ({ resourceTemplates: [], ...freshness }),
       'resources/read': async (request) => ({ ...(await readResource(request, options)), ...volatile }),
+      ...(era === 'modern' && aboutTasks(tasks)),
     };
     const server = new Server(serverInfo(options), {
-      capabilities: SERVER_CAPABILITIES,
+      capabilities: era === 'modern' ? MODERN_CAPABILITIES : SERVER_CAPABILITIES,
       instructions: instructionsOf(tools),
     });
     answerInSentences(server);
     const callTool = era === 'modern' ? runModern : serveLegacy(server, options, long);
-    server.fallbackRequestHandler = (request, context) => {
+    const handle = (request: JSONRPCRequest, context: ServerContext): Promise<Result> => {
       const handler = Object.hasOwn(handlers, request.method) ? handlers[request.method] : undefined;
       if (handler === undefined) {
         throw new ProtocolError(ProtocolErrorCode.MethodNotFound, `Method not found: ${request.method}`);
@@ -124,6 +129,15 @@ export function createServerFactory(options: FrontOptions): McpServerFactory {
           : makeAnswer(request.id, context.http?.req, async () => handler(request, context)).catch(refuse),
       );
     };
+    server.fallbackRequestHandler = handle;
+    if (era === 'modern') {
+      // Names of the core of 2025-11-25, which the SDK refuses here unless they have a handler of their own.
+      for (const method of ['tasks/get', 'tasks/cancel']) {
+        server.setRequestHandler(method, { params: z.looseObject({}) }, (params, context) =>
+          handle({ jsonrpc: '2.0', id: context.mcpReq.id, method, params }, context),
+        );
+      }
+    }
     return server;
   };
 }
@@ -279,15 +293,40 @@ function serveLegacy(server: Server, options: FrontOptions, long: LongCells): Ca
 }
 
 /** Since 2026-07-28, a question ends the request, and the client sends it again with the reply. */
-function serveModern(options: FrontOptions, long: LongCells, undelivered: Undelivered): CallTool {
+function serveModern(
+  options: FrontOptions,
+  { long, ...kept }: { readonly long: LongCells; readonly undelivered: Undelivered; readonly tasks: Tasks },
+): CallTool {
   const calls = new SuspendedCalls({
     answer: (call) => answerInTime(options, call, long),
-    undelivered,
+    ...kept,
     patienceOf: (context) => patienceFor(options, clientOf(undefined, context), context),
-    capabilitiesOf: ({ mcpReq }) =>
-      (mcpReq.envelope as Record<string, unknown> | undefined)?.[CLIENT_CAPABILITIES_META_KEY],
+    capabilitiesOf: ({ mcpReq }) => capabilitiesIn(mcpReq.envelope),
   });
   return (tool, given, context) => calls.serve({ name: tool.definition.name, given }, context, () => tool.call(given));
+}
+
+/** The requests about tasks. Each throws -32021 if its client does not declare tasks. */
+function aboutTasks(tasks: Tasks): Record<string, (request: JSONRPCRequest, context: ServerContext) => Result> {
+  const declared =
+    (act: (params: unknown, replies: ServerContext['mcpReq']['inputResponses']) => Result) =>
+    ({ method, params }: JSONRPCRequest, { mcpReq }: ServerContext) => {
+      if (!declaresTasks(capabilitiesIn(mcpReq.envelope))) {
+        throw noTasks(method);
+      }
+      // The SDK has taken them out of the parameters.
+      return act(params, mcpReq.inputResponses);
+    };
+  return {
+    'tasks/get': declared((params) => tasks.get(params)),
+    'tasks/update': declared((params, replies) => tasks.update(params, replies)),
+    'tasks/cancel': declared((params) => tasks.cancel(params)),
+  };
+}
+
+/** What a client of 2026-07-28 declares with a request. */
+function capabilitiesIn(envelope: unknown): unknown {
+  return (envelope as Record<string, unknown> | undefined)?.[CLIENT_CAPABILITIES_META_KEY];
 }
 
 /** Throws -32602 if there is no such tool. */

@@ -12,6 +12,7 @@ import { readModes } from './client-facts.ts';
 import { type ElicitationRequest, readReply, toRequest } from './client-person.ts';
 import { type FrontCall, InvalidCall, type RunPythonCall } from './front-tool.ts';
 import { createProgressReporter, type ProgressReporter } from './progress-notifications.ts';
+import { declaresTasks, TASK_AFTER_MS, type TaskCall, type TaskState, type Tasks } from './tasks.ts';
 import type { Undelivered } from './undelivered.ts';
 
 /** 256 bits cannot be guessed. */
@@ -32,6 +33,8 @@ export interface SuspendedCallsOptions {
   readonly capabilitiesOf: (context: ServerContext) => unknown;
   /** See `RunPythonCall`. */
   readonly patienceOf: (context: ServerContext) => number | undefined;
+  /** Undefined if calls do not become tasks. */
+  readonly tasks?: Tasks | undefined;
 }
 
 /** How a call ended: its result, or why its arguments were refused. */
@@ -79,19 +82,23 @@ export class SuspendedCalls {
       this.#byToken.delete(token);
       call.takeReplies(context.mcpReq.inputResponses);
     }
-    return call.next(context);
+    const { tasks } = this.#options;
+    const isTask = tasks !== undefined && declaresTasks(this.#options.capabilitiesOf(context));
+    return call.next(context, isTask ? () => tasks.create(call) : undefined);
   }
 
   #begin(sent: SentCall, front: FrontCall, context: ServerContext): Call {
     const call = new Call(fingerprintOf(sent), (suspended) => this.#mint(suspended));
-    const { form, url } = readModes(this.#options.capabilitiesOf(context));
+    const capabilities = this.#options.capabilitiesOf(context);
+    const { form, url } = readModes(capabilities);
     // A client that wants progress asks for it in its first request.
     const wantsProgress = context.mcpReq._meta?.progressToken !== undefined;
     void this.#run(call, front, {
       signal: call.signal,
       onProgress: wantsProgress ? (progress) => call.report(progress) : undefined,
       person: form ? call.person(url) : undefined,
-      patienceMs: this.#options.patienceOf(context),
+      // A client that has tasks gets one instead.
+      patienceMs: declaresTasks(capabilities) ? undefined : this.#options.patienceOf(context),
     });
     return call;
   }
@@ -146,7 +153,7 @@ export class SuspendedCalls {
 }
 
 /** One call with all its requests. */
-class Call {
+class Call implements TaskCall {
   readonly fingerprint: string;
   readonly #mint: (call: Call) => string;
   readonly #cancel = new AbortController();
@@ -154,6 +161,10 @@ class Call {
   #question: OpenQuestion | undefined;
   #questions = 0;
   #outcome: Outcome | undefined;
+  #isCancelled = false;
+  #isTask = false;
+  #changedAt = Date.now();
+  #lastMessage: string | undefined;
   /** Reports from the time when no request waited. */
   #progress: CellProgress[] = [];
 
@@ -170,7 +181,27 @@ class Call {
     return this.#outcome !== undefined;
   }
 
+  get changedAt(): number {
+    return this.#changedAt;
+  }
+
+  /** Of the task. */
+  state(): TaskState {
+    const outcome = this.#outcome;
+    if (outcome === undefined) {
+      const { key, request } = this.#question ?? {};
+      return key !== undefined
+        ? { status: 'input_required', inputRequests: { [key]: request } }
+        : { status: 'working', ...(this.#lastMessage !== undefined && { statusMessage: this.#lastMessage }) };
+    }
+    if (outcome instanceof ProtocolError) {
+      return { status: 'failed', error: { code: outcome.code, message: outcome.message } };
+    }
+    return this.#isCancelled ? { status: 'cancelled' } : { status: 'completed', result: outcome };
+  }
+
   cancel(reason: unknown): void {
+    this.#isCancelled ||= !this.isOver;
     this.#cancel.abort(reason);
   }
 
@@ -179,6 +210,8 @@ class Call {
   }
 
   report(progress: CellProgress): void {
+    this.#changed();
+    this.#lastMessage = progress.message;
     if (this.#waiting === undefined) {
       this.#progress = [...this.#progress, progress].slice(-MAX_KEPT_PROGRESS);
     } else {
@@ -194,6 +227,7 @@ class Call {
       return;
     }
     this.#question = undefined;
+    this.#changed();
     try {
       question.resolve(readReply(reply));
     } catch (error) {
@@ -201,13 +235,18 @@ class Call {
     }
   }
 
-  /** Lets a request wait for the end of the call or the next question. */
-  next(context: ServerContext): Promise<Result> {
+  /**
+   * Lets a request wait for the end of the call or the next question. If that takes long, it is answered with what `becomeTask` returns;
+   * if that is undefined, it waits.
+   */
+  next(context: ServerContext, becomeTask?: () => Result | undefined): Promise<Result> {
     const { signal } = context.mcpReq;
     const progress = createProgressReporter(context);
     return new Promise<Result>((resolve, reject) => {
       const onAbort = (): void => this.cancel(signal.reason);
+      const timer = becomeTask && setTimeout(() => this.#settleAsTask(becomeTask()), TASK_AFTER_MS);
       const settle = (outcome: Outcome): void => {
+        clearTimeout(timer);
         signal.removeEventListener('abort', onAbort);
         progress?.stop();
         this.#waiting = undefined;
@@ -224,10 +263,22 @@ class Call {
     });
   }
 
-  /** Returns whether a request waited for the outcome. */
+  /** Returns whether a request waited for the outcome, or will ask for it. */
   finish(outcome: Outcome): boolean {
     this.#outcome = outcome;
-    return this.#settleWaiting();
+    this.#changed();
+    return this.#settleWaiting() || this.#isTask;
+  }
+
+  #settleAsTask(task: Result | undefined): void {
+    if (task !== undefined) {
+      this.#isTask = true;
+      this.#waiting?.settle(task);
+    }
+  }
+
+  #changed(): void {
+    this.#changedAt = Date.now();
   }
 
   #ask(question: Question, signal: AbortSignal): Promise<Reply> {
@@ -240,6 +291,7 @@ class Call {
       };
       signal.addEventListener('abort', withdraw, { once: true });
       this.#question = open;
+      this.#changed();
       this.#settleWaiting();
     });
   }

@@ -1,11 +1,12 @@
 /** Calls that take several requests: progress, questions, answers of a tool itself. */
 import { ProtocolError, type ServerContext } from '@modelcontextprotocol/server';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { type CellAnswer, NO_OUTPUT } from '../../../src/core/base/cell.ts';
 import { createDeferred } from '../../../src/core/base/deferred.ts';
 import { BridgeError } from '../../../src/core/base/errors.ts';
 import { type FrontCall, invalidCall, type RunPythonCall } from '../../../src/front/server/front-tool.ts';
 import { SuspendedCalls } from '../../../src/front/server/suspended-calls.ts';
+import { TASK_AFTER_MS, Tasks } from '../../../src/front/server/tasks.ts';
 import { Undelivered } from '../../../src/front/server/undelivered.ts';
 
 const ANSWER: CellAnswer = {
@@ -25,7 +26,8 @@ const CELL: FrontCall = {
   render: async ({ status }) => ({ content: [{ type: 'text', text: status }], structuredContent: {}, isError: false }),
 };
 
-function setUp(front: FrontCall = CELL) {
+function setUp(front: FrontCall = CELL, extensions: object = {}) {
+  const tasks = new Tasks();
   const running = createDeferred<RunPythonCall>();
   const answer = createDeferred<CellAnswer>();
   const calls = new SuspendedCalls({
@@ -33,9 +35,10 @@ function setUp(front: FrontCall = CELL) {
       running.resolve(call);
       return answer.promise;
     },
-    capabilitiesOf: () => ({ elicitation: { form: {} } }),
+    capabilitiesOf: () => ({ elicitation: { form: {} }, extensions }),
     undelivered: new Undelivered(),
-    patienceOf: () => undefined,
+    patienceOf: () => 50_000,
+    tasks,
   });
   const sent: string[] = [];
   function request(
@@ -59,7 +62,7 @@ function setUp(front: FrontCall = CELL) {
     };
     return calls.serve({ name: tool, given: { code: 'x' } }, { mcpReq } as unknown as ServerContext, read);
   }
-  return { running: running.promise, answer, request, sent };
+  return { running: running.promise, answer, request, sent, tasks };
 }
 
 // These reports were lost: while a question is open, no request waits for them.
@@ -131,4 +134,32 @@ it.each([
   const thrown = await request(undefined).catch((reason: unknown) => reason);
   expect(thrown).toBeInstanceOf(ProtocolError);
   expect(thrown).toMatchObject({ code, message: expect.stringContaining(message) });
+});
+
+it('a task shows its open question, goes on with the reply, and keeps its result', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const { running, answer, request, tasks } = setUp(CELL, { 'io.modelcontextprotocol/tasks': {} });
+  const first = request(undefined);
+  const { person, patienceMs } = await running;
+  expect(patienceMs).toBeUndefined();
+  await vi.advanceTimersByTimeAsync(TASK_AFTER_MS);
+  vi.useRealTimers();
+  const { resultType, taskId } = (await first) as { resultType: string; taskId: string };
+  expect(resultType).toBe('task');
+  const reply = person?.ask(QUESTION, new AbortController().signal);
+  const { inputRequests, status } = tasks.get({ taskId }) as { inputRequests: object; status: string };
+  expect(status).toBe('input_required');
+  const [question = ''] = Object.keys(inputRequests);
+  expect(tasks.update({ taskId }, { other: { action: 'accept' } })).toEqual({});
+  expect(tasks.get({ taskId })).toMatchObject({ status: 'input_required' });
+  tasks.update({ taskId }, { [question]: { action: 'accept', content: {} } });
+  expect(await reply).toMatchObject({ action: 'accept' });
+  expect(tasks.get({ taskId })).toMatchObject({ status: 'working' });
+  answer.resolve(ANSWER);
+  await expect
+    .poll(() => tasks.get({ taskId }))
+    .toMatchObject({
+      status: 'completed',
+      result: { content: [{ text: 'success' }] },
+    });
 });
