@@ -90,7 +90,7 @@ export function createServerFactory(options: FrontOptions): McpServerFactory {
     const freshness = era === 'modern' ? LASTING : {};
     // Artifacts come and go, and the engine is chosen with the first cell.
     const volatile = era === 'modern' ? { ...freshness, ttlMs: 0 } : {};
-    const handlers: Record<string, (request: JSONRPCRequest, context: ServerContext) => Result | Promise<Result>> = {
+    const handlers: Handlers = {
       'tools/list': (_request, context) => {
         const client = clientOf(server, context);
         // By then, the answer was written.
@@ -117,29 +117,51 @@ export function createServerFactory(options: FrontOptions): McpServerFactory {
     });
     answerInSentences(server);
     const callTool = era === 'modern' ? runModern : serveLegacy(server, options, long);
-    const handle = (request: JSONRPCRequest, context: ServerContext): Promise<Result> => {
-      const handler = Object.hasOwn(handlers, request.method) ? handlers[request.method] : undefined;
-      if (handler === undefined) {
-        throw new ProtocolError(ProtocolErrorCode.MethodNotFound, `Method not found: ${request.method}`);
-      }
-      noteClient(options, clientOf(server, context));
-      return holding(options.hold, context, () =>
-        request.method === 'tools/call'
-          ? noted(Promise.resolve(handler(request, context)), options.noteAnswer, request, context)
-          : makeAnswer(request.id, context.http?.req, async () => handler(request, context)).catch(refuse),
-      );
-    };
+    const handle = handleWith(
+      handlers,
+      (context) => noteClient(options, clientOf(server, context)),
+      options,
+      makeAnswer,
+    );
     server.fallbackRequestHandler = handle;
     if (era === 'modern') {
-      // Names of the core of 2025-11-25, which the SDK refuses here unless they have a handler of their own.
-      for (const method of ['tasks/get', 'tasks/cancel']) {
-        server.setRequestHandler(method, { params: z.looseObject({}) }, (params, context) =>
-          handle({ jsonrpc: '2.0', id: context.mcpReq.id, method, params }, context),
-        );
-      }
+      letTasksThrough(server, handle);
     }
     return server;
   };
+}
+
+type Handle = (request: JSONRPCRequest, context: ServerContext) => Promise<Result>;
+type Handlers = Readonly<Record<string, (request: JSONRPCRequest, context: ServerContext) => Result | Promise<Result>>>;
+
+/** @param note called before each request. */
+function handleWith(
+  handlers: Handlers,
+  note: (context: ServerContext) => void,
+  { hold, noteAnswer }: FrontOptions,
+  makeAnswer: NonNullable<FrontOptions['makeAnswer']>,
+): Handle {
+  return (request, context) => {
+    const handler = Object.hasOwn(handlers, request.method) ? handlers[request.method] : undefined;
+    if (handler === undefined) {
+      throw new ProtocolError(ProtocolErrorCode.MethodNotFound, `Method not found: ${request.method}`);
+    }
+    note(context);
+    return holding(hold, context, () =>
+      request.method === 'tools/call'
+        ? noted(Promise.resolve(handler(request, context)), noteAnswer, request, context)
+        : makeAnswer(request.id, context.http?.req, async () => handler(request, context)).catch(refuse),
+    );
+  };
+}
+
+/** Of 2026-07-28, the SDK (2.4.0) refuses names of the core of 2025-11-25, unless they have a handler of their own. */
+function letTasksThrough(server: Server, handle: Handle): void {
+  for (const method of ['tasks/get', 'tasks/cancel']) {
+    server.setRequestHandler(method, { params: z.looseObject({}) }, (params, context) =>
+      handle({ jsonrpc: '2.0', id: context.mcpReq.id, method, params }, context),
+    );
+  }
 }
 
 /** The SDK (2.4.0) answers params that do not match its schemas as a fault of its own, with a dump of the schema checker. */
@@ -307,7 +329,7 @@ function serveModern(
 }
 
 /** The requests about tasks. Each throws -32021 if its client does not declare tasks. */
-function aboutTasks(tasks: Tasks): Record<string, (request: JSONRPCRequest, context: ServerContext) => Result> {
+function aboutTasks(tasks: Tasks): Handlers {
   const declared =
     (act: (params: unknown, replies: ServerContext['mcpReq']['inputResponses']) => Result) =>
     ({ method, params }: JSONRPCRequest, { mcpReq }: ServerContext) => {
