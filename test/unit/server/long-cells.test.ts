@@ -161,3 +161,75 @@ it('no more than 16 go on alone; requests of further ones wait for the end', asy
   expect(statuses.filter((status) => status === 'running')).toHaveLength(16);
   expect(statuses[16]).toBe('success');
 });
+
+const DURATIONS_S = [5, 49, 61, 600, 7_200];
+const PROFILES = [
+  ['gives up at 60 s', 50_000],
+  ['waits as long as there is progress', undefined],
+  ['yields at 10 s', 9_000],
+  ['gives up at 60 s and says so', undefined],
+] as const;
+
+// An agent does what answers say: it waits once, then goes on, and comes back when the person wants the result.
+it.each(PROFILES.flatMap(([title, patienceMs]) => DURATIONS_S.map((seconds) => [title, seconds, patienceMs] as const)))(
+  'with a client that %s, a cell of %i s takes at most two turns, runs once, and nothing of it is lost',
+  async (title, seconds, patienceMs) => {
+    const { cells, send } = setUp();
+    const seen: string[] = [];
+    let turns = 0;
+    let isRunning = true;
+    const turn = async (code: string): Promise<void> => {
+      const limit = new AbortController();
+      const answer = send(code, { signal: limit.signal }, patienceMs);
+      if (turns === 0) {
+        begin(cells[0], seconds);
+      }
+      turns += 1;
+      if (title.endsWith('says so')) {
+        setTimeout(() => limit.abort('Request timed out'), 60_000);
+      }
+      const { notices, status, stdout } = await runClock(answer);
+      if (!limit.signal.aborted) {
+        seen.push(stdout.head, ...notices);
+        isRunning = status === 'running';
+      }
+    };
+    await turn('x');
+    if (isRunning) {
+      await turn('# wait');
+    }
+    expect(turns).toBeLessThanOrEqual(2);
+    if (isRunning) {
+      await vi.advanceTimersByTimeAsync(seconds * 1_000);
+      const later = send('y');
+      cells[1]?.end();
+      seen.push(...(await later).notices);
+    }
+    expect(cells.filter(({ request }) => request.code === 'x')).toHaveLength(1);
+    const text = seen.join('\n');
+    expect(text.match(/first/g)).toHaveLength(1);
+    expect(text.match(/last/g)).toHaveLength(1);
+  },
+);
+
+type Cell = ReturnType<typeof setUp>['cells'][number];
+
+/** A cell that prints when it begins and when it ends. */
+function begin(cell: Cell | undefined, seconds: number): void {
+  print(cell?.request, 'first\n');
+  setTimeout(() => {
+    print(cell?.request, 'last\n');
+    cell?.end({ stdout: textOf('first\nlast\n') });
+  }, seconds * 1_000);
+}
+
+async function runClock<Value>(promise: Promise<Value>): Promise<Value> {
+  let isOver = false;
+  void promise.finally(() => {
+    isOver = true;
+  });
+  for (let second = 0; second < 8_000 && !isOver; second += 1) {
+    await vi.advanceTimersByTimeAsync(1_000);
+  }
+  return promise;
+}
