@@ -332,9 +332,9 @@ class Runtime(ModuleType):
         text = self._host.call_sync("last_answer", {})
         return text if isinstance(text, str) else None
 
-    def background(self, work: Awaitable[Any], name: str | None = None) -> Any:
+    def background(self, work: Awaitable[Any], name: str | None = None, *, timeout: float | None = None) -> Any:
         """Runs a coroutine across cells as a job with `.status()` `.output()` `.result(timeout)` `.cancel()`."""
-        return self._all_jobs().start(work, name)
+        return self._all_jobs().start(work, name, timeout)
 
     def jobs(self) -> tuple[Any, ...]:
         """The jobs of this session."""

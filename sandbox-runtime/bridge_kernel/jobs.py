@@ -42,8 +42,11 @@ class Jobs:
         self._host = host
         self._jobs: dict[str, Job] = {}
 
-    def start(self, work: Awaitable[Any], name: str | None) -> Job:
-        """Starts a job. Raises TypeError if `work` cannot be awaited, ValueError for a bad name, otherwise MCPError."""
+    def start(self, work: Awaitable[Any], name: str | None, timeout: float | None = None) -> Job:
+        """Starts a job that ends after `timeout` seconds at most.
+
+        Raises TypeError if `work` cannot be awaited, ValueError for a bad name or timeout, otherwise MCPError.
+        """
         if not hasattr(work, "__await__") and not asyncio.iscoroutine(work):
             raise TypeError(f"background takes a coroutine, such as main(), not {type(work).__name__}")
         name = self._free_name() if name is None else name
@@ -52,11 +55,13 @@ class Jobs:
                 f"{name!r} is not a valid job name: use up to 64 letters, digits, '_', '.' and '-', "
                 "starting with a letter, a digit or '_'"
             )
+        if timeout is not None and not timeout > 0:
+            raise ValueError(f"timeout must be a number of seconds above 0, not {timeout!r}")
         old = self._jobs.get(name)
         if old is not None and old.status() == "running":
             raise ValueError(f"job {name!r} is still running; choose another name or cancel it first")
         self._host.call_sync("start_job", {"name": name})
-        self._jobs[name] = Job(self._host, work, name)
+        self._jobs[name] = Job(self._host, work, name, timeout)
         return self._jobs[name]
 
     def all(self) -> tuple[Job, ...]:
@@ -76,7 +81,7 @@ class Job:
     # User code reaches it as `runtime.background(…)`.
     __module__ = "mcp.runtime"
 
-    def __init__(self, host: Host, work: Awaitable[Any], name: str) -> None:
+    def __init__(self, host: Host, work: Awaitable[Any], name: str, timeout: float | None) -> None:
         self.name = name
         self._host = host
         self._begun = time.monotonic()
@@ -88,7 +93,7 @@ class Job:
         # A job belongs to no cell, so interrupting a cell does not end it.
         context.run(current_cell.set, 0)
         context.run(_outputs.set, self._output)
-        self._task: asyncio.Task[Any] = context.run(_start, work, name)
+        self._task: asyncio.Task[Any] = context.run(_start, work, name, timeout)
         self._task.add_done_callback(self._end)
 
     def _end(self, task: asyncio.Task[Any]) -> None:
@@ -130,13 +135,32 @@ class Job:
         return f"<job {self.name!r} {about}; .status() .output() .result(timeout) .cancel()>"
 
 
-def _start(work: Awaitable[Any], name: str) -> asyncio.Task[Any]:
+def _start(work: Awaitable[Any], name: str, timeout: float | None) -> asyncio.Task[Any]:
     # A checkpoint, which does not keep it, names it.
-    return asyncio.get_running_loop().create_task(_run(work), name=f"{TASK_PREFIX}{name}")
+    return asyncio.get_running_loop().create_task(_run(work, name, timeout), name=f"{TASK_PREFIX}{name}")
 
 
-async def _run(work: Awaitable[Any]) -> Any:
-    return await work
+async def _run(work: Awaitable[Any], name: str, timeout: float | None) -> Any:
+    if timeout is None:
+        return await work
+    task = asyncio.current_task()
+    is_late = False
+
+    def expire() -> None:
+        nonlocal is_late
+        is_late = True
+        if task is not None:
+            task.cancel()
+
+    timer = asyncio.get_running_loop().call_later(timeout, expire)
+    try:
+        return await work
+    except asyncio.CancelledError:
+        if is_late:
+            raise TimeoutError(f"job {name!r} was ended after its {timeout:g} s") from None
+        raise
+    finally:
+        timer.cancel()
 
 
 class _Output(io.StringIO):

@@ -66,7 +66,21 @@ bad.status(), endless.status(), repr(bad)[:24]`;
       expect(errorText(await run('await bad'))).toContain('ValueError: no');
     });
 
+    it('ends at a time limit of its own', async () => {
+      const code = `late = runtime.background(asyncio.sleep(60), "late", timeout=0.05)
+soon = runtime.background(asyncio.sleep(0.01, "value"), timeout=5)
+try:
+    await late
+except TimeoutError as error:
+    print(error)
+late.status(), await soon`;
+      const answer = await run(code);
+      expect(answer.stdout.head).toBe("job 'late' was ended after its 0.05 s\n");
+      expect(answer.value).toBe("('failed', 'value')");
+    });
+
     it.each([
+      ['runtime.background(asyncio.sleep(0), timeout=0)', 'ValueError: timeout must be a number of seconds above 0'],
       ['runtime.background(7)', 'TypeError: background takes a coroutine'],
       ['runtime.background(asyncio.sleep(0), "a b")', "ValueError: 'a b' is not a valid job name"],
       ['[runtime.background(asyncio.sleep(60), "twin") for _i in "ab"]', "job 'twin' is still running"],
