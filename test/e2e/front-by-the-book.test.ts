@@ -104,7 +104,10 @@ describe('a client of 2025-11-25', () => {
   test('that proposes an unknown version is offered a known one and the capabilities', async () => {
     const client = start();
     const { result } = await client.initialize('1999-01-01');
-    expect(result).toMatchObject({ protocolVersion: '2025-11-25', capabilities: { tools: {}, resources: {} } });
+    expect(result).toMatchObject({
+      protocolVersion: '2025-11-25',
+      capabilities: { tools: {}, resources: {}, tasks: { requests: { tools: { call: {} } } } },
+    });
     expect(Object.keys(result.capabilities)).toEqual(['tools', 'resources']);
     expect((await client.request(1, 'ping')).result).toEqual({});
   });

@@ -1,11 +1,18 @@
 // Tags: anywhere
-/** Calls that become tasks (MCP 2026-07-28, SEP-2663), over raw lines. The schemas are those of the extension's own package. */
+/**
+ * Calls that become tasks: of MCP 2026-07-28 (SEP-2663) over raw lines, with the schemas of the extension's own package, and of 2025-11-25
+ * with its client.
+ */
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { createTaskSessionFromClient } from '@modelcontextprotocol/ext-tasks/client';
 import { isCreateTaskResultV2, isDetailedTaskV2 } from '@modelcontextprotocol/ext-tasks/core/v2';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { type BuiltCommand, buildFakeCommand, LineClient } from './front-process.ts';
 
 const TEST_MS = 60_000;
 const TASKS = 'io.modelcontextprotocol/tasks';
+const RELATED = 'io.modelcontextprotocol/related-task';
 const metaWith = (extensions: object) => ({
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',
   'io.modelcontextprotocol/clientInfo': { name: 'tasks-test', version: '1' },
@@ -83,4 +90,67 @@ it('an unknown task is refused, and so is a client that has no tasks', { timeout
       data: { requiredCapabilities: { extensions: { [TASKS]: {} } } },
     });
   }
+});
+
+/** The tasks of 2025-11-25, with the client of the extension's package. */
+async function startLegacy() {
+  const capabilities = { elicitation: { form: {} }, tasks: {} };
+  const client = new Client({ name: 'tasks-test', version: '1' }, { capabilities });
+  await client.connect(
+    new StdioClientTransport({ command: process.execPath, args: [server.script], stderr: 'ignore' }),
+  );
+  const { tools } = await client.listTools();
+  const session = createTaskSessionFromClient(client, {
+    endpointId: 'tasks-test',
+    tools: { currentTool: (name) => ({ name, inputSchema: {}, taskSupport: 'optional' }) },
+  });
+  const call = (code: string) => session.callTool('run_python', { code }, { task: { preference: 'require' } });
+  const plain = (code: string) => client.callTool({ name: 'run_python', arguments: { code } });
+  return { call, plain, tools, close: () => client.close() };
+}
+
+it('a client of 2025-11-25 gets a task if it asks for one', { timeout: TEST_MS }, async () => {
+  const { call, close, plain, tools } = await startLegacy();
+  expect(tools[0]).toMatchObject({ name: 'run_python', execution: { taskSupport: 'optional' } });
+  const execution = await call('progress');
+  expect(execution.kind).toBe('task');
+  await plain('release');
+  const { outcome } = await execution.settle();
+  expect(outcome).toMatchObject({ status: 'completed', result: { content: [{ type: 'text', text: 'done' }] } });
+  await close();
+});
+
+it('its questions are asked while it waits for the result', { timeout: TEST_MS }, async () => {
+  const client = new LineClient(server.script);
+  open.push(client);
+  const capabilities = { elicitation: { form: {} }, tasks: {} };
+  const clientInfo = { name: 'tasks-test', version: '1' };
+  await client.request('init', 'initialize', { protocolVersion: '2025-11-25', capabilities, clientInfo });
+  client.write({ jsonrpc: '2.0', method: 'notifications/initialized' });
+  const params = { name: 'run_python', arguments: { code: 'ask one two' }, task: {} };
+  const { taskId } = (await client.request(1, 'tools/call', params)).result.task;
+  await expect
+    .poll(async () => (await client.request(`get ${performance.now()}`, 'tasks/get', { taskId })).result.status)
+    .toBe('input_required');
+  client.write({ jsonrpc: '2.0', id: 'result', method: 'tasks/result', params: { taskId } });
+  const reply = { action: 'accept', content: { answer: 'yes' } };
+  for (const message of ['one', 'two']) {
+    const question = await client.until(() => client.messages.find((one) => one['params']?.message === message));
+    expect(question['params']._meta).toEqual({ [RELATED]: { taskId } });
+    client.write({ jsonrpc: '2.0', id: question['id'], result: reply });
+  }
+  expect((await client.answer('result')).result).toMatchObject({
+    structuredContent: { result: JSON.stringify([reply, reply]) },
+    _meta: { [RELATED]: { taskId } },
+  });
+  expect((await client.request('list', 'tasks/list')).result.tasks).toMatchObject([{ taskId, status: 'completed' }]);
+});
+
+it('it can be cancelled', { timeout: TEST_MS }, async () => {
+  const { call, close, plain } = await startLegacy();
+  const execution = await call('wait');
+  await execution.cancel();
+  expect((await execution.settle()).outcome).toMatchObject({ status: 'cancelled' });
+  expect((await plain('print next')).content).toMatchObject([{ text: 'next' }]);
+  await close();
 });

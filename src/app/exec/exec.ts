@@ -12,7 +12,7 @@ import type { CommandContext, OpenedReplay } from '../../edges/terminal/command.
 import { closeInTime, watchProcess } from '../../edges/terminal/lifecycle.ts';
 import { startProgress } from '../../edges/terminal/progress-line.ts';
 import { createTerminalPerson, type Terminal } from '../../edges/terminal/terminal-person.ts';
-import { answerCell } from '../../front/server/run-python.ts';
+import { answerCell } from '../../front/server/cell-answers.ts';
 import { type ExecCommand, hasCode } from './command.ts';
 import { argumentsOfFunction, cellFor } from './kept-function.ts';
 import { LiveOutput } from './live-output.ts';

@@ -14,6 +14,8 @@ export interface ClientFacts {
   readonly modes: Modes;
   /** Whether it shows views in the chat (MCP Apps). */
   readonly showsViews: boolean;
+  /** Whether it has the tasks of MCP 2025-11-25. */
+  readonly hasTasks: boolean;
 }
 
 /** What a client can show, according to its capabilities. */
@@ -29,6 +31,7 @@ export function readClient(info: unknown, capabilities: unknown): ClientFacts {
     name: typeof name === 'string' ? name.slice(0, MAX_CLIENT_NAME_CHARS) : undefined,
     modes: readModes(capabilities),
     showsViews: readsViews(capabilities),
+    hasTasks: isObject(capabilities) && isObject(capabilities['tasks']),
   };
 }
 

@@ -24,11 +24,12 @@ export function toRequest(question: Question): ElicitationRequest {
   return { method: 'elicitation/create', params };
 }
 
-/** The person at a client of 2025-11-25 or older, who is asked while the request waits. Undefined if the client has no forms. */
+/** The person at a client of 2025-11-25 or older, who is asked while the request waits; `meta` goes with questions. Undefined if the client has no forms. */
 export function legacyPerson(
   capabilities: unknown,
   context: ServerContext,
   beforeAsking: () => void,
+  meta?: Readonly<Record<string, unknown>>,
 ): Person | undefined {
   const { form, url } = readModes(capabilities);
   if (!form) {
@@ -39,7 +40,11 @@ export function legacyPerson(
     async ask(question, signal) {
       beforeAsking();
       const { method, params } = toRequest(question);
-      const sent = question.mode === 'url' ? { ...params, elicitationId: randomUUID() } : params;
+      const sent = {
+        ...params,
+        ...(question.mode === 'url' && { elicitationId: randomUUID() }),
+        ...(meta !== undefined && { _meta: meta }),
+      };
       return readReply(await context.mcpReq.send({ method, params: sent }, { signal, timeout: SDK_TIMEOUT_MS }));
     },
   };

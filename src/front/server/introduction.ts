@@ -18,7 +18,12 @@ const LIST_TTL_MS = 3_600_000;
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
 
 /** What the server can do, in the words of MCP. */
-export const SERVER_CAPABILITIES = { tools: {}, resources: {} };
+const SERVER_CAPABILITIES = { tools: {}, resources: {} };
+/** The same for clients of 2025-11-25. */
+export const LEGACY_CAPABILITIES = {
+  ...SERVER_CAPABILITIES,
+  tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } },
+};
 /** The same for clients of 2026-07-28. */
 export const MODERN_CAPABILITIES = { ...SERVER_CAPABILITIES, extensions: { [TASKS_EXTENSION]: {} } };
 
@@ -49,11 +54,14 @@ export function instructionsOf(tools: readonly ShownTool[]): string {
 /** The result of `tools/list`, without what 2026-07-28 adds. */
 export function toolList(
   tools: readonly ShownTool[],
-  { showsViews }: Pick<ClientFacts, 'showsViews'>,
+  { hasTasks, showsViews }: Pick<ClientFacts, 'hasTasks' | 'showsViews'>,
 ): { tools: ToolDefinition[] } {
   return {
-    tools: tools.map(({ definition, view }) =>
-      showsViews && view !== undefined ? { ...definition, _meta: { ui: { resourceUri: view } } } : definition,
-    ),
+    tools: tools.map(({ definition, view }) => ({
+      ...definition,
+      ...(showsViews && view !== undefined && { _meta: { ui: { resourceUri: view } } }),
+      // Only for clients that need it: every client pays for each word.
+      ...(hasTasks && { execution: { taskSupport: 'optional' } }),
+    })),
   };
 }

@@ -11,8 +11,8 @@ import {
   type Introduction,
   instructionsOf,
   LASTING,
+  LEGACY_CAPABILITIES,
   MODERN_CAPABILITIES,
-  SERVER_CAPABILITIES,
   serverInfo,
   toolList,
 } from './introduction.ts';
@@ -107,7 +107,7 @@ export class Opening {
     const { tools } = this.#introduction;
     return answer(id, {
       protocolVersion,
-      capabilities: SERVER_CAPABILITIES,
+      capabilities: LEGACY_CAPABILITIES,
       serverInfo: serverInfo(this.#introduction),
       instructions: instructionsOf(tools),
     });

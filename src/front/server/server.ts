@@ -24,23 +24,25 @@ import { BridgeError, renderError } from '../../core/base/errors.ts';
 import { isObject } from '../../core/base/is-object.ts';
 import { limitConcurrency } from '../../core/base/limit-concurrency.ts';
 import { explainSchemaIssues } from '../../core/base/schema-issues.ts';
+import type { RequestContext } from '../../core/session/lazy-bridge.ts';
 import type { ObserveCall, ReceivedCall } from './call-observer.ts';
+import { answerInTime, LongCells } from './cell-answers.ts';
 import { type ClientFacts, readClient } from './client-facts.ts';
 import { legacyPerson } from './client-person.ts';
-import type { FrontTool } from './front-tool.ts';
+import type { FrontCall, FrontTool, RunPythonCall } from './front-tool.ts';
 import {
   type Introduction,
   instructionsOf,
   LASTING,
+  LEGACY_CAPABILITIES,
   MODERN_CAPABILITIES,
-  SERVER_CAPABILITIES,
   serverInfo,
   toolList,
 } from './introduction.ts';
-import { LongCells } from './long-cells.ts';
+import { LegacyTasks } from './legacy-tasks.ts';
 import { createProgressReporter } from './progress-notifications.ts';
 import { listResources, type ResourceOptions, readResource } from './resources.ts';
-import { answerInTime, createRunPython, type RunPythonOptions } from './run-python.ts';
+import { createRunPython, type RunPythonOptions } from './run-python.ts';
 import { SuspendedCalls } from './suspended-calls.ts';
 import { declaresTasks, noTasks, Tasks } from './tasks.ts';
 import { Undelivered } from './undelivered.ts';
@@ -82,14 +84,20 @@ export function createServerFactory(options: FrontOptions): McpServerFactory {
   const announceList = callOnce((client: ClientFacts) => options.onToolsListed?.(client));
   const undelivered = new Undelivered();
   const long = new LongCells(undelivered);
-  const tasks = new Tasks();
-  const runModern = serveModern(options, { long, undelivered, tasks });
+  const legacyTasks = new LegacyTasks();
+  const modern = serveModern(options, { long, undelivered, tasks: new Tasks() });
   const makeAnswer = options.makeAnswer ?? makeInTurn(options);
 
   return ({ era }) => {
     const freshness = era === 'modern' ? LASTING : {};
     // Artifacts come and go, and the engine is chosen with the first cell.
     const volatile = era === 'modern' ? { ...freshness, ttlMs: 0 } : {};
+    const server = new Server(serverInfo(options), {
+      capabilities: era === 'modern' ? MODERN_CAPABILITIES : LEGACY_CAPABILITIES,
+      instructions: instructionsOf(tools),
+    });
+    answerInSentences(server);
+    const served = era === 'modern' ? modern : serveLegacy(server, options, long, legacyTasks);
     const handlers: Handlers = {
       'tools/list': (_request, context) => {
         const client = clientOf(server, context);
@@ -102,21 +110,16 @@ export function createServerFactory(options: FrontOptions): McpServerFactory {
         const answer = () => {
           const tool = findTool(tools, params?.name);
           const { showsViews } = clientOf(server, context);
-          return callTool(showsViews ? inView(tool) : tool, params?.arguments ?? {}, context);
+          const call = isObject(params?.['task']) ? (served.startTask ?? served.callTool) : served.callTool;
+          return call(showsViews ? inView(tool) : tool, params?.arguments ?? {}, context);
         };
         return options.observeCall?.(receivedCall(request, tools, context, server), answer) ?? answer();
       },
       'resources/list': async () => ({ resources: await listResources(options), ...volatile }),
       'resources/templates/list': () => ({ resourceTemplates: [], ...freshness }),
       'resources/read': async (request) => ({ ...(await readResource(request, options)), ...volatile }),
-      ...(era === 'modern' && aboutTasks(tasks)),
+      ...served.aboutTasks,
     };
-    const server = new Server(serverInfo(options), {
-      capabilities: era === 'modern' ? MODERN_CAPABILITIES : SERVER_CAPABILITIES,
-      instructions: instructionsOf(tools),
-    });
-    answerInSentences(server);
-    const callTool = era === 'modern' ? runModern : serveLegacy(server, options, long);
     const handle = handleWith(
       handlers,
       (context) => noteClient(options, clientOf(server, context)),
@@ -130,6 +133,9 @@ export function createServerFactory(options: FrontOptions): McpServerFactory {
     return server;
   };
 }
+
+/** The requests that wait for a call. */
+const CALLS: ReadonlySet<string> = new Set(['tools/call', 'tasks/result']);
 
 type Handle = (request: JSONRPCRequest, context: ServerContext) => Promise<Result>;
 type Handlers = Readonly<Record<string, (request: JSONRPCRequest, context: ServerContext) => Result | Promise<Result>>>;
@@ -148,7 +154,7 @@ function handleWith(
     }
     note(context);
     return holding(hold, context, () =>
-      request.method === 'tools/call'
+      CALLS.has(request.method)
         ? noted(Promise.resolve(handler(request, context)), noteAnswer, request, context)
         : makeAnswer(request.id, context.http?.req, async () => handler(request, context)).catch(refuse),
     );
@@ -288,48 +294,79 @@ function ofRequest(options: FrontOptions, { http }: ServerContext): FrontOptions
 
 type CallTool = (tool: FrontTool, given: unknown, context: ServerContext) => Promise<Result>;
 
+/** What depends on the era. */
+interface ServedEra {
+  readonly callTool: CallTool;
+  /** For a call that is to be a task; undefined if the server decides that. */
+  readonly startTask?: CallTool;
+  readonly aboutTasks: Handlers;
+}
+
 /** Until 2025-11-25, the server asks the client while its request waits. */
-function serveLegacy(server: Server, options: FrontOptions, long: LongCells): CallTool {
+function serveLegacy(server: Server, options: FrontOptions, long: LongCells, tasks: LegacyTasks): ServedEra {
   // The SDK numbers its requests from 0, and its client of version 1 (1.32.2) never cancels request 0.
   const useUpFirstNumber = callOnce(() => void server.ping().catch(() => undefined));
-  return async (tool, given, context) => {
+  const personOf = (context: ServerContext, meta?: Readonly<Record<string, unknown>>) =>
+    legacyPerson(server.getClientCapabilities(), context, useUpFirstNumber, meta);
+  const answer = async (
+    call: FrontCall,
+    request: RequestContext & Pick<RunPythonCall, 'patienceMs'>,
+    to: FrontOptions,
+  ) => ({
+    ...(call.kind === 'own'
+      ? await call.answer(request)
+      : await call.render(await answerInTime(to, { ...call.cell, ...request }, long))),
+  });
+  const callTool: CallTool = async (tool, given, context) => {
     const read = tool.call(given);
     const call = read instanceof Promise ? await read : read;
     const progress = createProgressReporter(context);
     const request = {
       signal: context.mcpReq.signal,
       onProgress: progress?.report,
-      person: legacyPerson(server.getClientCapabilities(), context, useUpFirstNumber),
+      person: personOf(context),
       patienceMs: patienceFor(options, clientOf(server, context), context),
     };
     try {
-      return {
-        ...(call.kind === 'own'
-          ? await call.answer(request)
-          : await call.render(await answerInTime(ofRequest(options, context), { ...call.cell, ...request }, long))),
-      };
+      return await answer(call, request, ofRequest(options, context));
     } finally {
       progress?.stop();
     }
   };
+  const startTask: CallTool = async (tool, given, context) => {
+    const call = await tool.call(given);
+    // Its answer is not that of a request, which would need room.
+    return tasks.create((request) => answer(call, request, { ...options, untilRoom: undefined }), personOf(context));
+  };
+  const aboutTasks: Handlers = {
+    'tasks/get': ({ params }) => tasks.get(params),
+    'tasks/list': () => tasks.list(),
+    'tasks/cancel': ({ params }) => tasks.cancel(params),
+    'tasks/result': ({ params }, context) => tasks.result(params, context, personOf),
+  };
+  return { callTool, startTask, aboutTasks };
 }
 
 /** Since 2026-07-28, a question ends the request, and the client sends it again with the reply. */
 function serveModern(
   options: FrontOptions,
   { long, ...kept }: { readonly long: LongCells; readonly undelivered: Undelivered; readonly tasks: Tasks },
-): CallTool {
+): ServedEra {
   const calls = new SuspendedCalls({
     answer: (call) => answerInTime(options, call, long),
     ...kept,
     patienceOf: (context) => patienceFor(options, clientOf(undefined, context), context),
     capabilitiesOf: ({ mcpReq }) => capabilitiesIn(mcpReq.envelope),
   });
-  return (tool, given, context) => calls.serve({ name: tool.definition.name, given }, context, () => tool.call(given));
+  return {
+    callTool: (tool, given, context) =>
+      calls.serve({ name: tool.definition.name, given }, context, () => tool.call(given)),
+    aboutTasks: modernTaskHandlers(kept.tasks),
+  };
 }
 
 /** The requests about tasks. Each throws -32021 if its client does not declare tasks. */
-function aboutTasks(tasks: Tasks): Handlers {
+function modernTaskHandlers(tasks: Tasks): Handlers {
   const declared =
     (act: (params: unknown, replies: ServerContext['mcpReq']['inputResponses']) => Result) =>
     ({ method, params }: JSONRPCRequest, { mcpReq }: ServerContext) => {

@@ -1,6 +1,6 @@
 /**
- * Calls that became tasks (extension `io.modelcontextprotocol/tasks` of MCP 2026-07-28, SEP-2663): the client asks for their state and
- * replies to their questions, and the model waits for neither.
+ * Calls that became tasks: the client asks for their state and replies to their questions, and the model waits for neither. Here are what
+ * both eras share, and the extension `io.modelcontextprotocol/tasks` of MCP 2026-07-28 (SEP-2663); see `legacy-tasks.ts` for 2025-11-25.
  */
 import { randomBytes } from 'node:crypto';
 import { ProtocolError, ProtocolErrorCode, type Result } from '@modelcontextprotocol/server';
@@ -9,11 +9,11 @@ import { TASKS_EXTENSION } from './introduction.ts';
 
 /** An answer that comes within this time needs no task. Chosen. */
 export const TASK_AFTER_MS = 5_000;
-/** Tasks of one client. If there are more, their calls wait for the end. Each result has up to 6 MB. Chosen. */
+/** Tasks of one client. If there are more, calls do not become tasks. Each result has up to 6 MB. Chosen. */
 const MAX_TASKS = 16;
 /** How long a task is kept: as long as a cell may run. */
-const TTL_MS = 24 * 3_600_000;
-const POLL_MS = 2_000;
+export const TTL_MS = 24 * 3_600_000;
+export const POLL_MS = 2_000;
 const ID_BYTES = 32;
 
 /** How a call stands, in the words of the extension. */
@@ -30,24 +30,23 @@ export interface TaskCall {
   /** When the state changed last, in ms since 1970. */
   readonly changedAt: number;
   readonly isOver: boolean;
-  takeReplies(replies: Readonly<Record<string, unknown>>): void;
   cancel(reason: unknown): void;
 }
 
-interface Task {
+export interface Task<Call extends TaskCall> {
   readonly id: string;
-  readonly call: TaskCall;
+  readonly call: Call;
   readonly createdAt: number;
   /** Whether the client has got its end. */
   isFetched: boolean;
 }
 
 /** The tasks of one client, on all its connections. */
-export class Tasks {
-  readonly #byId = new Map<string, Task>();
+export class TaskStore<Call extends TaskCall> {
+  readonly #byId = new Map<string, Task<Call>>();
 
-  /** The answer to a call that becomes a task; undefined if there are too many. */
-  create(call: TaskCall): Result | undefined {
+  /** Undefined if there are too many. */
+  add(call: Call): Task<Call> | undefined {
     this.#makeRoom();
     if (this.#byId.size >= MAX_TASKS) {
       return undefined;
@@ -55,33 +54,15 @@ export class Tasks {
     const id = randomBytes(ID_BYTES).toString('base64url');
     const task = { id, call, createdAt: Date.now(), isFetched: false };
     this.#byId.set(id, task);
-    return { resultType: 'task', status: call.state().status, ...factsOf(task) };
+    return task;
   }
 
-  /** `tasks/get`. Throws -32602 for an unknown task, as do the others. */
-  get(params: unknown): Result {
-    const task = this.#find(params);
-    task.isFetched = task.call.isOver;
-    return { ...factsOf(task), ...task.call.state() };
+  all(): readonly Task<Call>[] {
+    return [...this.#byId.values()];
   }
 
-  /** `tasks/update`: replies to questions. */
-  update(params: unknown, replies: Readonly<Record<string, unknown>> | undefined): Result {
-    const { call } = this.#find(params);
-    if (replies === undefined) {
-      throw new ProtocolError(ProtocolErrorCode.InvalidParams, '`inputResponses` must be an object.');
-    }
-    call.takeReplies(replies);
-    return {};
-  }
-
-  /** `tasks/cancel`. Nothing happens if it has ended. */
-  cancel(params: unknown): Result {
-    this.#find(params).call.cancel('the client cancelled the task');
-    return {};
-  }
-
-  #find(params: unknown): Task {
+  /** The task that the parameters of a request name. Throws -32602 if there is none. */
+  find(params: unknown): Task<Call> {
     const id = isObject(params) ? params['taskId'] : undefined;
     const task = typeof id === 'string' ? this.#byId.get(id) : undefined;
     if (task === undefined) {
@@ -93,21 +74,61 @@ export class Tasks {
 
   /** Forgets what has expired, and if that is not enough, the oldest one whose end the client has. */
   #makeRoom(): void {
-    const ended = [...this.#byId.values()].filter(({ call }) => call.isOver);
+    const ended = this.all().filter(({ call }) => call.isOver);
     const expired = ended.filter(({ createdAt }) => Date.now() - createdAt > TTL_MS);
     const fetched = this.#byId.size - expired.length < MAX_TASKS ? undefined : ended.find(({ isFetched }) => isFetched);
     [...expired, ...(fetched === undefined ? [] : [fetched])].forEach(({ id }) => this.#byId.delete(id));
   }
 }
 
-function factsOf({ call, createdAt, id }: Task) {
+/** What a task is in both eras. */
+export function factsOf({ call, createdAt, id }: Task<TaskCall>) {
   return {
     taskId: id,
     createdAt: new Date(createdAt).toISOString(),
     lastUpdatedAt: new Date(Math.max(createdAt, call.changedAt)).toISOString(),
-    ttlMs: TTL_MS,
-    pollIntervalMs: POLL_MS,
   };
+}
+
+const TIMES = { ttlMs: TTL_MS, pollIntervalMs: POLL_MS };
+
+/** A call of 2026-07-28, whose questions the client fetches. */
+interface ModernCall extends TaskCall {
+  takeReplies(replies: Readonly<Record<string, unknown>>): void;
+}
+
+/** The tasks of a client of 2026-07-28. */
+export class Tasks {
+  readonly #store = new TaskStore<ModernCall>();
+
+  /** The answer to a call that becomes a task; undefined if there are too many. */
+  create(call: ModernCall): Result | undefined {
+    const task = this.#store.add(call);
+    return task && { resultType: 'task', status: call.state().status, ...factsOf(task), ...TIMES };
+  }
+
+  /** `tasks/get`. Throws -32602 for an unknown task, as do the others. */
+  get(params: unknown): Result {
+    const task = this.#store.find(params);
+    task.isFetched = task.call.isOver;
+    return { ...factsOf(task), ...TIMES, ...task.call.state() };
+  }
+
+  /** `tasks/update`: replies to questions. */
+  update(params: unknown, replies: Readonly<Record<string, unknown>> | undefined): Result {
+    const { call } = this.#store.find(params);
+    if (replies === undefined) {
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, '`inputResponses` must be an object.');
+    }
+    call.takeReplies(replies);
+    return {};
+  }
+
+  /** `tasks/cancel`. Nothing happens if it has ended. */
+  cancel(params: unknown): Result {
+    this.#store.find(params).call.cancel('the client cancelled the task');
+    return {};
+  }
 }
 
 /** Whether the capabilities of a client have the extension. */

@@ -532,7 +532,7 @@ describe('those who must know the client hear of it', () => {
     await turn();
     const facts = {
       clients: ['test'],
-      listedTo: [{ name: 'test', modes: { form: true, url: false }, showsViews: false }],
+      listedTo: [{ name: 'test', modes: { form: true, url: false }, showsViews: false, hasTasks: false }],
     };
     expect(connection.seen()).toMatchObject(facts);
     expect(connection.loads()).toBe(0);
@@ -548,6 +548,6 @@ describe('those who must know the client hear of it', () => {
       LIST,
     ]);
     expect(clients).toEqual(['test']);
-    expect(listedTo).toEqual([{ name: 'test', modes: { form: true, url: false }, showsViews: false }]);
+    expect(listedTo).toEqual([{ name: 'test', modes: { form: true, url: false }, showsViews: false, hasTasks: false }]);
   });
 });

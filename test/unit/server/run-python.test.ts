@@ -3,7 +3,8 @@ import { type CellAnswer, type CellRequest, NO_OUTPUT } from '../../../src/core/
 import { BridgeError } from '../../../src/core/base/errors.ts';
 import { createLogger } from '../../../src/core/base/log.ts';
 import { type Bridge, LazyBridge, type ServerNames } from '../../../src/core/session/lazy-bridge.ts';
-import { answerCell, createRunPython, type RunPythonOptions } from '../../../src/front/server/run-python.ts';
+import { answerCell } from '../../../src/front/server/cell-answers.ts';
+import { createRunPython, type RunPythonOptions } from '../../../src/front/server/run-python.ts';
 
 const SERVERS: ServerNames = {
   names: ['github'],

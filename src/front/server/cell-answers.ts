@@ -1,21 +1,25 @@
 /**
- * Cells that outlive the patience of their client. The answer comes before the client gives up, with what was printed so far, and the
- * cell goes on. What it prints after that, and its end, come with the code `# wait`, or else with the next answer of its session.
+ * The answer to a cell: its arguments are checked, and it is run. If it outlives the patience of its client, the answer comes before the
+ * client gives up, with what was printed so far, and the cell goes on. What it prints after that, and its end, come with the code `# wait`,
+ * or else with the next answer of its session.
  */
-import { unlessAborted } from '../../core/base/cancel.ts';
 import {
   type CellAnswer,
   type CellClock,
   type CellRequest,
   DEFAULT_SESSION,
   NO_OUTPUT,
-  type Person,
   type ShownAnswer,
 } from '../../core/base/cell.ts';
 import { Countdown } from '../../core/base/countdown.ts';
-import { createDeferred } from '../../core/base/deferred.ts';
+import { BridgeError, type ErrorCode, reportError, toBridgeError } from '../../core/base/errors.ts';
+import { useWhenThere } from '../../core/base/maybe-promise.ts';
 import { createOutputBuffer } from '../../core/session/output.ts';
 import { BY_CODE } from '../../core/session/run-cell.ts';
+import { type CellArguments, checkRunArguments } from './arguments.ts';
+import type { RunPythonCall } from './front-tool.ts';
+import { RelayedPerson } from './relayed-person.ts';
+import type { RunPythonOptions } from './run-python.ts';
 import type { Undelivered } from './undelivered.ts';
 
 /** Cells that go on without a request at the same time. If there are more, their requests wait for the end. Chosen. */
@@ -27,7 +31,66 @@ const TIMED_OUT = /timed out|-32001/i;
 const NOT_AWAITED = 'its client did not wait for this answer';
 
 /** Runs a cell. Never rejects. */
-export type RunCell = (request: CellRequest) => Promise<CellAnswer>;
+type RunCell = (request: CellRequest) => Promise<CellAnswer>;
+
+/** The answer to one call, when its cell has ended. Refused arguments and failures of the bridge are answers, too. */
+export function answerCell(options: RunPythonOptions, call: RunPythonCall): Promise<CellAnswer> {
+  return answerThrough(options, call, (request, run) => run(request));
+}
+
+/** The same, but before the client gives up. */
+export function answerInTime(options: RunPythonOptions, call: RunPythonCall, long: LongCells): Promise<ShownAnswer> {
+  return answerThrough(options, call, (request, run, { isBackground }) =>
+    long.answer(request, isBackground ? 0 : call.patienceMs, run),
+  );
+}
+
+async function answerThrough<Answer>(
+  options: RunPythonOptions,
+  call: RunPythonCall,
+  answer: (request: CellRequest, run: RunCell, given: CellArguments) => Promise<Answer>,
+): Promise<Answer | CellAnswer> {
+  const { bridge, defaultTimeoutSeconds, maxTimeoutSeconds, observer, untilRoom } = options;
+  let cell: Pick<CellArguments, 'servers' | 'session' | 'timeoutSeconds'> = {
+    servers: [],
+    session: DEFAULT_SESSION,
+    timeoutSeconds: defaultTimeoutSeconds,
+  };
+  const fail = (thrown: unknown): CellAnswer => {
+    observer?.cellFailed(thrown);
+    if (!(thrown instanceof BridgeError)) {
+      options.logger.error(thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown));
+    }
+    return { ...cell, ...failureOf(toBridgeError(thrown)) };
+  };
+  const run: RunCell = async (request) => {
+    try {
+      const found = bridge.get();
+      const made = found instanceof Promise ? await found : found;
+      const ended = await made.runCell(request);
+      observer?.cellEnded();
+      return ended;
+    } catch (thrown) {
+      return fail(thrown);
+    }
+  };
+  try {
+    const given = await checkRunArguments(call.given, {
+      defaultTimeoutSeconds,
+      maxTimeoutSeconds,
+      listServers: () => useWhenThere(bridge.get(), (made) => made.listServers()),
+    });
+    const { code, servers, session, timeoutSeconds } = given;
+    cell = { servers, session, timeoutSeconds };
+    observer?.cellBegins();
+    const { isFresh, signal, onOutput, onProgress, person, wantsView } = call;
+    const timeoutMs = timeoutSeconds * 1000;
+    const parts = { signal, onOutput, onProgress, untilRoom, person, isFresh, wantsView };
+    return await answer({ code, servers, session, timeoutMs, ...parts }, run, given);
+  } catch (thrown) {
+    return fail(thrown);
+  }
+}
 
 export class LongCells {
   readonly #undelivered: Undelivered;
@@ -105,13 +168,13 @@ class LongCell {
   #clock: CellClock | undefined;
   #end: CellAnswer | undefined;
   #waiting: Waiting | undefined;
-  #nextRequest = createDeferred<void>();
-  #isAskingLater = false;
+  readonly #person: RelayedPerson | undefined;
 
   constructor(request: CellRequest, run: RunCell) {
     const { onClock, onOutput, onProgress, person, session } = request;
     this.session = session;
     this.#request = request;
+    this.#person = person && new RelayedPerson(person);
     this.ended = run({
       ...request,
       signal: this.#interrupt.signal,
@@ -124,7 +187,7 @@ class LongCell {
         this.#clock = clock;
         onClock?.(clock);
       },
-      person: person && { opensPages: person.opensPages, ask: (...question) => this.#ask(...question) },
+      person: this.#person,
     });
     void this.ended.then((answer) => {
       this.#end = answer;
@@ -158,6 +221,7 @@ class LongCell {
           waiting.patience?.stop();
           signal?.removeEventListener('abort', onAbort);
           this.#waiting = undefined;
+          this.#person?.attach(undefined);
           resolve(end);
         },
       };
@@ -167,8 +231,7 @@ class LongCell {
       if (signal?.aborted === true) {
         onAbort();
       }
-      this.#nextRequest.resolve();
-      this.#nextRequest = createDeferred();
+      this.#person?.attach({ person: request.person, hold: () => waiting.patience?.hold() });
       if (this.#end !== undefined) {
         waiting.done(this.rest(this.#end));
       }
@@ -200,36 +263,13 @@ class LongCell {
       this.#clock === undefined
         ? 'The code has not begun: an earlier cell of its session runs, or the sandbox starts.'
         : `The cell goes on, for at most ${Math.ceil(this.#clock.leftMs() / 1000)} s more.`;
-    const question = this.#isAskingLater ? ' It has a question for the person, who is asked while you wait.' : '';
+    const question =
+      this.#person?.hasQuestion === true ? ' It has a question for the person, who is asked while you wait.' : '';
     const advice =
       this.#parts === 1
         ? `To wait for it, run the code \`# wait\`${where}; to end it, \`# stop\`.`
         : `Do not wait for it again now; do other work, or tell the person. Once it has ended, the next answer${where} has the rest. \`# wait\` and \`# stop\` still work.`;
     return `${state}${question} ${advice}`;
-  }
-
-  /** Asks at the request that waits; if none does, at the next one. A question whose request is gone is asked again. */
-  async #ask(...[question, signal]: Parameters<Person['ask']>): ReturnType<Person['ask']> {
-    for (;;) {
-      const waiting = this.#waiting;
-      const person = waiting?.request.person;
-      if (person === undefined) {
-        this.#isAskingLater = true;
-        await unlessAborted(this.#nextRequest.promise, signal);
-        this.#isAskingLater = false;
-        continue;
-      }
-      const resume = waiting?.patience?.hold();
-      try {
-        return await person.ask(question, signal);
-      } catch (error) {
-        if (this.#waiting === waiting || signal.aborted) {
-          throw error;
-        }
-      } finally {
-        resume?.();
-      }
-    }
   }
 }
 
@@ -249,4 +289,12 @@ function goneAnswer(request: CellRequest): ShownAnswer {
 
 function emptyAnswer({ servers, session, timeoutMs }: CellRequest) {
   return { stdout: NO_OUTPUT, stderr: NO_OUTPUT, servers, session, timeoutSeconds: timeoutMs / 1000 };
+}
+
+/** Codes with which `checkRunArguments` rejects. */
+const REFUSED_ARGUMENTS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['ARGUMENT_INVALID', 'SERVER_NOT_AVAILABLE']);
+
+function failureOf(error: BridgeError) {
+  const status = REFUSED_ARGUMENTS.has(error.code) ? 'validation_error' : 'error';
+  return { status, stdout: NO_OUTPUT, stderr: NO_OUTPUT, error: reportError(error), notices: [] } as const;
 }

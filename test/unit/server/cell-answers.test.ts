@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { type CellAnswer, type CellRequest, NO_OUTPUT, type Person, type Reply } from '../../../src/core/base/cell.ts';
 import { Countdown } from '../../../src/core/base/countdown.ts';
 import { createDeferred } from '../../../src/core/base/deferred.ts';
-import { LongCells } from '../../../src/front/server/long-cells.ts';
+import { LongCells } from '../../../src/front/server/cell-answers.ts';
 import { Undelivered } from '../../../src/front/server/undelivered.ts';
 
 const PATIENCE_MS = 50_000;
