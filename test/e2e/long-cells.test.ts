@@ -35,7 +35,7 @@ describe.runIf(engine !== undefined).each(ERAS)(
     it('has the end of a long cell after one further call', async () => {
       const { isError, structured, text } = await bridge.runPython(`# timeout: 1h\n${LONG}`);
       expect(text).toMatch(
-        /^status: running\nbegun\nnotices:\nThe cell goes on, for at most 35\d\d s more\. To wait for it, run the code `# wait`; to end it, `# stop`\.$/,
+        /^status: running\nbegun\nnotices:\nThe cell goes on, for at most 35\d\d s more\. To wait for it, run the code `# wait`; to end it, `# stop`\. Other sessions are free\.$/,
       );
       expect([isError, structured['status'], structured['timeoutSeconds']]).toEqual([false, 'running', 3600]);
       expect((await bridge.runPython('# wait')).text).toBe('ended\n42');

@@ -94,7 +94,11 @@ function renderCompact(payload: Payload): string {
     // Without a header, the error would look like part of stderr.
     lines.push(...(payload.stderr === undefined ? [] : ['error:']), payload.error);
   }
-  const isSilent = payload.stdout === undefined && payload.stderr === undefined && payload.result === undefined;
+  const isSilent =
+    payload.status !== 'running' &&
+    payload.stdout === undefined &&
+    payload.stderr === undefined &&
+    payload.result === undefined;
   if (isSilent && payload.error === undefined) {
     lines.push(payload.summary);
   }

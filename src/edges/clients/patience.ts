@@ -11,15 +11,15 @@ interface Patience {
   readonly isRestarted?: true;
 }
 
-/** Of Cline, Zed, and what the official SDK for TypeScript does by default: 60 s, with time to send the answer. */
-const USUAL: Patience = { ms: 50_000 };
-const FIVE_MINUTES: Patience = { ms: 285_000 };
+/** Of Cline, Zed, and what the official SDK for TypeScript does by default: 60 s. A first call may have waited for the program. */
+const USUAL: Patience = { ms: 45_000 };
+const FIVE_MINUTES: Patience = { ms: 280_000 };
 
 const KNOWN: Readonly<Record<string, Patience>> = {
   // 300 s over HTTP, 1,800 s over stdio.
   'claude-code': { ...FIVE_MINUTES, isRestarted: true },
   'codex-mcp-client': FIVE_MINUTES,
-  'gemini-cli-mcp-client': { ms: 585_000 },
+  'gemini-cli-mcp-client': { ms: 580_000 },
   opencode: { ...USUAL, isRestarted: true },
   'goose-cli': FIVE_MINUTES,
   'Visual Studio Code': { ms: undefined },

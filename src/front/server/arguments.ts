@@ -67,7 +67,8 @@ export async function checkRunArguments(given: unknown, rules: ArgumentRules): P
   }
   const code = checkCode(named.code);
   const own = ownSettings(code);
-  const timeout = own.timeoutSeconds ?? named.timeout ?? rules.defaultTimeoutSeconds;
+  const usual = own.isBackground ? rules.maxTimeoutSeconds : rules.defaultTimeoutSeconds;
+  const timeout = own.timeoutSeconds ?? named.timeout ?? usual;
   const timeoutSeconds = checkTimeout(timeout, rules.maxTimeoutSeconds);
   const session = checkSession(named.session ?? DEFAULT_SESSION);
   const servers = checkServers(named.servers ?? [], rules);
@@ -75,7 +76,7 @@ export async function checkRunArguments(given: unknown, rules: ArgumentRules): P
   return { code, timeoutSeconds, session, isBackground, servers: servers instanceof Promise ? await servers : servers };
 }
 
-/** `# timeout: 2h`, `# background`, or both with a comma, in the first line of code. Other comments say nothing. */
+/** `# timeout: 90s`, `# background`, or both with a comma, in the first line of code. Other comments say nothing. */
 const OWN_SETTINGS =
   /^\s*#[ \t]*((?:background|timeout:[ \t]*\d+[smh]?)(?:,[ \t]*(?:background|timeout:[ \t]*\d+[smh]?))?)\s*(?:\n|$)/;
 

@@ -25,10 +25,10 @@ import type { Undelivered } from './undelivered.ts';
 /** Cells that go on without a request at the same time. If there are more, their requests wait for the end. Chosen. */
 const MAX_ALONE = 16;
 /** Code that is about an earlier cell of its session, and is not run itself. */
-const ABOUT_EARLIER = /^\s*#[ \t]*(wait|stop)\s*$/;
+const ABOUT_EARLIER = /^\s*#[ \t]*(wait|stop)\b[^\n]*\s*$/;
 /** In the reason with which the official SDKs cancel a request that has reached its time limit. */
 const TIMED_OUT = /timed out|-32001/i;
-const NOT_AWAITED = 'its client did not wait for this answer';
+const ANSWERED_BEFORE = 'its call was answered before';
 
 /** Runs a cell. Never rejects. */
 type RunCell = (request: CellRequest) => Promise<CellAnswer>;
@@ -94,8 +94,8 @@ async function answerThrough<Answer>(
 
 export class LongCells {
   readonly #undelivered: Undelivered;
-  /** Cells that no request waits for, oldest first. */
-  readonly #alone: LongCell[] = [];
+  /** Those that have not ended, oldest first. */
+  readonly #cells: LongCell[] = [];
 
   constructor(undelivered: Undelivered) {
     this.#undelivered = undelivered;
@@ -103,45 +103,42 @@ export class LongCells {
 
   /**
    * The answer to code, within `patienceMs` if that is given. Time in which a person is asked does not count. Code such as `# wait` gets
-   * that of an earlier cell.
+   * that of the oldest cell of its session.
    */
   async answer(request: CellRequest, patienceMs: number | undefined, run: RunCell): Promise<ShownAnswer> {
     const about = ABOUT_EARLIER.exec(request.code)?.[1];
+    const earlier = this.#cells.find(({ session }) => session === request.session);
     if (about === undefined) {
-      return this.#await(new LongCell(request, run), request, patienceMs);
+      return this.#await(this.#begin(request, run, earlier), request, patienceMs);
     }
-    const cell = this.#alone.find(({ session }) => session === request.session);
-    if (cell === undefined) {
+    if (earlier === undefined) {
       return this.#undelivered.takeOldest(request.session) ?? nothingToWaitFor(request);
     }
-    this.#forget(cell);
     if (about === 'stop') {
-      cell.interrupt(BY_CODE);
+      earlier.interrupt(BY_CODE);
     }
-    return this.#await(cell, request, patienceMs);
+    return this.#await(earlier, request, patienceMs);
+  }
+
+  #begin(request: CellRequest, run: RunCell, earlier: LongCell | undefined): LongCell {
+    const cell = new LongCell(request, run, earlier);
+    this.#cells.push(cell);
+    void cell.ended.then((answer) => {
+      this.#cells.splice(this.#cells.indexOf(cell), 1);
+      if (!cell.isAnswered) {
+        this.#undelivered.add(cell.rest(answer), ANSWERED_BEFORE);
+      }
+    });
+    return cell;
   }
 
   async #await(cell: LongCell, request: CellRequest, patienceMs: number | undefined): Promise<ShownAnswer> {
-    const end = await cell.next(request, patienceMs, () => this.#alone.length < MAX_ALONE);
+    const mayLeave = (): boolean => this.#cells.filter(({ isAlone }) => isAlone).length < MAX_ALONE;
+    const end = await cell.next(request, patienceMs, mayLeave);
     if (typeof end !== 'string') {
       return this.#undelivered.addTo(end);
     }
-    this.#alone.push(cell);
-    void cell.ended.then((answer) => {
-      if (this.#forget(cell)) {
-        this.#undelivered.add(cell.rest(answer), NOT_AWAITED);
-      }
-    });
     return end === 'left' ? this.#undelivered.addTo(cell.soFar()) : goneAnswer(request);
-  }
-
-  /** Returns whether no request waited for it. */
-  #forget(cell: LongCell): boolean {
-    const at = this.#alone.indexOf(cell);
-    if (at !== -1) {
-      this.#alone.splice(at, 1);
-    }
-    return at !== -1;
   }
 }
 
@@ -159,6 +156,8 @@ class LongCell {
   readonly session: string;
   readonly ended: Promise<CellAnswer>;
   readonly #request: CellRequest;
+  /** The cell of the session that ran or waited when it came. */
+  #earlier: LongCell | undefined;
   readonly #interrupt = new AbortController();
   /** What no answer has shown. */
   #output = freshOutput();
@@ -166,14 +165,19 @@ class LongCell {
   #parts = 0;
   /** Undefined until the code runs. */
   #clock: CellClock | undefined;
-  #end: CellAnswer | undefined;
+  /** Whether a request has its end. */
+  isAnswered = false;
   #waiting: Waiting | undefined;
   readonly #person: RelayedPerson | undefined;
 
-  constructor(request: CellRequest, run: RunCell) {
+  constructor(request: CellRequest, run: RunCell, earlier: LongCell | undefined) {
     const { onClock, onOutput, onProgress, person, session } = request;
     this.session = session;
     this.#request = request;
+    this.#earlier = earlier;
+    void earlier?.ended.then(() => {
+      this.#earlier = undefined;
+    });
     this.#person = person && new RelayedPerson(person);
     this.ended = run({
       ...request,
@@ -190,9 +194,14 @@ class LongCell {
       person: this.#person,
     });
     void this.ended.then((answer) => {
-      this.#end = answer;
+      this.isAnswered = this.#waiting !== undefined;
       this.#waiting?.done(this.rest(answer));
     });
+  }
+
+  /** Whether no request waits for it. */
+  get isAlone(): boolean {
+    return this.#waiting === undefined;
   }
 
   interrupt(reason: unknown): void {
@@ -232,9 +241,6 @@ class LongCell {
         onAbort();
       }
       this.#person?.attach({ person: request.person, hold: () => waiting.patience?.hold() });
-      if (this.#end !== undefined) {
-        waiting.done(this.rest(this.#end));
-      }
     });
   }
 
@@ -259,16 +265,19 @@ class LongCell {
 
   #describe(): string {
     const where = this.session === DEFAULT_SESSION ? '' : ` in session '${this.session}'`;
-    const state =
-      this.#clock === undefined
-        ? 'The code has not begun: an earlier cell of its session runs, or the sandbox starts.'
-        : `The cell goes on, for at most ${Math.ceil(this.#clock.leftMs() / 1000)} s more.`;
+    const wait = `the code \`# wait\`${where}`;
+    if (this.#clock === undefined) {
+      return this.#earlier === undefined
+        ? `The code has not begun, because its sandbox is still starting. To wait for it, run ${wait}.`
+        : `The code has not begun, because an earlier cell of this session still runs; it begins after that. To wait for the earlier cell, run ${wait}; to end it, \`# stop\`. Other sessions are free.`;
+    }
+    const state = `The cell goes on, for at most ${Math.ceil(this.#clock.leftMs() / 1000)} s more.`;
     const question =
       this.#person?.hasQuestion === true ? ' It has a question for the person, who is asked while you wait.' : '';
     const advice =
       this.#parts === 1
-        ? `To wait for it, run the code \`# wait\`${where}; to end it, \`# stop\`.`
-        : `Do not wait for it again now; do other work, or tell the person. Once it has ended, the next answer${where} has the rest. \`# wait\` and \`# stop\` still work.`;
+        ? `To wait for it, run ${wait}; to end it, \`# stop\`. Other sessions are free.`
+        : `Rather than wait again, work in another session or tell the person: after its end, the next answer${where} has the rest. It ends if this client exits.`;
     return `${state}${question} ${advice}`;
   }
 }
@@ -278,7 +287,7 @@ function freshOutput() {
 }
 
 function nothingToWaitFor(request: CellRequest): CellAnswer {
-  const notice = 'No cell of this session goes on without a client that waits for it, and no answer is kept.';
+  const notice = 'No cell of this session is running, and it has no answer that did not arrive.';
   return { ...emptyAnswer(request), status: 'success', notices: [notice] };
 }
 

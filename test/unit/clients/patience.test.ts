@@ -5,14 +5,14 @@ import { patienceOf } from '../../../src/edges/clients/patience.ts';
 
 it.each([
   ['auto', 'claude-code', true, undefined],
-  ['auto', 'claude-code', false, 285_000],
-  ['auto', 'codex-mcp-client', true, 285_000],
+  ['auto', 'claude-code', false, 280_000],
+  ['auto', 'codex-mcp-client', true, 280_000],
   ['auto', 'opencode', true, undefined],
   ['auto', 'mcp', false, undefined],
   // Progress restarts the clock of few clients.
-  ['auto', 'someone', true, 50_000],
-  ['auto', undefined, false, 50_000],
-  ['auto', 'constructor', false, 50_000],
+  ['auto', 'someone', true, 45_000],
+  ['auto', undefined, false, 45_000],
+  ['auto', 'constructor', false, 45_000],
   ['off', 'someone', false, undefined],
   [10_000, 'claude-code', true, 10_000],
 ] as const)('with %s, %s with progress %s waits %s ms', (within, client, hasProgress, ms) => {

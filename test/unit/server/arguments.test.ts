@@ -57,7 +57,7 @@ describe('accepted arguments', () => {
   test.each([
     ['# timeout: 90\nx', undefined, 90, false],
     ['\n  # timeout: 2m\nx', 10, 120, false],
-    ['# background\nx', undefined, 30, true],
+    ['# background\nx', undefined, 120, true],
     ['# background, timeout: 1m', undefined, 60, true],
     ['# timeout: 1m, background\nx', undefined, 60, true],
     // Comments that only look like it.

@@ -17,13 +17,15 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-function setUp() {
+function setUp(begins = true) {
   const long = new LongCells(new Undelivered());
   /** The cells that have begun, with what ends them. */
   const cells: { readonly request: CellRequest; end(given?: Partial<CellAnswer>): void }[] = [];
   const run = (request: CellRequest): Promise<CellAnswer> => {
     const answer = createDeferred<CellAnswer>();
-    request.onClock?.(new Countdown(request.timeoutMs));
+    if (begins) {
+      request.onClock?.(new Countdown(request.timeoutMs));
+    }
     cells.push({ request, end: (given) => answer.resolve({ ...empty(request), status: 'success', ...given }) });
     return answer.promise;
   };
@@ -55,7 +57,9 @@ it('a longer one goes on, and # wait returns what is new with the end', async ()
   expect(await first).toMatchObject({
     status: 'running',
     stdout: { head: 'a\n' },
-    notices: ['The cell goes on, for at most 7150 s more. To wait for it, run the code `# wait`; to end it, `# stop`.'],
+    notices: [
+      'The cell goes on, for at most 7150 s more. To wait for it, run the code `# wait`; to end it, `# stop`. Other sessions are free.',
+    ],
   });
   const second = send('# wait');
   print(cells[0]?.request, 'b\n');
@@ -71,7 +75,7 @@ it('however long a cell runs, no more than one wait is asked for, and the next a
   expect((await first).notices[0]).toContain("run the code `# wait` in session 'work'");
   const second = send('# wait', { session: 'work' });
   await vi.advanceTimersByTimeAsync(PATIENCE_MS);
-  expect((await second).notices[0]).toContain('Do not wait for it again now');
+  expect((await second).notices[0]).toContain('Rather than wait again');
   await vi.advanceTimersByTimeAsync(7_000_000);
   cells[0]?.end({ cell: 3, value: '42' });
   const other = send('y', { session: 'other' });
@@ -81,7 +85,7 @@ it('however long a cell runs, no more than one wait is asked for, and the next a
   cells[2]?.end({ value: '2' });
   expect(await next).toMatchObject({
     value: '2',
-    notices: ['Cell 3 ended with status success; its client did not wait for this answer:\n42'],
+    notices: ['Cell 3 ended with status success; its call was answered before:\n42'],
   });
 });
 
@@ -93,7 +97,36 @@ it('an end while no one waits is the answer to # wait, whole', async () => {
   cells[0]?.end({ value: 'v'.repeat(10_000) });
   await vi.advanceTimersByTimeAsync(1);
   expect(await send('# wait')).toMatchObject({ status: 'success', value: 'v'.repeat(10_000) });
-  expect(await send(' # wait \n')).toMatchObject({ notices: [expect.stringContaining('no answer is kept')] });
+  expect(await send(' # wait \n')).toMatchObject({
+    notices: [expect.stringContaining('No cell of this session is running')],
+  });
+});
+
+// `# stop` ended the cell that waited, and the long one ran on.
+it('# wait and # stop are about the oldest cell of the session, whoever waits for it', async () => {
+  const { cells, send } = setUp();
+  const first = send('x');
+  const second = send('y', { onProgress: () => undefined });
+  await vi.advanceTimersByTimeAsync(PATIENCE_MS);
+  await Promise.all([first, second]);
+  const waited = send('# wait');
+  await vi.advanceTimersByTimeAsync(PATIENCE_MS);
+  await waited;
+  const other = send('# wait please');
+  const stopped = send('# stop');
+  expect(await other).toMatchObject({ status: 'running' });
+  expect(cells.map(({ request }) => request.signal?.aborted)).toEqual([true, false]);
+  cells[0]?.end({ status: 'cancelled' });
+  expect(await stopped).toMatchObject({ status: 'cancelled' });
+});
+
+it('code behind a long cell says what it waits for', async () => {
+  const { send } = setUp(false);
+  const first = send('x');
+  const second = send('y');
+  await vi.advanceTimersByTimeAsync(PATIENCE_MS);
+  expect((await first).notices[0]).toContain('its sandbox is still starting');
+  expect((await second).notices[0]).toContain('an earlier cell of this session still runs; it begins after that');
 });
 
 it('# stop interrupts it, and returns its end', async () => {
