@@ -108,7 +108,7 @@ describe('a client of 2025-11-25', () => {
       protocolVersion: '2025-11-25',
       capabilities: { tools: {}, resources: {}, tasks: { requests: { tools: { call: {} } } } },
     });
-    expect(Object.keys(result.capabilities)).toEqual(['tools', 'resources']);
+    expect(Object.keys(result.capabilities)).toEqual(['tools', 'resources', 'tasks']);
     expect((await client.request(1, 'ping')).result).toEqual({});
   });
 });
