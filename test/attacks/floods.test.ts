@@ -76,5 +76,5 @@ function answerOf(bridge: BridgeClient, session: string, code: string) {
     timeout: FLOOD_SECONDS,
   };
   const onprogress = session === 'attacker' ? { onprogress: () => undefined } : {};
-  return bridge.runPython(code, options, { timeout: (FLOOD_SECONDS + 10) * 1_000, ...onprogress });
+  return bridge.runPython(code, options, { timeout: (FLOOD_SECONDS + 60) * 1_000, ...onprogress });
 }
