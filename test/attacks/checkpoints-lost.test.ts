@@ -59,6 +59,18 @@ function attack(engine: TestEngine): void {
     rmSync(stateDir, { recursive: true, force: true });
   });
 
+  it('that a long cell follows at once is saved before that', async () => {
+    const session = 'before-long';
+    const bridge = await start();
+    await bridge.runPython('before = 3', { session });
+    bridge.runPython('import time; time.sleep(100)', { session, timeout: 100 }).catch(() => undefined);
+    await logged('session before-long: checkpoint after cell 1');
+    await killed(bridge);
+    const later = await start();
+    expect((await later.runPython('before', { session })).structured['result']).toBe('3');
+    await later.close();
+  });
+
   // No answer said so, and after a restart the next bridge restored cell 1 as if nothing were missing.
   it('that is larger than a checkpoint may be is missed, and the answers say so', async () => {
     const session = 'large';

@@ -284,6 +284,13 @@ export class Keeper {
     }
   }
 
+  /** Before a cell that may run for long, at whose end only the next checkpoint would come. */
+  saveBefore(kernel: Kernel): void {
+    if (this.#options.mode === 'auto' && !this.isSaved && this.#saving === undefined) {
+      void this.#save(kernel, { mayBlock: true });
+    }
+  }
+
   #saveIn(waitMs: number, kernel: Kernel): void {
     this.#timer = setTimeout(() => {
       const moreMs = this.isSaved ? 0 : (this.#options.pace?.begin() ?? 0);

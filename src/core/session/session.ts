@@ -336,6 +336,9 @@ export class Session {
     request.servers.forEach((server) => this.#loaded.add(server));
     const kernel = this.#kernel ?? (await this.#awaitStart(request));
     this.#throwIfOver(request);
+    if (request.timeoutMs >= LONG_CELL_MS) {
+      this.#keeper?.saveBefore(kernel);
+    }
     this.#cells += 1;
     this.#keeper?.cellRuns(this.#cells);
     const startedAt = performance.now();
@@ -790,6 +793,9 @@ export class Session {
     }
   }
 }
+
+/** Before cells with a longer deadline, what earlier ones have left is saved. Chosen: few cells have one. */
+const LONG_CELL_MS = 60_000;
 
 const RESTORE_TOO_SLOW = `it took longer than ${RESTORE_TIMEOUT_MS / 1000} s`;
 
