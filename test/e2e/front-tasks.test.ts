@@ -146,7 +146,7 @@ it('its questions are asked while it waits for the result', { timeout: TEST_MS }
   expect((await client.request('list', 'tasks/list')).result.tasks).toMatchObject([{ taskId, status: 'completed' }]);
 });
 
-it('it can be cancelled', { timeout: TEST_MS }, async () => {
+it('a client of 2025-11-25 can cancel its task', { timeout: TEST_MS }, async () => {
   const { call, close, plain } = await startLegacy();
   const execution = await call('wait');
   await execution.cancel();

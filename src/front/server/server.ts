@@ -120,12 +120,8 @@ export function createServerFactory(options: FrontOptions): McpServerFactory {
       'resources/read': async (request) => ({ ...(await readResource(request, options)), ...volatile }),
       ...served.aboutTasks,
     };
-    const handle = handleWith(
-      handlers,
-      (context) => noteClient(options, clientOf(server, context)),
-      options,
-      makeAnswer,
-    );
+    const note = (context: ServerContext): void => noteClient(options, clientOf(server, context));
+    const handle = handleWith(handlers, note, options, makeAnswer);
     server.fallbackRequestHandler = handle;
     if (era === 'modern') {
       letTasksThrough(server, handle);

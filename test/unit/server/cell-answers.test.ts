@@ -219,6 +219,7 @@ it.each(PROFILES.flatMap(([title, patienceMs]) => DURATIONS_S.map((seconds) => [
       }
       turns += 1;
       if (title.endsWith('says so')) {
+        // oxlint-disable-next-line eslint/no-restricted-globals -- on the virtual clock.
         setTimeout(() => limit.abort('Request timed out'), 60_000);
       }
       const { notices, status, stdout } = await runClock(answer);
@@ -250,6 +251,7 @@ type Cell = ReturnType<typeof setUp>['cells'][number];
 /** A cell that prints when it begins and when it ends. */
 function begin(cell: Cell | undefined, seconds: number): void {
   print(cell?.request, 'first\n');
+  // oxlint-disable-next-line eslint/no-restricted-globals -- on the virtual clock.
   setTimeout(() => {
     print(cell?.request, 'last\n');
     cell?.end({ stdout: textOf('first\nlast\n') });
