@@ -794,7 +794,7 @@ export class Session {
   }
 }
 
-/** Before cells with a longer deadline, what earlier ones have left is saved. Chosen: few cells have one. */
+/** Before cells with this deadline or a longer one, what earlier ones have left is saved. Chosen: few cells have one. */
 const LONG_CELL_MS = 60_000;
 
 const RESTORE_TOO_SLOW = `it took longer than ${RESTORE_TIMEOUT_MS / 1000} s`;

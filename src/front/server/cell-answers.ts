@@ -277,7 +277,7 @@ class LongCell {
     const advice =
       this.#parts === 1
         ? `To wait for it, run ${wait}; to end it, \`# stop\`. Other sessions are free.`
-        : `Rather than wait again, work in another session or tell the person: after its end, the next answer${where} has the rest. It ends if this client exits.`;
+        : `Rather than wait again, work in another session or tell the person: after its end, the next answer${where} has the rest. It may end if this client exits.`;
     return `${state}${question} ${advice}`;
   }
 }
