@@ -12,6 +12,7 @@ import {
   type ShownAnswer,
 } from '../../core/base/cell.ts';
 import { Countdown } from '../../core/base/countdown.ts';
+import { createDeferred } from '../../core/base/deferred.ts';
 import { BridgeError, type ErrorCode, reportError, toBridgeError } from '../../core/base/errors.ts';
 import { useWhenThere } from '../../core/base/maybe-promise.ts';
 import { createOutputBuffer } from '../../core/session/output.ts';
@@ -109,7 +110,11 @@ export class LongCells {
     const about = ABOUT_EARLIER.exec(request.code)?.[1];
     const earlier = this.#cells.find(({ session }) => session === request.session);
     if (about === undefined) {
-      return this.#await(this.#begin(request, run, earlier), request, patienceMs);
+      const cell = new LongCell(request, earlier);
+      const answer = this.#await(cell, request, patienceMs);
+      // After the request waits, which has the progress from the first.
+      this.#start(cell, run);
+      return answer;
     }
     if (earlier === undefined) {
       return this.#undelivered.takeOldest(request.session) ?? nothingToWaitFor(request);
@@ -120,16 +125,15 @@ export class LongCells {
     return this.#await(earlier, request, patienceMs);
   }
 
-  #begin(request: CellRequest, run: RunCell, earlier: LongCell | undefined): LongCell {
-    const cell = new LongCell(request, run, earlier);
+  #start(cell: LongCell, run: RunCell): void {
     this.#cells.push(cell);
+    cell.start(run);
     void cell.ended.then((answer) => {
       this.#cells.splice(this.#cells.indexOf(cell), 1);
       if (!cell.isAnswered) {
         this.#undelivered.add(cell.rest(answer), ANSWERED_BEFORE);
       }
     });
-    return cell;
   }
 
   async #await(cell: LongCell, request: CellRequest, patienceMs: number | undefined): Promise<ShownAnswer> {
@@ -154,7 +158,8 @@ interface Waiting {
 /** A cell for which one request after the other may wait. */
 class LongCell {
   readonly session: string;
-  readonly ended: Promise<CellAnswer>;
+  readonly #end = createDeferred<CellAnswer>();
+  readonly ended = this.#end.promise;
   readonly #request: CellRequest;
   /** The cell of the session that ran or waited when it came. */
   #earlier: LongCell | undefined;
@@ -170,17 +175,21 @@ class LongCell {
   #waiting: Waiting | undefined;
   readonly #person: RelayedPerson | undefined;
 
-  constructor(request: CellRequest, run: RunCell, earlier: LongCell | undefined) {
-    const { onClock, onOutput, onProgress, person, session } = request;
-    this.session = session;
+  constructor(request: CellRequest, earlier: LongCell | undefined) {
+    this.session = request.session;
     this.#request = request;
     this.#earlier = earlier;
     void earlier?.ended.then(() => {
       this.#earlier = undefined;
     });
-    this.#person = person && new RelayedPerson(person);
-    this.ended = run({
-      ...request,
+    this.#person = request.person && new RelayedPerson(request.person);
+  }
+
+  /** Once, after the first `next`. */
+  start(run: RunCell): void {
+    const { onClock, onOutput, onProgress } = this.#request;
+    const ended = run({
+      ...this.#request,
       signal: this.#interrupt.signal,
       onProgress: onProgress && ((progress) => this.#waiting?.request.onProgress?.(progress)),
       onOutput: (stream, text, droppedBytes) => {
@@ -193,9 +202,10 @@ class LongCell {
       },
       person: this.#person,
     });
-    void this.ended.then((answer) => {
+    void ended.then((answer) => {
       this.isAnswered = this.#waiting !== undefined;
       this.#waiting?.done(this.rest(answer));
+      this.#end.resolve(answer);
     });
   }
 

@@ -23,6 +23,7 @@ function setUp(begins = true) {
   const cells: { readonly request: CellRequest; end(given?: Partial<CellAnswer>): void }[] = [];
   const run = (request: CellRequest): Promise<CellAnswer> => {
     const answer = createDeferred<CellAnswer>();
+    request.onProgress?.({ message: 'starting the sandbox' });
     if (begins) {
       request.onClock?.(new Countdown(request.timeoutMs));
     }
@@ -47,6 +48,16 @@ it('a cell that ends in time has its answer', async () => {
   await vi.advanceTimersByTimeAsync(49_000);
   cells[0]?.end({ value: '1', stdout: textOf('a\n') });
   expect(await answer).toMatchObject({ status: 'success', value: '1', stdout: { head: 'a\n' }, notices: [] });
+});
+
+// Whatever began at once reported to no one.
+it('the request has the progress of its cell from the first', async () => {
+  const { cells, send } = setUp();
+  const messages: string[] = [];
+  const answer = send('x', { onProgress: ({ message }) => void messages.push(message) });
+  cells[0]?.end();
+  await answer;
+  expect(messages).toEqual(['starting the sandbox']);
 });
 
 it('a longer one goes on, and # wait returns what is new with the end', async () => {
