@@ -202,6 +202,7 @@ const FEATURES: readonly Layer[] = [
   feature('record', 'telemetry', 'traces and metrics, for OpenTelemetry and Prometheus'),
   feature('front', 'tokens', 'tokens for HTTP, and whom they belong to'),
   feature('record', 'ui', 'a page in the browser that shows what agents do'),
+  feature('features', 'waiting-questions', 'questions of scheduled runs, which wait until someone answers'),
 ];
 
 export const LAYERS: readonly Layer[] = [
