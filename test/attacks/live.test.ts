@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { loadSettings } from '../../src/edges/settings/settings.ts';
+import { QuestionQueue } from '../../src/features/waiting-questions/question-queue.ts';
 import { serveApi } from '../../src/record/live/api-server.ts';
 import { EventStreams } from '../../src/record/live/event-streams.ts';
 import { createEndpoint } from '../../src/record/local-api/endpoints.ts';
@@ -22,7 +23,7 @@ async function start(events = new EventStreams()) {
   const settings = loadSettings({ HOME: stateDir, MCP_BRIDGE_STATE_DIR: stateDir });
   const api = await serveApi(
     endpoint.socket,
-    { settings, startedAt: 0, transport: 'stdio', bridges: () => [] },
+    { settings, startedAt: 0, transport: 'stdio', bridges: () => [], waiting: new QuestionQueue(stateDir) },
     events,
   );
   await endpoint.publish();

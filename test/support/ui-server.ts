@@ -7,6 +7,7 @@ import { onTestFinished } from 'vitest';
 import { createContext } from '../../src/app/bridge/context.ts';
 import { uiParts } from '../../src/app/cli/ui-parts.ts';
 import type { SessionView } from '../../src/core/session/session.ts';
+import { QuestionQueue } from '../../src/features/waiting-questions/question-queue.ts';
 import { serveApi } from '../../src/record/live/api-server.ts';
 import { EventStreams } from '../../src/record/live/event-streams.ts';
 import { WatchedBridge } from '../../src/record/live/watched-bridge.ts';
@@ -189,7 +190,8 @@ export async function startFakeBridge(
     onAnswered: ({ action, choice }) => void done.push(`answered ${choice ?? action}`),
   });
   const endpoint = await createEndpoint({ stateDir, hasMounts: false });
-  const parts = { settings, startedAt: Date.now(), transport: 'stdio', bridges: () => [bridge] } as const;
+  const waiting = new QuestionQueue(stateDir);
+  const parts = { settings, startedAt: Date.now(), transport: 'stdio', bridges: () => [bridge], waiting } as const;
   const api = await serveApi(endpoint.socket, parts, events);
   await endpoint.publish();
   let isOpen = true;

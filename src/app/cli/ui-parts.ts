@@ -10,6 +10,7 @@ import {
   readStoredFunction,
   storedFunctions,
 } from '../../features/saved-tools/index.ts';
+import { QuestionQueue } from '../../features/waiting-questions/index.ts';
 import { readKeptCell } from '../../record/recordings/index.ts';
 import { storedCheckpoints } from '../../record/session-list/index.ts';
 import type { UiParts } from '../../record/ui/index.ts';
@@ -26,6 +27,7 @@ export const uiParts: UiParts = {
   },
   readKeptCell,
   functionNamesIn,
+  openQuestions: ({ logger, settings: { stateDir } }) => new QuestionQueue(stateDir, logger),
   keepFunction: (code, name, { settings }) => keepFunction(code, name, settings),
   stored(kind, { logger, settings }) {
     switch (kind) {

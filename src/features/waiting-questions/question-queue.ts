@@ -12,6 +12,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { CappedMap } from '../../core/base/capped-map.ts';
 import type { Question, Reply } from '../../core/base/cell.ts';
 import { BridgeError, messageOf } from '../../core/base/errors.ts';
 import { limitConcurrency } from '../../core/base/limit-concurrency.ts';
@@ -90,7 +91,7 @@ export class QuestionQueue implements WaitingQuestions {
   readonly #folder: string;
   readonly #logger: Logger;
   /** Files that were named in the log. */
-  readonly #reported = new Set<string>();
+  readonly #reported = new CappedMap<string, true>(MAX_OPEN);
 
   constructor(stateDir: string, logger: Logger = silentLogger) {
     this.#folder = join(stateDir, QUESTIONS_FOLDER);
@@ -125,7 +126,11 @@ export class QuestionQueue implements WaitingQuestions {
 
   /** Those without an answer, the oldest first; of one run if given. One that cannot be read is skipped, and named in the log once. */
   async open(of?: RunName): Promise<readonly WaitingQuestion[]> {
-    return (await this.#all())
+    const kept = await this.#all().catch((error: unknown) => {
+      this.#report(this.#folder, error);
+      return [];
+    });
+    return kept
       .flatMap(({ asked, id, isAnswered }) => (asked === undefined || isAnswered ? [] : [shown(id, asked)]))
       .filter(({ run, schedule }) => of === undefined || (schedule === of.schedule && run === of.run))
       .toSorted(byTime);
@@ -265,7 +270,7 @@ export class QuestionQueue implements WaitingQuestions {
 
   #report(path: string, error: unknown): void {
     if (!this.#reported.has(path)) {
-      this.#reported.add(path);
+      this.#reported.set(path, true);
       this.#logger.warning(`${path} was ignored: ${messageOf(error)}`);
     }
   }

@@ -5,10 +5,12 @@
 import { type ErrorCode, toBridgeError } from '../../core/base/errors.ts';
 import { isObject } from '../../core/base/is-object.ts';
 import { MAX_CODE_BYTES } from '../../core/base/limits.ts';
+import { replyOf } from '../../core/base/replies.ts';
 import { VERSION } from '../../core/base/version.ts';
+import type { WaitingQuestions } from '../../core/base/waiting-question.ts';
 import type { Settings } from '../../edges/settings/settings.ts';
+import { answerWaiting, ofSchedule } from '../local-api/approval.ts';
 import type { BridgeInfo } from '../local-api/schema.ts';
-import { replyOf } from './questions.ts';
 import type { WatchedBridge } from './watched-bridge.ts';
 
 export interface ApiRequest {
@@ -31,6 +33,8 @@ export interface ApiParts {
   readonly startedAt: number;
   readonly transport: BridgeInfo['transport'];
   readonly bridges: () => readonly WatchedBridge[];
+  /** Questions of scheduled runs of the user. */
+  readonly waiting: WaitingQuestions;
 }
 
 /** A path of which `events` are asked is answered by a stream instead. */
@@ -71,7 +75,10 @@ type Route = (request: ApiRequest, parts: ApiParts) => unknown;
 const COLLECTIONS: Readonly<Record<string, Route>> = {
   '/v1/bridge': (_, parts) => describeBridge(parts),
   '/v1/sessions': (_, { bridges }) => bridges().flatMap((bridge) => bridge.sessions()),
-  '/v1/approvals': (_, { bridges }) => bridges().flatMap((bridge) => bridge.approvals()),
+  '/v1/approvals': async (_, { bridges, waiting }) => [
+    ...bridges().flatMap((bridge) => bridge.approvals()),
+    ...(await waiting.open()).map(ofSchedule),
+  ],
   '/v1/servers': (_, { bridges }) => bridges().flatMap((bridge) => bridge.servers()),
 };
 
@@ -147,17 +154,17 @@ const CHANGES: Readonly<Record<string, Readonly<Record<string, Change>>>> = {
   },
 };
 
-function answerQuestion(id: string, { body }: ApiRequest, { bridges }: ApiParts): unknown {
+async function answerQuestion(id: string, { body }: ApiRequest, { bridges, waiting }: ApiParts): Promise<unknown> {
   const bridge = bridges().find((each) => each.question(id) !== undefined);
   const open = bridge?.question(id);
-  if (bridge === undefined || open === undefined) {
+  const reply = open === undefined ? await answerWaiting(waiting, id, body) : replyOf(open.question, body);
+  if (reply === undefined) {
     throw new ApiRefusal(404, `No question ${shown(id)} waits.`, 'It may have been answered in the client.');
   }
-  const reply = replyOf(open.question, body);
   if (typeof reply === 'string') {
     throw new ApiRefusal(400, reply);
   }
-  bridge.answer(id, reply);
+  bridge?.answer(id, reply);
   return { answered: id, action: reply.action };
 }
 

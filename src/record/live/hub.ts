@@ -4,6 +4,7 @@
  */
 import { messageOf } from '../../core/base/errors.ts';
 import type { Logger } from '../../core/base/log.ts';
+import type { WaitingQuestions } from '../../core/base/waiting-question.ts';
 import type { Settings } from '../../edges/settings/settings.ts';
 import { EventStreams } from './event-streams.ts';
 import type { WatchedBridge } from './watched-bridge.ts';
@@ -17,6 +18,7 @@ interface LiveHubOptions {
   readonly settings: Settings;
   readonly logger: Logger;
   readonly transport: 'stdio' | 'http';
+  readonly waiting: WaitingQuestions;
 }
 
 export class LiveHub {
@@ -61,12 +63,12 @@ export class LiveHub {
   }
 
   async #listen(): Promise<{ close(): Promise<void> } | undefined> {
-    const { logger, settings, transport } = this.#options;
+    const { logger, settings, transport, waiting } = this.#options;
     try {
       const { listenLocally } = await import('./listen.ts');
       const bridges = (): WatchedBridge[] => [...this.#bridges];
       const startedAt = Math.round(performance.timeOrigin);
-      return await listenLocally({ settings, transport, bridges, startedAt }, this.events);
+      return await listenLocally({ settings, transport, bridges, startedAt, waiting }, this.events);
     } catch (error) {
       logger.debug(`No one can watch this bridge: ${messageOf(error)}`);
       // The next cell tries again: the last bridge of another client may have removed the folder at this moment.

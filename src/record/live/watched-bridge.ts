@@ -5,6 +5,7 @@
 import { CappedMap } from '../../core/base/capped-map.ts';
 import type { CellAnswer, CellRequest, Person, Reply } from '../../core/base/cell.ts';
 import { BridgeError } from '../../core/base/errors.ts';
+import { choiceIn } from '../../core/base/replies.ts';
 import type { ToolCall } from '../../core/calls/contract.ts';
 import { type EventOfType, errorCodeOf, type Watcher } from '../../core/calls/events.ts';
 import type { CatalogServer } from '../../core/catalog/known.ts';
@@ -14,9 +15,10 @@ import { BY_OPERATOR } from '../../core/session/run-cell.ts';
 import type { SessionView } from '../../core/session/session.ts';
 import type { Sessions } from '../../core/session/sessions.ts';
 import type { UpstreamPool } from '../../edges/upstream/pool.ts';
+import { describeQuestion } from '../local-api/approval.ts';
 import type { LiveApproval, LiveEvent, LiveServer, LiveSession } from '../local-api/schema.ts';
 import type { EventStreams } from './event-streams.ts';
-import { choiceIn, type OpenQuestion, Questions } from './questions.ts';
+import { type OpenQuestion, Questions } from './questions.ts';
 import { isoTimeOf, RunningCell } from './running-cell.ts';
 import { ServerStatistics } from './server-statistics.ts';
 
@@ -226,14 +228,7 @@ export class WatchedBridge {
       ...this.#whose,
       session,
       asked: isoTimeOf(askedAt),
-      mode: question.mode,
-      message: question.message,
-      ...(question.mode === 'form'
-        ? {
-            schema: question.requestedSchema,
-            ...(question.calls && { calls: question.calls.map((call) => ({ ...call })) }),
-          }
-        : { url: question.url }),
+      ...describeQuestion(question),
     }));
   }
 

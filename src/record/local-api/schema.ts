@@ -107,7 +107,14 @@ export type LiveSession = z.infer<typeof SessionSchema>;
 export const ApprovalSchema = z.strictObject({
   id: text.describe('What the answer names.'),
   ...whose,
-  session,
+  session: session.optional().describe('Name of the session; left out for a scheduled run.'),
+  schedule: z
+    .strictObject({
+      name: text.describe('Name of the schedule.'),
+      run: text.describe('Id of the run: the time at which it was due, in UTC.'),
+    })
+    .optional()
+    .describe('The scheduled run that asks and has ended meanwhile; all bridges of the user list it.'),
   asked: at.describe('When the person was asked.'),
   calls: z
     .array(z.strictObject({ server, tool, reason: text.describe('The rule that asks, and where it is.') }))

@@ -1,18 +1,29 @@
 /** What all bridges do now, and which rules ask what waits for a person. */
 import { BridgeError } from '../../core/base/errors.ts';
 import { VERSION } from '../../core/base/version.ts';
+import type { WaitingQuestions } from '../../core/base/waiting-question.ts';
+import { answerWaiting, ofSchedule } from '../local-api/approval.ts';
 import type { SeenBridge } from '../local-api/client.ts';
 import type { LiveApproval } from '../local-api/schema.ts';
 import type { Bridges } from './bridges.ts';
 import type { PolicyEditor, UiContext } from './parts.ts';
 import { UiRefusal } from './refusal.ts';
-import type { UiApproval, UiOverview, UiWrittenRules } from './schema.ts';
+import { SCHEDULES, type UiApproval, type UiOverview, type UiWrittenRules } from './schema.ts';
 
-export async function overviewOf(bridges: Bridges, policy: PolicyEditor, context: UiContext): Promise<UiOverview> {
+interface OverviewParts {
+  readonly bridges: Bridges;
+  readonly policy: PolicyEditor;
+  readonly context: UiContext;
+  readonly waiting: WaitingQuestions;
+}
+
+export async function overviewOf({ bridges, context, policy, waiting }: OverviewParts): Promise<UiOverview> {
   const { settings } = context;
   // Of before they were asked, so that whatever has a later time may be missing here, and nothing else.
   const now = new Date().toISOString();
-  const seen = await bridges.describeAll();
+  const [seen, ofSchedules] = await Promise.all([bridges.describeAll(), waiting.open()]);
+  // Every bridge lists those of schedules, and maybe none runs.
+  const ofBridges = ({ approvals }: SeenBridge) => approvals.filter(({ schedule }) => schedule === undefined);
   const withBridge = <Item>(itemsOf: (one: SeenBridge) => readonly Item[]) =>
     seen.flatMap((one) => itemsOf(one).map((item) => ({ ...item, bridge: one.id })));
   return {
@@ -23,7 +34,10 @@ export async function overviewOf(bridges: Bridges, policy: PolicyEditor, context
     features: { audit: settings.audit !== 'off', recordings: settings.record !== undefined },
     bridges: seen.map(({ id, info }) => ({ ...info, bridge: id })),
     sessions: withBridge(({ sessions }) => sessions),
-    approvals: await Promise.all(withBridge(({ approvals }) => approvals).map((one) => withRules(one, policy))),
+    approvals: [
+      ...(await Promise.all(withBridge(ofBridges).map((one) => withRules(one, policy)))),
+      ...ofSchedules.map((one) => ({ ...ofSchedule(one), bridge: SCHEDULES })),
+    ],
     servers: withBridge(({ servers }) => servers),
   };
 }
@@ -101,6 +115,17 @@ export async function answerQuestion(
     await client.post(`/v1/approvals/${encodeURIComponent(id)}`, body);
   } catch (error) {
     throw error instanceof BridgeError && error.data['status'] === 404 ? answeredBefore() : error;
+  }
+}
+
+/** Throws a refusal if it no longer waits, or the body is no answer. */
+export async function answerSchedule(id: string, body: unknown, waiting: WaitingQuestions): Promise<void> {
+  const reply = await answerWaiting(waiting, id, body);
+  if (reply === undefined) {
+    throw answeredBefore();
+  }
+  if (typeof reply === 'string') {
+    throw new UiRefusal(400, reply);
   }
 }
 

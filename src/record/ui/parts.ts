@@ -1,5 +1,6 @@
 /** What the page shows and changes of other features. `cli/` plugs them in, because features know nothing of each other. */
 import type { QuestionedCall } from '../../core/base/cell.ts';
+import type { WaitingQuestions } from '../../core/base/waiting-question.ts';
 import type { Effect } from '../../core/calls/contract.ts';
 import type { ConfiguredServers } from '../../edges/configured/configured-servers.ts';
 import type { CommandContext, CommandHost } from '../../edges/terminal/command.ts';
@@ -68,6 +69,7 @@ export interface UiParts {
   functionNamesIn(code: string): readonly string[];
   /** Rejects with `CALL_REFUSED`. */
   keepFunction(code: string, name: string, context: UiContext): Promise<void>;
+  openQuestions(context: UiContext): WaitingQuestions;
   stored(kind: UiStoredKind, context: UiContext): StoredThings;
   /** The content of an artifact or a function. Undefined if there is none. */
   readStored(kind: UiStoredKind, id: string, context: UiContext): Promise<SentFile | undefined>;

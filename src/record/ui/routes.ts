@@ -1,12 +1,13 @@
 /** What each request of the API does. It knows nothing of sockets. */
 import { isObject } from '../../core/base/is-object.ts';
+import type { WaitingQuestions } from '../../core/base/waiting-question.ts';
 import type { Bridges } from './bridges.ts';
 import { cellOf, findCell } from './cells.ts';
 import type { AuditViews } from './log.ts';
-import { allowAlways, answerQuestion, overviewOf } from './overview.ts';
+import { allowAlways, answerQuestion, answerSchedule, overviewOf } from './overview.ts';
 import type { PolicyEditor, SentFile, UiContext, UiParts } from './parts.ts';
 import { UiRefusal } from './refusal.ts';
-import { STORED_KINDS, type UiStored, type UiStoredKind } from './schema.ts';
+import { SCHEDULES, STORED_KINDS, type UiStored, type UiStoredKind } from './schema.ts';
 import { acceptShownTools, beginLogin, chosenTools, listShownServers, withServers } from './servers.ts';
 
 export interface ApiCall {
@@ -25,6 +26,8 @@ export interface RouteParts {
   readonly context: UiContext;
   /** The policy of the configuration as it is now. */
   readonly policy: () => Promise<PolicyEditor>;
+  /** Questions of scheduled runs. */
+  readonly waiting: WaitingQuestions;
 }
 
 /** Bytes instead of JSON. */
@@ -42,7 +45,7 @@ const OK = { ok: true } as const;
 
 /** `*` stands for a name, which the handler gets. */
 const ROUTES: Readonly<Record<string, Handle>> = {
-  'GET overview': async (_, __, { bridges, context, policy }) => overviewOf(bridges, await policy(), context),
+  'GET overview': async (_, __, { policy, ...parts }) => overviewOf({ ...parts, policy: await policy() }),
   'GET servers': (_, __, parts) => listShownServers(parts),
   'GET history': (_, { query }, { views }) => views.search(query),
   'GET cells': (_, { query }, parts) => cellOf(query.get('id') ?? '', parts),
@@ -55,8 +58,10 @@ const ROUTES: Readonly<Record<string, Handle>> = {
     passOn({ bridge, collection: 'sessions', name: session, action }, request, bridges),
   'POST bridges/*/servers/*/*': ([bridge = '', server = '', action = ''], request, { bridges }) =>
     passOn({ bridge, collection: 'servers', name: server, action }, request, bridges),
-  'POST bridges/*/approvals/*': async ([bridge = '', approval = ''], { body }, { bridges }) => {
-    await answerQuestion({ approval, bridge }, body, bridges);
+  'POST bridges/*/approvals/*': async ([bridge = '', approval = ''], { body }, { bridges, waiting }) => {
+    await (bridge === SCHEDULES
+      ? answerSchedule(approval, body, waiting)
+      : answerQuestion({ approval, bridge }, body, bridges));
     return OK;
   },
   'POST bridges/*/approvals/*/always': async ([bridge = '', approval = ''], _, { bridges, policy }) =>

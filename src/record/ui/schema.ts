@@ -40,8 +40,11 @@ const RuleSchema = z.strictObject({
   place: text.describe('Where it is or would be, such as `rules[1] of FILE`.'),
 });
 
+/** What questions of scheduled runs have instead of a bridge. */
+export const SCHEDULES = 'schedules';
+
 const UiApprovalSchema = ApprovalSchema.extend({
-  ...ofBridge,
+  bridge: text.describe(`Id of the bridge, or \`${SCHEDULES}\` for a scheduled run.`),
   decided_by: z
     .array(
       z.strictObject({

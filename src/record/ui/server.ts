@@ -49,7 +49,8 @@ export async function serveUi({ context, pageFolder, parts, port }: ServeUiOptio
   const bridges = new Bridges(() => findBridges(stateDir));
   const policy = createPolicyOpener(parts, context);
   const views = new AuditViews(stateDir);
-  const routes: RouteParts = { bridges, views, parts, context, policy: policy.open };
+  const waiting = parts.openQuestions(context);
+  const routes: RouteParts = { bridges, views, parts, context, policy: policy.open, waiting };
   const work: Work = {
     token,
     port: 0,

@@ -1,12 +1,19 @@
 /** The routes of the local API: paths, methods, and the choice among several principals. */
-import { expect, it } from 'vitest';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
 import { BridgeError } from '../../../src/core/base/errors.ts';
+import type { WaitingQuestions } from '../../../src/core/base/waiting-question.ts';
 import { loadSettings } from '../../../src/edges/settings/settings.ts';
+import { QuestionQueue } from '../../../src/features/waiting-questions/question-queue.ts';
 import { type ApiParts, answerApi } from '../../../src/record/live/api.ts';
 import type { WatchedBridge } from '../../../src/record/live/watched-bridge.ts';
-import { BridgeInfoSchema } from '../../../src/record/local-api/schema.ts';
+import { ApprovalSchema, BridgeInfoSchema } from '../../../src/record/local-api/schema.ts';
 
 const QUESTION = { mode: 'url', message: 'Log in', url: 'https://example.com' } as const;
+
+const NONE_WAIT: WaitingQuestions = { open: async () => [], answer: async () => false };
 
 /** A bridge of a principal with one session and one server, which notes what it is asked. */
 function createBridge(principal: string | undefined, done: string[]): WatchedBridge {
@@ -43,11 +50,11 @@ function createBridge(principal: string | undefined, done: string[]): WatchedBri
   return bridge as WatchedBridge;
 }
 
-function open(principals: readonly (string | undefined)[]) {
+function open(principals: readonly (string | undefined)[], waiting: WaitingQuestions = NONE_WAIT) {
   const done: string[] = [];
   const bridges = principals.map((principal) => createBridge(principal, done));
   const settings = loadSettings({ HOME: '/home/me' });
-  const parts: ApiParts = { settings, startedAt: 0, transport: 'stdio', bridges: () => bridges };
+  const parts: ApiParts = { settings, startedAt: 0, transport: 'stdio', bridges: () => bridges, waiting };
   const send = (method: string, url: string, body?: unknown) => {
     const { pathname: path, searchParams: query } = new URL(url, 'http://x');
     return answerApi({ method, path, query, body }, parts);
@@ -144,4 +151,43 @@ it('runs a cell of the operator unless one runs', async () => {
   }
   expect(await send('POST', '/v1/sessions/at%20work/run', { code: '1' })).toMatchObject({ status: 409 });
   expect(await send('POST', '/v1/sessions/none/run', { code: '1' })).toMatchObject({ status: 404 });
+});
+
+it('questions of scheduled runs wait with the others, and are answered once', async () => {
+  const stateDir = mkdtempSync(join(tmpdir(), 'api-'));
+  onTestFinished(() => rmSync(stateDir, { recursive: true, force: true }));
+  const queue = new QuestionQueue(stateDir);
+  const asked = { schedule: 'morning', run: '2026-11-30T06-00-00Z', key: 'call 1' };
+  const properties = {
+    answer: { type: 'string', enum: ['Allow once', 'Always allow in this schedule', 'Do not allow'] },
+  };
+  const calls = [{ server: 'github', tool: 'create_issue', reason: 'it is not among the rights' }];
+  const schema = { type: 'object', properties };
+  const question = { mode: 'form', message: 'May it?', requestedSchema: schema, calls } as const;
+  const { id } = await queue.ask({ ...asked, question });
+  const { done, send } = open([undefined], queue);
+  const { json } = await send('GET', '/v1/approvals');
+  expect((json as unknown[]).map((one) => ApprovalSchema.parse(one))).toEqual([
+    {
+      id,
+      schedule: { name: 'morning', run: asked.run },
+      asked: expect.any(String),
+      mode: 'form',
+      message: 'May it?',
+      schema,
+      calls,
+    },
+  ]);
+  expect(await send('POST', `/v1/approvals/${id}`, { answer: 'session' })).toMatchObject({ status: 400 });
+  expect(await send('POST', `/v1/approvals/${id}`, { answer: 'always' })).toEqual({
+    status: 200,
+    json: { answered: id, action: 'accept' },
+  });
+  expect(await send('POST', `/v1/approvals/${id}`, { answer: 'no' })).toMatchObject({ status: 404 });
+  expect(await queue.answerTo(asked)).toMatchObject({
+    reply: { action: 'accept', content: { answer: 'Always allow in this schedule' } },
+    by: 'page',
+  });
+  expect((await send('GET', '/v1/approvals')).json).toEqual([]);
+  expect(done).toEqual([]);
 });

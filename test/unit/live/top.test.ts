@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { afterEach, expect, it } from 'vitest';
 import { loadSettings } from '../../../src/edges/settings/settings.ts';
+import { QuestionQueue } from '../../../src/features/waiting-questions/question-queue.ts';
 import { EventStreams } from '../../../src/record/live/event-streams.ts';
 import { listenLocally } from '../../../src/record/live/listen.ts';
 import { top } from '../../../src/record/live/top.ts';
@@ -44,7 +45,14 @@ async function open(env: Record<string, string> = {}) {
     end: async (name) => done.push(`end ${name}`) > 0,
     hibernate: async () => false,
   };
-  const parts = { settings, startedAt: 0, transport: 'stdio', bridges: () => [bridge as WatchedBridge] } as const;
+  const waiting = new QuestionQueue(stateDir);
+  const parts = {
+    settings,
+    startedAt: 0,
+    transport: 'stdio',
+    bridges: () => [bridge as WatchedBridge],
+    waiting,
+  } as const;
   const api = await listenLocally(parts, new EventStreams());
   closing.push(() => api.close());
   const raw: boolean[] = [];

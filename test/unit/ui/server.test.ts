@@ -6,6 +6,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { CellAnswer, Person, QuestionedCall, Reply } from '../../../src/core/base/cell.ts';
+import { QuestionQueue } from '../../../src/features/waiting-questions/question-queue.ts';
 import { createEndpoint } from '../../../src/record/local-api/endpoints.ts';
 import {
   DoneSchema,
@@ -309,6 +310,29 @@ describe('a question', () => {
       { effect: 'allow', server: 'files', tool: 'write_file' },
       { effect: 'ask', server: 'files' },
     ]);
+  });
+
+  it('of a scheduled run is there once, whether bridges run or not, and is answered once', async () => {
+    const stateDir = newStateDir();
+    const ui = await startUi({ stateDir });
+    const queue = new QuestionQueue(stateDir);
+    const about = { schedule: 'morning', run: '2026-11-30T06-00-00Z', key: 'call 1' };
+    const calls = [{ server: 'files', tool: 'write_file', reason: 'it is not among the rights' }];
+    const { id } = await queue.ask({ ...about, question: { ...FORM, calls } });
+    const asked = async () => OverviewSchema.parse((await ui.ask('GET', '/api/overview')).json).approvals;
+    const alone = await asked();
+    const schedule = { name: 'morning', run: about.run };
+    expect(alone).toMatchObject([{ id, bridge: 'schedules', schedule, message: 'May it?', calls }]);
+    expect(Object.keys(alone[0] ?? {})).not.toContain('session');
+    await startFakeBridge(stateDir);
+    await startFakeBridge(stateDir, { principal: 'alice' });
+    expect(await asked()).toEqual(alone);
+    const at = `/api/bridges/schedules/approvals/${id}`;
+    expect(await ui.ask('POST', at, { body: { answer: 'nonsense' } })).toMatchObject({ status: 400 });
+    expect(await ui.ask('POST', at, { body: { answer: 'once' } })).toMatchObject({ status: 200, json: { ok: true } });
+    expect(await ui.ask('POST', at, { body: { answer: 'no' } })).toMatchObject({ status: 409 });
+    expect(await queue.answerTo(about)).toMatchObject({ reply: { content: { answer: 'Allow once' } }, by: 'page' });
+    expect(await asked()).toEqual([]);
   });
 
   it('says why no rule can allow it', async () => {

@@ -41,7 +41,7 @@ beforeEach(() => {
   onTestFinished(() => rmSync(state, { recursive: true, force: true }));
 });
 
-const ask = (key: string, run = RUN, question = QUESTION) => queue.ask({ ...run, key, question });
+const ask = (key: string, run = RUN, question: Question = QUESTION) => queue.ask({ ...run, key, question });
 
 /** The files of the queue, each with its mode. */
 function files(): string[] {

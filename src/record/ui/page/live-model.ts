@@ -89,7 +89,7 @@ export class LiveModel {
 
   /** Whether it waits for a person. An answer counts at once, before the next overview. */
   isAsking({ key, questions = 0 }: PageSession): boolean {
-    return questions > 0 && this.approvals.some((one) => sessionKey({ ...one, name: one.session }) === key);
+    return questions > 0 && this.approvals.some((one) => sessionKey({ ...one, name: one.session ?? '' }) === key);
   }
 
   /** The cell that runs in a session, or its last one. */

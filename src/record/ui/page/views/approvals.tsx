@@ -31,7 +31,8 @@ export function ApprovalsView() {
 }
 
 function Question({ approval }: { readonly approval: UiApproval }) {
-  const { bridge, id, message, mode, principal, session } = approval;
+  const { bridge, id, message, mode, principal, schedule, session = '' } = approval;
+  const [kind, name] = schedule === undefined ? ['Session', session] : ['Schedule', schedule.name];
   const answer = async (body: object): Promise<unknown> => {
     const result = await post(pathTo(['bridges', bridge, 'approvals', id]), body);
     askForOverview();
@@ -39,11 +40,12 @@ function Question({ approval }: { readonly approval: UiApproval }) {
     return result;
   };
   return (
-    <article class="card question" aria-label={`Question of session ${session}`}>
+    <article class="card question" aria-label={`Question of ${kind.toLowerCase()} ${name}`}>
       <header class="card-head">
         <h2>
-          Session <Shown text={session} /> asks
+          {kind} <Shown text={name} /> asks
         </h2>
+        {schedule !== undefined && <span class="dim">in its run of {dueOf(schedule.run)}</span>}
         {principal !== undefined && (
           <span class="dim">
             for <Shown text={principal} />
@@ -64,6 +66,12 @@ function Question({ approval }: { readonly approval: UiApproval }) {
       <Always approval={approval} />
     </article>
   );
+}
+
+/** When a run was due, of which its id is the time. */
+function dueOf(run: string): string {
+  const at = Date.parse(run.replace(/T(\d\d)-(\d\d)-(\d\d)/, 'T$1:$2:$3'));
+  return Number.isNaN(at) ? makeVisible(run) : formatWhen(new Date(at).toISOString(), clock.value);
 }
 
 interface AnswerProps {

@@ -1,8 +1,8 @@
 /** Answers of the operator: what a body means, and what it must not be taken for. */
 import { expect, it } from 'vitest';
 import type { Question } from '../../../src/core/base/cell.ts';
+import { replyOf } from '../../../src/core/base/replies.ts';
 import { approvalForm } from '../../../src/features/approvals/approval-form.ts';
-import { replyOf } from '../../../src/record/live/questions.ts';
 
 const CALL = { server: 's', tool: 't', reason: 'r', arguments: {}, parameters: [], count: 1 };
 const APPROVAL = approvalForm('work', [CALL]);
