@@ -9,6 +9,7 @@ import { examinePolicies, policyCommand } from '../../features/policy/index.ts';
 import { examinePrestart } from '../../features/prestart/index.ts';
 import { toolsCommand } from '../../features/saved-tools/index.ts';
 import { secretsCommand } from '../../features/secrets/index.ts';
+import { approvalsCommand } from '../../features/waiting-questions/index.ts';
 import { tokensCommand } from '../../front/tokens/index.ts';
 import { auditCommand } from '../../record/audit/index.ts';
 import { topCommand } from '../../record/live/index.ts';
@@ -30,6 +31,7 @@ export const COMMANDS = [
   serversCommand,
   acceptCommand,
   policyCommand,
+  approvalsCommand,
   installCommand,
   uninstallCommand,
   doctorCommand([examineLanguages, examinePackages, examinePolicies, examinePrestart, examineRegistrations]),

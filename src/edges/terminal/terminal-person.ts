@@ -1,6 +1,7 @@
 /** Asks questions at a terminal, one field after the other. */
 import { createInterface, type Interface } from 'node:readline/promises';
 import type { FieldValue, Person, Question, Reply } from '../../core/base/cell.ts';
+import { BridgeError } from '../../core/base/errors.ts';
 import { isObject } from '../../core/base/is-object.ts';
 import { escapeInLines } from '../../core/base/log.ts';
 import { listOf, type Schema } from '../../core/catalog/json-schema.ts';
@@ -68,14 +69,7 @@ async function askField(
   const choices = choicesOf(schema);
   const title = [schema['title'] ?? name, schema['description']].filter((word) => typeof word === 'string').join(': ');
   const listed = choices.map(({ label }, index) => `  ${index + 1}) ${oneLine(label, MAX_LABEL_CHARS)}\n`).join('');
-  const form =
-    choices.length > 0
-      ? `number`
-      : schema['type'] === 'boolean'
-        ? 'y or n'
-        : typeof schema['type'] === 'string'
-          ? schema['type']
-          : 'text';
+  const form = choices.length > 0 ? 'number' : formOf(schema);
   const empty = describeDefault(defaultOf(schema));
   for (;;) {
     const typed = (await ask(`${oneLine(title, MAX_LABEL_CHARS)}\n${listed}(${form}; empty: ${empty}) `)).trim();
@@ -84,6 +78,37 @@ async function askField(
       return value ?? defaultOf(schema);
     }
   }
+}
+
+/** The values of a form, from the texts that someone has typed for its fields. Throws `USAGE_INVALID`. */
+export function fillForm(
+  { properties, required }: Readonly<Record<string, unknown>>,
+  typed: ReadonlyMap<string, string>,
+): Record<string, FieldValue> {
+  const fields = isObject(properties) ? properties : {};
+  const unknown = [...typed.keys()].find((name) => !Object.hasOwn(fields, name));
+  if (unknown !== undefined) {
+    const hint = `Its fields: ${oneLine(Object.keys(fields).join(', ') || 'none', MAX_LABEL_CHARS)}.`;
+    throw new BridgeError('USAGE_INVALID', `the form has no field '${unknown}'`, { hint });
+  }
+  const values = Object.entries(fields).map(([name, given]): [string, FieldValue | undefined] => {
+    const schema = isObject(given) ? given : {};
+    const [text, choices] = [typed.get(name), choicesOf(schema)];
+    const value = text === undefined ? defaultOf(schema) : readField(text, schema, choices);
+    if (value === undefined && (text !== undefined || listOf(required).includes(name))) {
+      const form = choices.map((one) => one.value).join(', ') || formOf(schema);
+      throw new BridgeError('USAGE_INVALID', `the field '${oneLine(name, MAX_LABEL_CHARS)}' needs another value`, {
+        hint: `It takes: ${oneLine(form, MAX_LABEL_CHARS)}.`,
+      });
+    }
+    return [name, value];
+  });
+  return Object.fromEntries(values.filter((entry): entry is [string, FieldValue] => entry[1] !== undefined));
+}
+
+/** What people type for a value that is not chosen. */
+function formOf({ type }: Schema): string {
+  return type === 'boolean' ? 'y or n' : typeof type === 'string' ? type : 'text';
 }
 
 interface Choice {

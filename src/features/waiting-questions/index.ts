@@ -1,3 +1,14 @@
-/** Questions of scheduled runs, which wait in files until someone answers: the queue, and the ways to answer at a terminal and in a client. */
+/** Questions of scheduled runs, which wait in files until someone answers: the queue, and the commands that answer. */
+import type { Command } from '../../edges/terminal/command.ts';
+import { APPROVALS } from './command.ts';
+
 export type { WaitingAnswer as Answer, WaitingQuestion } from '../../core/base/waiting-question.ts';
 export { QuestionQueue } from './question-queue.ts';
+
+export const approvalsCommand: Command<typeof APPROVALS> = {
+  table: APPROVALS,
+  async run(line, host) {
+    const { approvals } = await import('./run.ts');
+    return approvals(line, { ...host, ...(await host.loadContext()) });
+  },
+};
