@@ -2,7 +2,7 @@
  * Finds commands on PATH without running them. A lookup takes microseconds; running a command to see whether it exists takes
  * 20 ms or more.
  */
-import { accessSync, constants, statSync } from 'node:fs';
+import { accessSync, constants, realpathSync, statSync } from 'node:fs';
 import { posix, win32 } from 'node:path';
 import type { Environment } from './client-env.ts';
 
@@ -22,6 +22,12 @@ export function findExecutable(name: string, env: Environment): string | undefin
 /** The absolute paths of every `name` on PATH, in order. */
 export function findExecutables(name: string, env: Environment): string[] {
   return executablePaths(name, env, process.platform).filter(isExecutable);
+}
+
+/** The path of setpriv. Undefined if there is none, or if it is the one of BusyBox, which lacks the options we need. */
+export function findSetpriv(env: Environment): string | undefined {
+  const setpriv = findExecutable('setpriv', env);
+  return setpriv !== undefined && posix.basename(realpathSync(setpriv)) === 'setpriv' ? setpriv : undefined;
 }
 
 /** Where `name` could be, in the order of PATH. Pure. */

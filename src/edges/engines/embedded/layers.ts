@@ -4,11 +4,10 @@
  */
 
 import { realpathSync } from 'node:fs';
-import { basename } from 'node:path';
 import { BridgeError, messageOf } from '../../../core/base/errors.ts';
 import { type CommandResult, runEngineCommand } from '../client.ts';
 import type { Environment } from '../client-env.ts';
-import { findExecutable } from '../executable.ts';
+import { findExecutable, findSetpriv } from '../executable.ts';
 import { systemCallFilter } from '../filter.ts';
 import { findRestriction, readNamespaceSettings } from '../namespace-settings.ts';
 import { buildBubblewrapLayer } from './bubblewrap-layer.ts';
@@ -83,12 +82,6 @@ function buildLayer(layer: LayerName, machine: HostMachine): Surroundings | stri
     case 'seatbelt':
       return buildSeatbeltLayer(machine);
   }
-}
-
-/** Undefined if there is none, or if it is the one of BusyBox, which lacks the options we need. */
-function findSetpriv(env: Environment): string | undefined {
-  const setpriv = findExecutable('setpriv', env);
-  return setpriv !== undefined && basename(realpathSync(setpriv)) === 'setpriv' ? setpriv : undefined;
 }
 
 /** Runs `node --version` in the layer. Returns why that failed, or undefined. */
