@@ -1,7 +1,6 @@
 // PID 1 of a sandbox for JavaScript: writes the files, runs the program as a child process, and passes on its output and its
 // calls as lines of JSON. The first argument is the source of what is loaded before the program. What the child
-// prints is never taken for a line to the host. In a container it can open the pipe of this process, which has the same user, and
-// write such lines itself: the host bounds them, and they can do no more than the program may.
+// prints is never taken for a line to the host, and it cannot open the pipe of this process.
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -15,10 +14,14 @@ const MAX_NAME_CHARS = 1000;
 const isFirst = process.pid === 1;
 const folder = process.cwd();
 const preload = process.argv[1] ?? '';
+const { BRIDGE_SETPRIV: setpriv, BRIDGE_UID: uid } = process.env;
 let child;
 let unread = [];
 let dropped = 0;
 
+if (uid !== undefined) {
+  becomeUser();
+}
 // Otherwise the program could open the inspector of this process with a signal, and keep it from ending with the host.
 process.on('SIGUSR1', () => undefined);
 send({ type: 'started' });
@@ -39,6 +42,17 @@ process.stdin.on('end', () => {
   process.exit(1);
 });
 
+/** Becomes the user of the program. A process that has changed its user is not dumpable, so others of the user cannot open its pipes. */
+function becomeUser() {
+  for (const scratch of [folder, '/tmp']) {
+    // podman gives them to the first user, and runc before 1.2 the mode of the image's folder below them.
+    if (fs.statSync(scratch).uid === 0) {
+      fs.chmodSync(scratch, 0o1777);
+    }
+  }
+  process.setuid(Number(uid));
+}
+
 function receive(line) {
   if (child === undefined) {
     run(JSON.parse(line.toString('utf8')));
@@ -57,9 +71,12 @@ function run(job) {
     given.set(name, bytes);
   }
   const flags = ['--no-warnings', '--import', `data:text/javascript;base64,${Buffer.from(preload).toString('base64')}`];
-  child = spawn(process.execPath, [...flags, path.join(folder, job.entry), ...job.args], {
+  const command = [process.execPath, ...flags, path.join(folder, job.entry), ...job.args];
+  // The program must lack the capability of this process, which keeps it from opening the pipe to the host.
+  const [first, ...rest] = setpriv === undefined ? command : [setpriv, '--inh-caps=-all', '--', ...command];
+  child = spawn(first, rest, {
     cwd: folder,
-    env: { ...process.env, ...job.env },
+    env: { ...process.env, BRIDGE_SETPRIV: undefined, BRIDGE_UID: undefined, ...job.env },
     stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
   });
   for (const pipe of child.stdio) {

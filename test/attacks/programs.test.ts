@@ -26,20 +26,18 @@ out.write(b"\\n" + marker + b" 0\\n" + header)
 for _ in range(62):
     out.write(b"n" * (1 << 20))`;
 
-/** Where the pipe of the runner can be opened, which has the same user as the program, speaks as the runner. */
-const FORGED_LINE = `
+/** Says what it can open of its runner, which has the same user, and writes as the runner if it can. */
+const AS_RUNNER = `
 import fs from 'node:fs';
-let pipe;
-try {
-  pipe = fs.openSync('/proc/1/fd/1', 'w');
-} catch (error) {
-  console.log('closed');
-}
-if (pipe !== undefined) {
-  fs.writeSync(pipe, '{"type":"exit","exit_code":0,"omitted_files":[');
-  for (let mib = 0; mib < 60; mib += 1) fs.writeSync(pipe, '"a",'.repeat(262144));
-  fs.writeSync(pipe, '"a"]}\\n');
-}`;
+const opened = ['fd/0', 'fd/1', 'fd/2', 'task/1/fd/1', 'mem'].filter((name) => {
+  try {
+    return fs.openSync('/proc/1/' + name, 'r+') > 0;
+  } catch {
+    return false;
+  }
+});
+console.log('opened:', opened.join(' ') || 'nothing');
+if (opened.includes('fd/1')) fs.writeFileSync('/proc/1/fd/1', '{"type":"exit","exit_code":99}\\n');`;
 
 /** Arguments and results that take long to parse. */
 const CALLS = `
@@ -87,10 +85,8 @@ print(ran.stdout[-2000:], ran.stderr[-2000:], ran.exit_code)`;
   });
 
   it('that speak as their runner', async () => {
-    const [text = ''] = await attack(async () => [await run('one', 'javascript', FORGED_LINE)]);
-    expect(text).toMatch(
-      /closed|the program was ended: its runner sent a line that is not valid|not found|is not available/,
-    );
+    const [text = ''] = await attack(async () => [await run('one', 'javascript', AS_RUNNER)]);
+    expect(text).toMatch(/^opened: nothing\n\s*0$/);
   });
 
   it('that make calls with too many members, and too deep ones', async () => {

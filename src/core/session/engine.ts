@@ -86,6 +86,11 @@ export interface ProgramSandbox {
   readonly binds?: readonly string[] | undefined;
   /** Whether files in /workspace and /tmp can be executed: compiled programs. */
   readonly canExecuteFiles?: boolean | undefined;
+  /**
+   * Whether the command is our runner, which starts the program as a child of the same user. Engines of containers and namespaces
+   * then keep the child from opening the pipes and the memory of the runner, which helps as `BRIDGE_UID` or `BRIDGE_SETPRIV` says.
+   */
+  readonly hasRunner?: boolean | undefined;
 }
 
 export interface StartRequest {

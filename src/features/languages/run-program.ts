@@ -267,6 +267,7 @@ async function prepareProgram(
       binds: found?.binds,
       limits: limitsOfLanguage(language, options.limits),
       canExecuteFiles: language.canExecuteFiles,
+      hasRunner: language.runner === 'node',
     },
   };
 }

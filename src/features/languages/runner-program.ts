@@ -261,7 +261,7 @@ const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 const SPACE = 0x20;
 
-/** Undefined for what is no line of a runner. The program can write into the pipe of its runner, which has the same user. */
+/** Undefined for what is no line of a runner. */
 function parseLine(bytes: Buffer): Line | undefined {
   const read = readUntrusted(bytes, JSON_BOUNDS.runnerLine);
   return read.ok ? LineSchema.safeParse(read.value).data : undefined;

@@ -28,7 +28,15 @@ export interface BubblewrapTools {
   readonly prlimit: string;
   /** Set if the bridge runs as root. A sandbox must not be root, not even outside its user namespace. */
   readonly setpriv?: string | undefined;
+  /** setpriv, if this machine has it: with it, a runner starts its program without its own capability. */
+  readonly setprivOfRunner?: string | undefined;
 }
+
+/**
+ * Only runners have it. A process cannot open the pipes or the memory of one with a capability that it lacks (capabilities(7),
+ * `cap_ptrace_access_check` in Linux). This one allows nothing in a user namespace.
+ */
+const CAPABILITY_OF_RUNNERS = 'CAP_WAKE_ALARM';
 
 /** A folder such as /lib. On a system with merged /usr it is a link. */
 export interface SystemFolder {
@@ -91,6 +99,7 @@ export function buildBubblewrapCommand(given: BubblewrapRequest): string[] {
     tools.bwrap,
     ...namespaceArguments(request),
     ...environmentArguments(interpreter),
+    ...runnerArguments(request),
     ...systemArguments(request.folders),
     ...files.flatMap(({ path }, index) => ['--perms', '0444', '--ro-bind-data', `${FIRST_DESCRIPTOR + index}`, path]),
     ...scratchArguments(limits),
@@ -177,6 +186,12 @@ function namespaceArguments({ isBuilder, isOffline, name, program, user }: Bubbl
     '--unsetenv',
     name,
   ];
+}
+
+function runnerArguments({ program, tools: { setprivOfRunner } }: BubblewrapRequest): string[] {
+  return program?.hasRunner === true && setprivOfRunner !== undefined
+    ? ['--cap-add', CAPABILITY_OF_RUNNERS, '--setenv', 'BRIDGE_SETPRIV', setprivOfRunner]
+    : [];
 }
 
 function environmentArguments({ path }: Interpreter): string[] {

@@ -23,7 +23,7 @@ import {
 import { makeFolders } from '../../../core/state/file-system.ts';
 import { type EngineCommand, openPipe, runEngineCommand } from '../client.ts';
 import type { Environment } from '../client-env.ts';
-import { findExecutable, findExecutables } from '../executable.ts';
+import { findExecutable, findExecutables, findSetpriv } from '../executable.ts';
 import { systemCallFilter } from '../filter.ts';
 import { readNamespaceSettings } from '../namespace-settings.ts';
 import { readHardLimits } from '../process-limits.ts';
@@ -206,6 +206,7 @@ function findTools(env: Environment, bwrap: string | undefined): BubblewrapTools
     choom: find('choom', 'util-linux'),
     prlimit: find('prlimit', 'util-linux'),
     ...(process.getuid?.() === 0 && { setpriv: find('setpriv', 'util-linux') }),
+    setprivOfRunner: findSetpriv(env),
   };
 }
 

@@ -171,11 +171,16 @@ function identityFlags(request: RunRequest): string[] {
   return ['--rm', pipe, '--pull=never', `--name=${request.name}`, ...labels];
 }
 
-function isolationFlags({ isBuilder, isOffline, packages, user }: RunRequest): string[] {
+function isolationFlags({ isBuilder, isOffline, packages, program, user }: RunRequest): string[] {
   const offline = ['--network=none', '--hostname=sandbox'];
   const common = ['--ipc=private', '--cgroupns=private', '--cap-drop=ALL', '--security-opt=no-new-privileges'];
+  const [uid, gid] = userAndGroup(user);
+  if (program?.hasRunner === true) {
+    // No other process of the user can open the pipes or the memory of one that has become this user: it is not dumpable (proc(5)).
+    return [...offline, ...common, '--cap-add=SETUID', `--user=0:${gid}`, `--env=BRIDGE_UID=${uid}`];
+  }
   if (isBuilder !== true) {
-    return [...offline, ...common, `--user=${userAndGroup(user).join(':')}`];
+    return [...offline, ...common, `--user=${uid}:${gid}`];
   }
   const online = packages?.network === 'host' ? ['--network=host'] : ['--hostname=sandbox'];
   return [

@@ -75,6 +75,17 @@ describe('the command of a bubblewrap sandbox', () => {
     expect(words).not.toContain('--cap-add');
   });
 
+  it('gives only a runner a right, and names what takes it from its program', () => {
+    const tools = { ...request.tools, setprivOfRunner: '/usr/bin/setpriv' };
+    const words = (given: Partial<BubblewrapRequest>): string =>
+      buildBubblewrapCommand({ ...request, ...given }).join(' ');
+    const added = ' --cap-add CAP_WAKE_ALARM --setenv BRIDGE_SETPRIV /usr/bin/setpriv';
+    const ofRunner = words({ tools, program: { hasRunner: true } });
+    expect(ofRunner).toContain(added);
+    expect(ofRunner.replace(added, '')).toBe(words({ tools, program: {} }));
+    expect(words({ program: { hasRunner: true } })).toBe(words({ program: {} }));
+  });
+
   it('makes files of its own from descriptors, and reads the filter from the next one', () => {
     const files = ownFiles('65534:65534');
     const words = buildBubblewrapCommand({ ...request, files, program: {}, hasFilter: true }).join(' ');

@@ -175,6 +175,18 @@ describe('arguments of a start', () => {
     expect(() => buildRunArguments({ ...request, program: { image: '--privileged' } })).toThrow(/image .* is invalid/);
   });
 
+  it('starts a runner as root, with only the right to become the user', () => {
+    const session = buildRunArguments({ ...request, user: '1000:2000' });
+    const ofProgram = buildRunArguments({ ...request, user: '1000:2000', program: { hasRunner: true } });
+    expect(ofProgram.filter((flag) => !session.includes(flag))).toEqual([
+      '--cap-add=SETUID',
+      '--user=0:2000',
+      '--env=BRIDGE_UID=1000',
+      '--ulimit=data=1610612736:1610612736',
+    ]);
+    expect(session.filter((flag) => !ofProgram.includes(flag))).toEqual(['--user=1000:2000']);
+  });
+
   it('lets the user read what code writes to a mounted folder', () => {
     const writable = { source: '/srv/out', target: '/out', isWritable: true };
     expect(buildRunArguments({ ...request, mounts: [writable] })).toContain('--umask=0022');
