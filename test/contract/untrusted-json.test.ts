@@ -43,6 +43,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'session/checkpoint-room.ts': 'state of ours',
   'session/checkpoint-store.ts': 'state of ours',
   'session/session-claim.ts': 'state of ours',
+  'session/unsaid.ts': 'state of ours',
   'state/': 'state of ours',
   'terminal/call-arguments.ts': 'an argument of the person',
   'terminal/schema-check.ts': 'a copy of a value that was parsed',

@@ -128,6 +128,7 @@ function bridgeOf(runCell: (request: CellRequest) => Promise<Partial<CellAnswer>
       return { status: 'success', cell: 1, session, ...common, ...(await runCell(request)) };
     },
     runProgram: () => Promise.reject(new Error('no programs')),
+    keepAnswers: async () => undefined,
     listSessions: async () => [],
     resetSession: async () => false,
     describeEngine: async () => undefined,

@@ -57,6 +57,7 @@ export async function createBridge(given: Settings, logger: Logger, options: Cre
     },
     listSessions: async () => sessions.list(),
     resetSession: (name) => sessions.reset(name),
+    keepAnswers: (session, texts) => sessions.keepAnswers(session, texts),
     describeEngine: async () => (hasSwept ? describeHere(engine, settings) : undefined),
     listServers: () => listServers(servers),
     preload: preloadClient,

@@ -36,6 +36,8 @@ interface SessionParts {
   readonly checkpoints: CheckpointStore;
   readonly emit: EmitSessionEvent;
   readonly handleCall: HandleCall;
+  /** Masks secrets in code. */
+  readonly mask: (text: string) => string;
   readonly modules: ModulesAhead | undefined;
   readonly packages: PackageInstaller;
   readonly savedTools: SavedTools;
@@ -45,7 +47,7 @@ interface SessionParts {
 
 export async function createSessions(
   basis: Basis,
-  { artifacts, checkpoints, emit, handleCall, modules, packages, savedTools, servers, trace }: SessionParts,
+  { artifacts, checkpoints, emit, handleCall, mask, modules, packages, savedTools, servers, trace }: SessionParts,
 ): Promise<{ readonly sessions: Sessions; readonly standby: StandbyPool }> {
   const { engine, folder, logger, options, settings, user } = basis;
   const { principal, replay, room } = options;
@@ -67,7 +69,7 @@ export async function createSessions(
     maxSessions: principal?.maxSessions ?? maxSessions,
     owner: principal && (principal.name ?? ''),
     standby,
-    checkpoints: replay === undefined ? keeperOptions(basis, checkpoints) : undefined,
+    checkpoints: replay === undefined ? keeperOptions(basis, checkpoints, mask) : undefined,
     handleCall,
     onSandboxEnd: (session) => void artifacts.endSession(session),
     isDue: (notice) => isDueToday(folder, `${user().client}\n${notice}`),
@@ -98,13 +100,18 @@ async function sessionSettings({ folder, logger, settings }: Basis) {
 }
 
 /** Undefined if no checkpoints are taken. */
-function keeperOptions({ folder, logger, options, settings, user }: Basis, store: CheckpointStore) {
+function keeperOptions(
+  { folder, logger, options, settings, user }: Basis,
+  store: CheckpointStore,
+  mask: SessionParts['mask'],
+) {
   const { client, isDryRun, lastCheckpointMs, sharesDefault } = options;
   const { checkpoint: mode } = settings;
   return mode === 'off'
     ? undefined
     : {
         store,
+        mask,
         // MCP_BRIDGE_PREINSTALL may need the bridge before the client has said its name.
         lasting: () => lastingStore(join(folder, CHECKPOINTS), user(), logger),
         mode,

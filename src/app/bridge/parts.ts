@@ -98,7 +98,7 @@ async function openParts(basis: Basis, ifFailed: (end: () => unknown) => void): 
 
   const checkpoints = new CheckpointStore(join(folder, CHECKPOINTS, instanceId), logger, { isOwn: true });
   ifFailed(() => Promise.all([shapes?.close(), modules?.close(), artifacts.close(), checkpoints.clear()]));
-  const forSessions = { checkpoints, emit: events.emit, handleCall, modules };
+  const forSessions = { checkpoints, emit: events.emit, handleCall, mask, modules };
   const { sessions, standby } = await createSessions(basis, { ...forCalls, ...forSessions });
   const all = { ahead, askToLogIn, checkpoints, dryRun, live, makeCalls, modules, records, sessions, standby, views };
   return { ...forCalls, ...all };

@@ -43,6 +43,7 @@ import {
   takeRemoved,
 } from './checkpoint-room.ts';
 import { type Claim, claimSession, readHolder } from './session-claim.ts';
+import { changeUnsaid, readUnsaid, UNSAID_SUFFIX, type UnsaidEntry } from './unsaid.ts';
 
 /** In the state directory. */
 export const CHECKPOINTS = 'checkpoints';
@@ -166,6 +167,31 @@ export class CheckpointStore {
     await rm(`${this.#pathOf(session)}${CELL_SUFFIX}`, { force: true }).catch((error: unknown) => this.#warn(error));
   }
 
+  /** What no answer of a session has said. */
+  unsaid(session: string): Promise<readonly UnsaidEntry[]> {
+    return readUnsaid(this.#unsaidOf(session));
+  }
+
+  async changeUnsaid(
+    session: string,
+    change: (entries: readonly UnsaidEntry[]) => readonly UnsaidEntry[],
+  ): Promise<void> {
+    await changeUnsaid(this.#unsaidOf(session), change);
+  }
+
+  /** Moves it from another store. */
+  async takeUnsaid(store: CheckpointStore, session: string): Promise<void> {
+    const left = await store.unsaid(session);
+    if (left.length > 0) {
+      await this.changeUnsaid(session, (all) => [...all, ...left]);
+      await store.changeUnsaid(session, () => []);
+    }
+  }
+
+  #unsaidOf(session: string): string {
+    return `${this.#pathOf(session)}${UNSAID_SUFFIX}`;
+  }
+
   async #prepare(): Promise<void> {
     if (this.#isOwn) {
       this.#owned ??= this.#own().catch((error: unknown) => {
@@ -217,6 +243,7 @@ export class CheckpointStore {
       await removeFiles(path);
     }
     await takeRemoved(this.#pathOf(session));
+    await this.changeUnsaid(session, () => []);
   }
 
   /** The newest checkpoint of each session, in no order. Damaged ones are left out. */
@@ -334,6 +361,7 @@ export class CheckpointStore {
   }
 
   async #takeOver(store: CheckpointStore, session: string): Promise<void> {
+    await this.takeUnsaid(store, session);
     const [left, mine] = [await store.facts(session), await this.facts(session)];
     if (left === undefined || left.variables + left.files === 0) {
       return;
@@ -461,7 +489,9 @@ export class CheckpointStore {
       const path = join(this.#folder, name);
       const stats = await lstat(path).catch(() => undefined);
       const isTemporary = name.endsWith(TEMPORARY_SUFFIX);
-      const isOfOne = [CHECKPOINT_SUFFIX, CELL_SUFFIX, REMOVED_SUFFIX].some((suffix) => name.endsWith(suffix));
+      const isOfOne = [CHECKPOINT_SUFFIX, CELL_SUFFIX, REMOVED_SUFFIX, UNSAID_SUFFIX].some((suffix) =>
+        name.endsWith(suffix),
+      );
       const limitMs = isTemporary ? Math.min(maxAgeMs, MAX_TEMPORARY_AGE_MS) : maxAgeMs;
       const isMine = mine !== '' && (name === mine || name === `${mine}${CELL_SUFFIX}`);
       if ((isTemporary || isOfOne) && !isMine && stats !== undefined && Date.now() - stats.mtimeMs > limitMs) {
@@ -478,7 +508,7 @@ export class CheckpointStore {
   /** Of a bridge that was killed, only the last state of `default` is left to the next one, which cannot reach the rest. */
   async keepOnlyDefault(): Promise<void> {
     const state = basename(this.#pathOf(DEFAULT_SESSION));
-    const kept = [OWNER_FILE, HEIR_FILE, state, `${state}${CELL_SUFFIX}`];
+    const kept = [OWNER_FILE, HEIR_FILE, state, `${state}${CELL_SUFFIX}`, `${state}${UNSAID_SUFFIX}`];
     const names = await readdir(this.#folder).catch((): string[] => []);
     for (const name of names.filter((one) => !kept.includes(one))) {
       await rm(join(this.#folder, name), { force: true }).catch((error: unknown) => this.#warn(error));
@@ -585,7 +615,8 @@ export async function sweepCheckpoints(folder: string, logger: Logger, maxAgeMs:
     if (isOver && isLeft) {
       await store.keepOnlyDefault();
     }
-    if (isOver && !(isLeft && (await store.sessions()).length > 0)) {
+    const hasWords = (await store.unsaid(DEFAULT_SESSION)).length > 0;
+    if (isOver && !(isLeft && (hasWords || (await store.sessions()).length > 0))) {
       await store.clear();
     }
   }

@@ -12,6 +12,7 @@ import {
   UNSAVED_MS,
 } from '../base/limits.ts';
 import type { Logger } from '../base/log.ts';
+import { CellWatch, type OpenCell } from './cell-watch.ts';
 import type { RemovedState } from './checkpoint-room.ts';
 import type { CheckpointFacts, CheckpointStore, CheckpointWriter, StoredCheckpoint } from './checkpoint-store.ts';
 import {
@@ -25,6 +26,7 @@ import {
 import type { Kernel } from './kernel.ts';
 import type { SavePace } from './save-pace.ts';
 import type { Claim } from './session-claim.ts';
+import type { UnsaidEntry } from './unsaid.ts';
 
 /** After a checkpoint that took long, the next one waits for this many times as long. Chosen: at most a tenth of a core. */
 const REST_FACTOR = 10;
@@ -59,6 +61,10 @@ export interface KeeperOptions {
   readonly isBusy: () => boolean;
   /** Of its variables and functions after the last cell. */
   readonly names: () => readonly string[];
+  /** By default none is ever open. */
+  readonly openCell?: (() => OpenCell | undefined) | undefined;
+  /** Masks secrets in code that is noted. */
+  readonly mask?: ((text: string) => string) | undefined;
 }
 
 interface SaveOptions {
@@ -142,11 +148,19 @@ export class Keeper {
   #timer: NodeJS.Timeout | undefined;
   /** Checkpoints taken before are not committed afterwards. */
   #epoch = 0;
+  readonly #watch: CellWatch;
 
   constructor(session: string, options: KeeperOptions) {
     this.#session = session;
     this.#options = options;
     this.#store = options.store;
+    this.#watch = new CellWatch({
+      session,
+      openCell: options.openCell ?? (() => undefined),
+      saved: () => this.#saved?.cell ?? 0,
+      mask: options.mask,
+      store: () => this.#storeOfWords(),
+    });
   }
 
   /** The process of another bridge that has this session. */
@@ -199,9 +213,43 @@ export class Keeper {
     return { unsaved, removed };
   }
 
-  /** A cell is about to run. */
-  cellBegins(): void {
+  /** A cell has come. */
+  cellComes(): void {
     clearTimeout(this.#timer);
+    this.#watch.refresh();
+  }
+
+  /** A cell is the next to run, or begins. */
+  cellIsNext(): void {
+    this.#watch.begin();
+  }
+
+  /** However it ended. */
+  cellIsOver(): void {
+    this.#watch.end();
+  }
+
+  /** The answers of the session that no client has taken, instead of those before. */
+  keepAnswers(texts: readonly string[]): Promise<void> {
+    return this.#watch.keepAnswers(texts);
+  }
+
+  /** What no answer of earlier bridges has said. Returns it once. */
+  takeUnsaid(): readonly UnsaidEntry[] {
+    return this.#watch.takeEarlier();
+  }
+
+  /** Where a later bridge looks for what no answer has said; undefined if none does. */
+  async #storeOfWords(): Promise<CheckpointStore | undefined> {
+    const { defaultLasts, isTrial, lasting, leavesDefault, store } = this.#options;
+    if (isTrial || this.#heldBy !== undefined) {
+      return undefined;
+    }
+    if (this.#session !== DEFAULT_SESSION || defaultLasts === true) {
+      return lasting;
+    }
+    await this.#nameHeir();
+    return leavesDefault ? store : undefined;
   }
 
   /** A cell runs: if all of this ends before it is saved, a later bridge knows. */
@@ -491,6 +539,7 @@ export class Keeper {
         this.#previousReached = await lasting.noted(DEFAULT_SESSION);
         this.#older = await this.#listIn(lasting);
         this.#removed = await lasting.takeRemoved(DEFAULT_SESSION);
+        await this.#watch.attach(lasting);
       }
       return undefined;
     }
@@ -514,6 +563,7 @@ export class Keeper {
       this.#reached = await lasting.noted(this.#session);
       this.#begun = this.#reached;
       this.#removed = await lasting.takeRemoved(this.#session);
+      await this.#watch.attach(lasting);
     }
     this.#unclaimed &&= { savedAt: stored?.facts.savedAt };
     // A copy has no checkpoint of its own yet.
@@ -525,13 +575,16 @@ export class Keeper {
   async close(kernel: Kernel | undefined): Promise<void> {
     clearTimeout(this.#timer);
     await this.#forgetting;
+    await this.#watch.close();
     if (this.#claim === undefined) {
-      if (this.#session === DEFAULT_SESSION && this.#options.leavesDefault) {
+      const { lasting, leavesDefault, store } = this.#options;
+      if (this.#session === DEFAULT_SESSION && leavesDefault) {
         await this.#saveInTime(kernel);
         await this.#endNotes();
+        await lasting.takeUnsaid(store, DEFAULT_SESSION).catch(() => undefined);
         if (!(await this.#leaveBehind())) {
           // The next bridge finds it where it is, as if this one had been killed.
-          this.#options.store.keepAll();
+          store.keepAll();
           return;
         }
       }
@@ -701,6 +754,7 @@ export class Keeper {
     this.#saved = saved;
     this.#goesOn = saved.lost.some(({ reason }) => RUNNING.has(reason));
     this.#failure = '';
+    this.#watch.refresh();
     if (this.#unclaimed === undefined) {
       [this.#said, this.#unsaid] = [undefined, undefined];
     }

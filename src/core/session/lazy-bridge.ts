@@ -17,6 +17,8 @@ export interface Bridge {
   listSessions(): Promise<readonly SessionFacts[]>;
   /** Drops the state of a session, saved or not, and ends its cell. False if there is no session of this name; creates none. */
   resetSession(name: string): Promise<boolean>;
+  /** Keeps answers of a session that no client has taken for a later bridge, instead of those before. Never rejects. */
+  keepAnswers(session: string, texts: readonly string[]): Promise<void>;
   /** Reads the configured servers as of now; starts none. */
   listServers(): ServerNames;
   /** What runs sessions, which engines were refused and what Python lacks there; undefined before the first cell. Starts nothing. */

@@ -7,7 +7,7 @@ import { MAX_REPORTED_NAMES } from '../base/limits.ts';
 import type { MaybePromise } from '../base/maybe-promise.ts';
 import { standInNotice } from './engine-report.ts';
 import type { Keeper, Restored } from './keeper.ts';
-import { describePrevious, describeRestored, describeTroubles } from './restored.ts';
+import { describePrevious, describeRestored, describeTroubles, describeUnsaid } from './restored.ts';
 import { type CellOutcome, isPythonName } from './run-cell.ts';
 
 /** A lost kernel. */
@@ -29,7 +29,10 @@ interface FirstNotices {
   repeat(): void;
 }
 
-type Facts = Pick<Keeper, 'heldBy' | 'older' | 'previous' | 'previousReached' | 'saved' | 'takeTroubles'>;
+type Facts = Pick<
+  Keeper,
+  'heldBy' | 'older' | 'previous' | 'previousReached' | 'saved' | 'takeTroubles' | 'takeUnsaid'
+>;
 
 export class SessionNotices {
   readonly #session: string;
@@ -105,7 +108,8 @@ export class SessionNotices {
     const late = this.#savedLate;
     this.#savedLate = [];
     const troubles = keeper === undefined ? [] : describeTroubles(keeper.takeTroubles(), keeper.saved);
-    const notices = [...this.#takeDefined(), ...this.#takeLoaded(), ...late, ...troubles];
+    const unsaid = keeper?.takeUnsaid().map(describeUnsaid) ?? [];
+    const notices = [...unsaid, ...this.#takeDefined(), ...this.#takeLoaded(), ...late, ...troubles];
     const standIn = this.#takeStandIn();
     return standIn === undefined ? notices : standIn.then((said) => [...said, ...notices]);
   }

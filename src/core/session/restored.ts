@@ -1,12 +1,13 @@
 /** The sentences about a restored checkpoint. */
 import { MAX_CHECKPOINT_AGE_MS, MAX_CHECKPOINT_BYTES, MAX_REPORTED_NAMES } from '../base/limits.ts';
-import { escapeControls } from '../base/log.ts';
+import { escapeControls, escapeInLines } from '../base/log.ts';
 import { counted } from '../base/units.ts';
 import type { RemovedState } from './checkpoint-room.ts';
 import type { CheckpointFacts } from './checkpoint-store.ts';
 import { type Lost, NO_ROOM_FOR_COPY, TOO_LARGE } from './checkpoint-traffic.ts';
 import { PREVIOUS, type Restored, type StateTroubles } from './keeper.ts';
 import { isPythonName } from './run-cell.ts';
+import type { CutOff, UnsaidEntry } from './unsaid.ts';
 
 /** What Python's own messages call a type. */
 const TYPE_NAME = /^TypeError: cannot pickle '([A-Za-z_][\w.]{0,60})' object/;
@@ -65,6 +66,32 @@ export function describePrevious(
   const others = older.map((one) => `"${one.name}" (${counted(one.variables, 'variable')}, ${timeOf(one.savedAt)})`);
   const more = others.length === 0 ? '' : ` Others saved before: ${others.join(', ')}.`;
   return `An earlier state of this session is saved: ${what} (${timeOf(facts.savedAt)})${missing}. To load it, run runtime.restore("${PREVIOUS}").${more}`;
+}
+
+/** The notice of what no answer of an earlier bridge has said. */
+export function describeUnsaid(entry: UnsaidEntry): string {
+  return entry.kind === 'answer' ? `From an earlier bridge: ${escapeInLines(entry.text)}` : describeCutOff(entry);
+}
+
+function describeCutOff({ beganAt, cell, line, saved, seenAt, waiting }: CutOff): string {
+  const code = `first line \`${escapeControls(line)}\``;
+  const ran = durationText(Date.parse(seenAt) - Date.parse(beganAt));
+  const kept = saved === 0 ? 'nothing of its session was saved' : `its session was saved after cell ${saved}`;
+  const what =
+    cell === undefined
+      ? `A cell of an earlier bridge (sent ${timeOf(beganAt)}, ${code}) had not begun when that ended.`
+      : `Cell ${cell} of an earlier bridge (begun ${timeOf(beganAt)}, ${code}) was cut off after it had run for at least ${ran}; ${kept}.`;
+  return waiting === 0 ? what : `${what} ${counted(waiting, 'cell')} that waited for it did not begin.`;
+}
+
+function durationText(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  const minutes = Math.round(seconds / 60);
+  return seconds < 120
+    ? counted(seconds, 'second')
+    : minutes < 120
+      ? counted(minutes, 'minute')
+      : counted(Math.floor(minutes / 60), 'hour');
 }
 
 /** `2 variables (rows, total) and 1 file` */

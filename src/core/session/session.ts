@@ -11,6 +11,7 @@ import { INTERRUPT_GRACE_MS, RESTORE_TIMEOUT_MS, START_GRACE_MS, START_TIMEOUT_M
 import { escapeControls } from '../base/log.ts';
 import type { ServerReference } from '../protocol/frames.ts';
 import type { StartingServer } from './cell-progress.ts';
+import type { OpenCell } from './cell-watch.ts';
 import type { CheckpointFacts, StoredCheckpoint } from './checkpoint-store.ts';
 import type { KernelConnection } from './connection.ts';
 import type { StateMethod } from './dispatch.ts';
@@ -64,7 +65,7 @@ export interface SessionOptions
   readonly onSandboxEnd?: ((session: string) => void) | undefined;
 }
 
-interface CheckpointOptions extends Omit<KeeperOptions, 'lasting' | 'logger' | 'isBusy' | 'names'> {
+interface CheckpointOptions extends Omit<KeeperOptions, 'lasting' | 'logger' | 'isBusy' | 'names' | 'openCell'> {
   /** The store of sessions that last. Called with the first cell of a session. */
   readonly lasting: () => KeeperOptions['lasting'];
 }
@@ -115,6 +116,7 @@ export class Session {
   readonly #loaded = new Set<string>();
   #queue: Promise<unknown> = Promise.resolve();
   #waiting = 0;
+  #open: Omit<OpenCell, 'waiting'> | undefined;
   #cells = 0;
   #generation: number;
   #kernel: Kernel | undefined;
@@ -157,6 +159,7 @@ export class Session {
         logger: options.logger,
         isBusy: () => this.isBusy,
         names: () => userNames(this.#names),
+        openCell: () => this.#open && { ...this.#open, waiting: this.#waiting - 1 },
       });
     this.#notices = new SessionNotices(name, this.#keeper, options.isDue);
   }
@@ -247,10 +250,14 @@ export class Session {
    */
   run(request: CellRequest): Promise<CellAnswer> {
     clearTimeout(this.#idleTimer);
-    this.#keeper?.cellBegins();
     this.#ending = undefined;
     this.#waiting += 1;
-    const answer = this.#waiting === 1 ? this.#runNow(request) : this.#queue.then(() => this.#runNow(request));
+    this.#keeper?.cellComes();
+    const runNow = (): Promise<CellAnswer> => {
+      this.#noteOpen(request, undefined);
+      return this.#runNow(request);
+    };
+    const answer = this.#waiting === 1 ? runNow() : this.#queue.then(runNow);
     const rest = (): void => this.#rest();
     this.#queue = answer.then(rest, rest);
     return answer;
@@ -266,6 +273,11 @@ export class Session {
     await Promise.all([this.#killAll(reason), this.#starting?.catch(() => undefined)]);
     // The engine may have started one meanwhile.
     await this.#killAll(reason);
+  }
+
+  /** Keeps its answers that no client has taken for a later bridge, instead of those before. Never rejects. */
+  async keepAnswers(texts: readonly string[]): Promise<void> {
+    await this.#keeper?.keepAnswers(texts);
   }
 
   /** Lets other bridges have a session that this one no longer keeps. */
@@ -340,7 +352,7 @@ export class Session {
       this.#keeper?.saveBefore(kernel);
     }
     this.#cells += 1;
-    this.#keeper?.cellRuns(this.#cells);
+    this.#noteOpen(request, this.#cells);
     const startedAt = performance.now();
     const cell = this.#begunCell(request);
     const recorded = this.#tellOfStart(cell);
@@ -373,6 +385,15 @@ export class Session {
       notices: [...first.notices, ...saved, ...(last instanceof Promise ? await last : last)],
       engine: first.engine,
     };
+  }
+
+  /** @param cell undefined if it has not begun. */
+  #noteOpen({ code }: CellRequest, cell: number | undefined): void {
+    this.#open = { cell, code, beganAt: Date.now() };
+    this.#keeper?.cellIsNext();
+    if (cell !== undefined) {
+      this.#keeper?.cellRuns(cell);
+    }
   }
 
   #begunCell(request: CellRequest): BegunCell {
@@ -777,6 +798,8 @@ export class Session {
   /** Called after each cell. */
   #rest(): void {
     this.#waiting -= 1;
+    this.#open = undefined;
+    this.#keeper?.cellIsOver();
     this.#lastUsed = performance.now();
     if (this.#kernel !== undefined) {
       this.#keeper?.cellEnded(this.#kernel, this.#cells, [...this.#loaded]);

@@ -94,6 +94,11 @@ export class Sessions {
     return (await this.#sessions.get(name)?.hibernate(reason)) ?? false;
   }
 
+  /** Keeps answers of a session that no client has taken for a later bridge, instead of those before. Never rejects. */
+  async keepAnswers(name: string, texts: readonly string[]): Promise<void> {
+    await this.#sessions.get(name)?.keepAnswers(texts);
+  }
+
   /** Resets a session; false if this bridge has run no cell in one of this name. Creates none. */
   async reset(name: string): Promise<boolean> {
     const session = this.#sessions.get(name);

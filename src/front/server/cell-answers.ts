@@ -110,19 +110,28 @@ export class LongCells {
     const about = ABOUT_EARLIER.exec(request.code)?.[1];
     const earlier = this.#cells.find(({ session }) => session === request.session);
     if (about === undefined) {
-      const cell = new LongCell(request, earlier);
-      const answer = this.#await(cell, request, patienceMs);
-      // After the request waits, which has the progress from the first.
-      this.#start(cell, run);
-      return answer;
+      return this.#run(request, patienceMs, run);
     }
     if (earlier === undefined) {
-      return this.#undelivered.takeOldest(request.session) ?? nothingToWaitFor(request);
+      // An earlier bridge may have left something to say, which the next cell of the session does, even if it is a comment.
+      const runComment: RunCell = async (comment) => withNotice(NOTHING_RUNS, await run(comment));
+      return this.#undelivered.takeOldest(request.session) ?? this.#run(request, patienceMs, runComment);
     }
     if (about === 'stop') {
       earlier.interrupt(BY_CODE);
     }
     return this.#await(earlier, request, patienceMs);
+  }
+
+  #run(request: CellRequest, patienceMs: number | undefined, run: RunCell): Promise<ShownAnswer> {
+    const cell = new LongCell(
+      request,
+      this.#cells.find(({ session }) => session === request.session),
+    );
+    const answer = this.#await(cell, request, patienceMs);
+    // After the request waits, which has the progress from the first.
+    this.#start(cell, run);
+    return answer;
   }
 
   #start(cell: LongCell, run: RunCell): void {
@@ -296,9 +305,10 @@ function freshOutput() {
   return { stdout: createOutputBuffer(), stderr: createOutputBuffer() };
 }
 
-function nothingToWaitFor(request: CellRequest): CellAnswer {
-  const notice = 'No cell of this session is running, and it has no answer that did not arrive.';
-  return { ...emptyAnswer(request), status: 'success', notices: [notice] };
+const NOTHING_RUNS = 'No earlier cell of this session is running.';
+
+function withNotice(notice: string, answer: CellAnswer): CellAnswer {
+  return { ...answer, notices: [notice, ...answer.notices] };
 }
 
 /** No one reads it. */

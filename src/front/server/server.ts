@@ -82,7 +82,9 @@ export function serveClient(transport: Transport, options: FrontOptions): { clos
 export function createServerFactory(options: FrontOptions): McpServerFactory {
   const tools = options.tools ?? [createRunPython(options)];
   const announceList = callOnce((client: ClientFacts) => options.onToolsListed?.(client));
-  const undelivered = new Undelivered();
+  const undelivered = new Undelivered((session, texts) => {
+    void options.bridge.made().then((made) => made?.keepAnswers(session, texts));
+  });
   const long = new LongCells(undelivered);
   const legacyTasks = new LegacyTasks();
   const modern = serveModern(options, { long, undelivered, tasks: new Tasks() });

@@ -1,4 +1,4 @@
-/** Answers of cells that no request got, kept for the next one of their session. */
+/** Answers of cells that no request got, kept for the next one of their session, and for a later bridge. */
 import type { ShownAnswer } from '../../core/base/cell.ts';
 import { counted } from '../../core/base/units.ts';
 import { renderText } from '../../core/render/render.ts';
@@ -8,22 +8,33 @@ const MAX_KEPT = 16;
 /** Characters of one that another answer repeats. Chosen. */
 const MAX_REPEATED_CHARS = 2_000;
 
+interface Kept {
+  readonly answer: ShownAnswer;
+  readonly why: string;
+}
+
 export class Undelivered {
-  #kept: readonly { readonly answer: ShownAnswer; readonly why: string }[] = [];
+  #kept: readonly Kept[] = [];
   /** How many were dropped since an answer has said so. */
   #dropped = 0;
+  readonly #keep: (session: string, texts: readonly string[]) => void;
+
+  /** @param keep gets the texts of a session whenever they have changed, for a later bridge. */
+  constructor(keep: (session: string, texts: readonly string[]) => void = () => undefined) {
+    this.#keep = keep;
+  }
 
   /** @param why no request got it, a clause. */
   add(answer: ShownAnswer, why: string): void {
     const all = [...this.#kept, { answer, why }];
     this.#dropped += Math.max(0, all.length - MAX_KEPT);
-    this.#kept = all.slice(-MAX_KEPT);
+    this.#setKept(all.slice(-MAX_KEPT));
   }
 
   /** The oldest of a session, as it is. */
   takeOldest(session: string): ShownAnswer | undefined {
     const oldest = this.#kept.find(({ answer }) => answer.session === session);
-    this.#kept = this.#kept.filter((kept) => kept !== oldest);
+    this.#setKept(this.#kept.filter((kept) => kept !== oldest));
     return oldest?.answer;
   }
 
@@ -32,14 +43,27 @@ export class Undelivered {
     if (this.#kept.length === 0 && this.#dropped === 0) {
       return answer;
     }
-    const isOfSession = (kept: { readonly answer: ShownAnswer }): boolean => kept.answer.session === answer.session;
+    const isOfSession = (kept: Kept): boolean => kept.answer.session === answer.session;
     const notices = [
       ...(this.#dropped === 0 ? [] : [describeDropped(this.#dropped)]),
       ...this.#kept.filter(isOfSession).map(({ answer: kept, why }) => describe(kept, why)),
     ];
-    this.#kept = this.#kept.filter((kept) => !isOfSession(kept));
+    this.#setKept(this.#kept.filter((kept) => !isOfSession(kept)));
     this.#dropped = 0;
     return { ...answer, notices: [...notices, ...answer.notices] };
+  }
+
+  #setKept(kept: readonly Kept[]): void {
+    const isChanged = (one: Kept): boolean => !(kept.includes(one) && this.#kept.includes(one));
+    const changed = new Set([...this.#kept, ...kept].filter(isChanged).map(({ answer }) => answer.session));
+    this.#kept = kept;
+    for (const session of changed) {
+      const ofSession = kept.filter(({ answer }) => answer.session === session);
+      this.#keep(
+        session,
+        ofSession.map(({ answer, why }) => describe(answer, why)),
+      );
+    }
   }
 }
 

@@ -34,6 +34,7 @@ async function open(names: readonly FrontToolName[] = FRONT_TOOLS, parts: Partia
     listServers: () => {
       throw new Error('not used');
     },
+    keepAnswers: async () => undefined,
     listSessions: async () => [],
     async resetSession(name) {
       resets.push(name);

@@ -108,8 +108,15 @@ it('an end while no one waits is the answer to # wait, whole', async () => {
   cells[0]?.end({ value: 'v'.repeat(10_000) });
   await vi.advanceTimersByTimeAsync(1);
   expect(await send('# wait')).toMatchObject({ status: 'success', value: 'v'.repeat(10_000) });
-  expect(await send(' # wait \n')).toMatchObject({
-    notices: [expect.stringContaining('No cell of this session is running')],
+});
+
+// An earlier bridge had left something to say, and the answer was that there is nothing.
+it('# wait is a cell if there is nothing to wait for', async () => {
+  const { cells, send } = setUp();
+  const waited = send(' # wait \n');
+  cells[0]?.end({ notices: ['From an earlier bridge: x'] });
+  expect(await waited).toMatchObject({
+    notices: ['No earlier cell of this session is running.', 'From an earlier bridge: x'],
   });
 });
 

@@ -9,6 +9,7 @@ function countingBridge(failures = 0) {
       throw new Error('not used');
     },
     runProgram: () => Promise.reject(new Error('not used')),
+    keepAnswers: async () => undefined,
     listSessions: async () => [],
     resetSession: async () => false,
     describeEngine: async () => 'an engine',

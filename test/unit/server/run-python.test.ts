@@ -19,6 +19,7 @@ function front(runCell: Bridge['runCell'], servers = SERVERS): RunPythonOptions 
     runCell,
     listServers: () => servers,
     runProgram: () => Promise.reject(new Error('not used')),
+    keepAnswers: async () => undefined,
     listSessions: async () => [],
     resetSession: async () => false,
     describeEngine: async () => undefined,

@@ -24,6 +24,23 @@ it('repeats each once, in the next answer of its session', () => {
   expect(undelivered.addTo(answerOf('a')).notices).toEqual([]);
 });
 
+it('has what is left of a session kept for a later bridge', () => {
+  const kept: (readonly [string, readonly string[]])[] = [];
+  const undelivered = new Undelivered((...given) => void kept.push(given));
+  const text = (cell: number) => `Cell ${cell} ended with status success; no one waited:\nfrom a`;
+  undelivered.add(answerOf('a', 1), 'no one waited');
+  undelivered.addTo(answerOf('b'));
+  undelivered.add(answerOf('a', 2), 'no one waited');
+  undelivered.takeOldest('a');
+  undelivered.addTo(answerOf('a'));
+  expect(kept).toEqual([
+    ['a', [text(1)]],
+    ['a', [text(1), text(2)]],
+    ['a', [text(2)]],
+    ['a', []],
+  ]);
+});
+
 it('returns the oldest of a session as it is', () => {
   const undelivered = new Undelivered();
   undelivered.add(answerOf('a', 1), 'no one waited');

@@ -250,7 +250,7 @@ it('saves while cells follow each other after short pauses', async () => {
     );
   });
   for (let cell = 1; asked.length < 2 && cell <= 1_000; cell += 1) {
-    keeper.cellBegins();
+    keeper.cellComes();
     keeper.cellEnded(kernel, cell, []);
     await vi.advanceTimersByTimeAsync(100);
     // The first one is discarded meanwhile, on a real disk.
