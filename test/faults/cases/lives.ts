@@ -1,9 +1,13 @@
 /** How bridges end, and how one bridge treats the sandboxes of another. The victim is a second bridge. */
 
 import { randomUUID } from 'node:crypto';
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect } from 'vitest';
 import { currentOwner, type Owner } from '../../../src/core/base/owner.ts';
 import { writeLabels } from '../../../src/edges/engines/container/labels.ts';
+import { fixtureServer } from '../../support/bridge-client.ts';
 import { TEST_IMAGES, type TestEngine } from '../../support/engines.ts';
 import type { FaultCase } from '../../support/faults/fault-case.ts';
 import { startVictim, type Victim } from '../../support/faults/victim.ts';
@@ -69,6 +73,53 @@ async function leaveContainer(engine: TestEngine, owner: Owner): Promise<string>
   return name;
 }
 
+/** Records that it ran, and runs until the bridge is killed, or as long as `seconds`. */
+const longCode = (tag: string, seconds = 600) => `# background, timeout: 600s
+import asyncio
+await mcp_ledger.record(tag="${tag}")
+await asyncio.sleep(${seconds})
+"end of ${tag}"`;
+
+const cutOff = (tag: string, more = '') =>
+  new RegExp(
+    `^'kept = ${tag}'[^]*Cell \\d+ of an earlier bridge \\(begun [^)]*first line \`import asyncio\`\\) was cut off after it had run for at least \\d+ seconds?; its session was saved after cell \\d+\\.${more}`,
+  );
+
+/** What is under way when the bridge is killed, by its tag, and what the next one says then. */
+const LONG_PHASES: Readonly<
+  Record<string, { readonly act: (victim: Victim) => Promise<unknown>; readonly said: (tag: string) => RegExp }>
+> = {
+  'a cell goes on alone': { act: (victim) => sendLong(victim, longCode('alone')), said: cutOff },
+  'a call waits for it': {
+    async act(victim) {
+      await sendLong(victim, longCode('waited'));
+      void sendLong(victim, '# wait').catch(() => undefined);
+    },
+    said: cutOff,
+  },
+  'another cell waits for it': {
+    async act(victim) {
+      await sendLong(victim, longCode('first'));
+      await sendLong(victim, longCode('second'));
+    },
+    said: (tag) => cutOff(tag, ' 1 cell that waited for it did not begin\\.'),
+  },
+  'it has ended, and no call has its answer': {
+    act: (victim) => sendLong(victim, longCode('ended', 1)),
+    said: () =>
+      /From an earlier bridge: Cell \d+ ended with status success; its call was answered before:\n'end of ended'/,
+  },
+  'it has just begun': {
+    act: (victim) => sendLong(victim, longCode('short')),
+    said: () => /what cells? [\d to]+ changed is lost/,
+  },
+};
+const UNTIL_NOTED_MS = 3_000;
+
+function sendLong(victim: Victim, code: string): Promise<string> {
+  return victim.run(code, { session: 'work', servers: ['ledger'] });
+}
+
 export const LIFE_CASES: readonly FaultCase[] = [
   {
     id: 'C05',
@@ -83,6 +134,48 @@ export const LIFE_CASES: readonly FaultCase[] = [
         process.kill(victim.pid, 'SIGKILL');
         expect(await victim.left(KILLED_MS)).toEqual([]);
         await victim.remove();
+      }
+    },
+  },
+  {
+    id: 'C15',
+    title: 'SIGKILL of a bridge at each phase of a long cell',
+    expected: 'the next bridge says what was cut off and has the answers that no one got; nothing runs twice',
+    async run({ arena: { engine } }) {
+      const victims: Victim[] = [];
+      const folder = mkdtempSync(join(tmpdir(), 'bridge-faults-long-'));
+      const ledger = join(folder, 'ledger.jsonl');
+      const servers = { ledger: fixtureServer('ledger.mjs', ledger) };
+      const start = async () => {
+        victims.push(await startVictim(engine, { folder, servers, env: { MCP_BRIDGE_MAX_TIMEOUT: '2h' } }));
+        return victims.at(-1) as Victim;
+      };
+      let expected = /^'kept = '$/;
+      try {
+        for (const [index, [phase, { act, said }]] of Object.entries(LONG_PHASES).entries()) {
+          const victim = await start();
+          const first = await sendLong(victim, `try: kept\nexcept NameError: kept = ''\nf'kept = {kept}'`);
+          expect(first).toMatch(expected);
+          await sendLong(victim, `kept = 'phase ${index}'\nruntime.checkpoint()`);
+          await act(victim);
+          await pause(
+            phase === 'it has just begun' ? UNDER_WAY_MS : UNTIL_NOTED_MS,
+            'a cell is noted when it has run for a second',
+          );
+          process.kill(victim.pid, 'SIGKILL');
+          expect(await victim.left(KILLED_MS)).toEqual([]);
+          expected = new RegExp(said(`phase ${index}`));
+        }
+        expect(await sendLong(await start(), `f'kept = {kept}'`)).toMatch(expected);
+        const tags = readFileSync(ledger, 'utf8')
+          .trim()
+          .split('\n')
+          .map((line) => JSON.parse(line).arguments.tag);
+        // The last one is killed before its call or after it.
+        expect(tags.filter((tag) => tag !== 'short')).toEqual(['alone', 'waited', 'first', 'ended']);
+        expect(new Set(tags).size).toBe(tags.length);
+      } finally {
+        await Promise.all(victims.map((victim) => victim.remove()));
       }
     },
   },
