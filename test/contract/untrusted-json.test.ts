@@ -37,6 +37,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'prestart/recent-runs.ts': 'state of ours',
   'recordings/replay.ts': 'a recording that the person names',
   'saved-tools/function-store.ts': 'state of ours',
+  'schedule/system/task-scheduler.ts': 'a script for Windows that reads state of ours',
   'secrets/secret-file.ts': 'state of ours',
   'server/http/endpoint.ts': 'our own answer',
   'servers/self.ts': 'package.json of an installed package',
