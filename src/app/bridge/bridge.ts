@@ -18,7 +18,6 @@ import type { Settings } from '../../edges/settings/settings.ts';
 import { preloadClient } from '../../edges/upstream/handshake.ts';
 import type { PackageInstaller } from '../../features/packages/index.ts';
 import { createProfiles } from '../../features/policy/index.ts';
-import type { SavedTools } from '../../features/saved-tools/index.ts';
 import { type Basis, type CreateOptions, createBasis } from './basis.ts';
 import { describeHere } from './build-sessions.ts';
 import { type BridgeParts, closeServers, createParts } from './parts.ts';
@@ -35,7 +34,7 @@ export async function createBridge(given: Settings, logger: Logger, options: Cre
   const parts = await createParts(basis);
   const { engine } = basis;
   const { ahead, live, packages, sessions, servers, standby } = parts;
-  const askFirst = createQuestions(parts.savedTools, settings, parts.askToLogIn);
+  const askFirst = createQuestions(parts, settings);
   live?.watched.runWith((request) => runNoticed(request, parts, askFirst));
   let hasSwept = false;
   let hasRunProgram = false;
@@ -106,11 +105,12 @@ function afterFirst(act: () => void): (answer: CellAnswer) => CellAnswer {
  * that is no promise.
  */
 async function runNoticed(asked: CellRequest, parts: BridgeParts, askFirst: AskFirst): Promise<CellAnswer> {
-  const { dryRun, lastAnswers, live, records, standby, views } = parts;
+  const { dryRun, lastAnswers, live, records, standby, views, waiting } = parts;
   const request = live?.watched.open(asked) ?? asked;
   const end = collectWhenIdle();
   try {
-    const asking = askFirst(request);
+    const asking = askFirst(request, asked);
+    const notice = asked.person === undefined ? waiting?.notice(asked.session) : undefined;
     if (asking !== undefined) {
       await asking;
     }
@@ -121,7 +121,8 @@ async function runNoticed(asked: CellRequest, parts: BridgeParts, askFirst: AskF
     const noticed = records.withNotices(dryRun.withNotice(ended));
     const answer = noticed instanceof Promise ? await noticed : noticed;
     standby.noteUse();
-    return answer;
+    const waits = notice && (await notice);
+    return waits === undefined ? answer : { ...answer, notices: [...answer.notices, waits] };
   } finally {
     // From now on, it can be seen what the bridge does.
     void live?.hub.open();
@@ -138,17 +139,16 @@ function refuseUnknownProfile({ profile, stateDir }: Settings): void {
   }
 }
 
-/** Undefined if there is nothing to ask before the cell. */
-type AskFirst = (request: CellRequest) => Promise<void> | undefined;
+/** Undefined if there is nothing to ask before the cell. `asked` is the request as it came. */
+type AskFirst = (request: CellRequest, asked: CellRequest) => Promise<void> | undefined;
 
 /**
  * Asks what must be known before a cell: about shared functions before the first one of each session, so that the session defines those
- * that are allowed, and about logins.
+ * that are allowed, and about logins. Questions of scheduled runs are asked with the former.
  */
 function createQuestions(
-  savedTools: SavedTools,
+  { askToLogIn, savedTools, waiting }: Pick<BridgeParts, 'askToLogIn' | 'savedTools' | 'waiting'>,
   { approvalTimeoutMs: timeoutMs }: Settings,
-  askToLogIn: ((request: CellRequest) => Promise<void>) | undefined,
 ): AskFirst {
   const sessions = new CappedMap<string, true>(MAX_ASKED_SESSIONS);
   const askAboutShared = async (person: Person, { code, signal }: CellRequest): Promise<void> => {
@@ -156,13 +156,17 @@ function createQuestions(
     await savedTools.askAboutShared(asker, signal ?? new AbortController().signal);
     asker.close();
   };
-  return (request) => {
+  return (request, asked) => {
     const { person, session } = request;
     if (person === undefined || sessions.has(session)) {
       return askToLogIn?.(request);
     }
     sessions.set(session, true);
-    return askAboutShared(person, request).then(() => askToLogIn?.(request));
+    // The operator has them on the page, so they are not listed there a second time, as questions of this session.
+    const atClient = asked.ranBy === undefined ? asked.person : undefined;
+    return askAboutShared(person, request)
+      .then(() => atClient && waiting?.ask(atClient, request))
+      .then(() => askToLogIn?.(request));
   };
 }
 

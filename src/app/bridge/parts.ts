@@ -32,6 +32,7 @@ import { createConfiguredServers, createGatedCalls, type GateParts } from './bui
 import { createSessions } from './build-sessions.ts';
 import { createLoginQuestions } from './login-questions.ts';
 import { createReplayedServers, type ServersToCall } from './replayed-servers.ts';
+import { createWaitingInChat, type WaitingInChat } from './waiting-questions.ts';
 import { type LiveParts, watchBridge } from './watch-bridge.ts';
 
 export interface BridgeParts extends CallableServers {
@@ -51,6 +52,8 @@ export interface BridgeParts extends CallableServers {
   readonly standby: StandbyPool;
   readonly trace: BridgeTelemetry | undefined;
   readonly views: CellViews | undefined;
+  /** Undefined if the questions of scheduled runs are not for this client. */
+  readonly waiting: WaitingInChat | undefined;
 }
 
 /** A part that cannot be made leaves the others closed: the next cell makes all of them again. */
@@ -101,7 +104,7 @@ async function openParts(basis: Basis, ifFailed: (end: () => unknown) => void): 
   const forSessions = { checkpoints, emit: events.emit, handleCall, mask, modules };
   const { sessions, standby } = await createSessions(basis, { ...forCalls, ...forSessions });
   const all = { ahead, askToLogIn, checkpoints, dryRun, live, makeCalls, modules, records, sessions, standby, views };
-  return { ...forCalls, ...all };
+  return { ...forCalls, ...all, waiting: createWaitingInChat(basis) };
 }
 
 interface CallableServers {

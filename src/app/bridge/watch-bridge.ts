@@ -1,14 +1,13 @@
 /** Plugs the local API of `live/` into a bridge that serves clients. */
 
 import type { Logger } from '../../core/base/log.ts';
-import type { WaitingQuestions } from '../../core/base/waiting-question.ts';
 import type { Sessions } from '../../core/session/sessions.ts';
-import type { Settings } from '../../edges/settings/settings.ts';
 import { createSecretMask } from '../../features/secrets/index.ts';
 import type { AuditTrail } from '../../record/audit/index.ts';
 import { LiveHub, WatchedBridge } from '../../record/live/index.ts';
 import type { Basis } from './basis.ts';
 import type { ServersToCall } from './replayed-servers.ts';
+import { waitingQuestions } from './waiting-questions.ts';
 
 /** A bridge that can be watched, with the API of its process. */
 export interface LiveParts {
@@ -37,7 +36,8 @@ export function watchBridge(
     return undefined;
   }
   const transport = room === undefined ? 'stdio' : 'http';
-  const hub = hubs.get(logger) ?? new LiveHub({ settings, logger, transport, waiting: openLater(settings, logger) });
+  const hub =
+    hubs.get(logger) ?? new LiveHub({ settings, logger, transport, waiting: waitingQuestions(settings, logger) });
   hubs.set(logger, hub);
   const watched = new WatchedBridge({
     id: instanceId.slice(0, BRIDGE_ID_CHARS),
@@ -53,19 +53,4 @@ export function watchBridge(
   });
   hub.join(watched);
   return { hub, watched };
-}
-
-/** The questions of scheduled runs; the queue is loaded when someone asks for them. */
-function openLater({ stateDir }: Settings, logger: Logger): WaitingQuestions {
-  let opened: Promise<WaitingQuestions> | undefined;
-  const open = (): Promise<WaitingQuestions> => {
-    opened ??= import('../../features/waiting-questions/index.ts').then(
-      ({ QuestionQueue }) => new QuestionQueue(stateDir, logger),
-    );
-    return opened;
-  };
-  return {
-    open: async (of) => (await open()).open(of),
-    answer: async (...given) => (await open()).answer(...given),
-  };
 }

@@ -1,0 +1,74 @@
+/** Plugs in the questions of scheduled runs: for the local API, and for the chats of the user of the machine. Their modules are loaded late. */
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CappedMap } from '../../core/base/capped-map.ts';
+import type { CellRequest, Person } from '../../core/base/cell.ts';
+import { Countdown } from '../../core/base/countdown.ts';
+import type { Logger } from '../../core/base/log.ts';
+import { QUESTIONS_FOLDER, type WaitingQuestions } from '../../core/base/waiting-question.ts';
+import { CellAsker } from '../../core/session/asker.ts';
+import type { Settings } from '../../edges/settings/settings.ts';
+import type { Basis } from './basis.ts';
+
+/** Sessions whose first cell was seen. Chosen: as many as are remembered otherwise. */
+const MAX_SESSIONS = 1_000;
+
+type Feature = typeof import('../../features/waiting-questions/index.ts');
+
+export interface WaitingInChat {
+  /** Asks before a cell of `request`. Never rejects. */
+  ask(person: Person, request: Pick<CellRequest, 'code' | 'signal'>): Promise<void>;
+  /** What the first answer of a session says, if its client cannot ask. Undefined for later ones. Never rejects. */
+  notice(session: string): Promise<string | undefined> | undefined;
+}
+
+export function waitingQuestions({ stateDir }: Pick<Settings, 'stateDir'>, logger: Logger): WaitingQuestions {
+  const open = later(({ QuestionQueue }) => new QuestionQueue(stateDir, logger));
+  return {
+    open: async (of) => (await open()).open(of),
+    answer: async (...given) => (await open()).answer(...given),
+  };
+}
+
+/** Undefined for principals, whose the questions are not, and for commands, one of which is the run that has asked. */
+export function createWaitingInChat({ logger, options, settings }: Basis): WaitingInChat | undefined {
+  const { client, principal, replay } = options;
+  if (client === undefined || replay !== undefined || principal?.name !== undefined) {
+    return undefined;
+  }
+  const { approvalTimeoutMs: timeoutMs, stateDir } = settings;
+  const sessions = new CappedMap<string, true>(MAX_SESSIONS);
+  const open = later(({ ChatQuestions, QuestionQueue }) => {
+    return new ChatQuestions(new QuestionQueue(stateDir, logger), logger);
+  });
+  // Most users have no schedules: they pay for this look only.
+  const openIfAny = async () => {
+    const names = await readdir(join(stateDir, QUESTIONS_FOLDER)).catch(() => []);
+    return names.length === 0 ? undefined : open();
+  };
+  return {
+    async ask(person, { code, signal = new AbortController().signal }) {
+      const questions = await openIfAny();
+      if (questions !== undefined) {
+        const asker = new CellAsker({ person, code, clock: new Countdown(timeoutMs), timeoutMs });
+        await questions.ask(asker, signal);
+        asker.close();
+      }
+    },
+    notice(session) {
+      if (sessions.has(session)) {
+        return undefined;
+      }
+      sessions.set(session, true);
+      return openIfAny().then((questions) => questions?.notice());
+    },
+  };
+}
+
+function later<Value>(make: (feature: Feature) => Value): () => Promise<Value> {
+  let made: Promise<Value> | undefined;
+  return () => {
+    made ??= import('../../features/waiting-questions/index.ts').then(make);
+    return made;
+  };
+}
