@@ -7,6 +7,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
+import { QuestionQueue } from '../../src/features/waiting-questions/question-queue.ts';
 import {
   type Asked,
   type AskingBridge,
@@ -53,6 +54,27 @@ describe.each(cases)('asking on $name', ({ engine, era }) => {
     open.push(bridge);
     return { bridge, asked };
   }
+
+  it('asks before the first cell what a scheduled run waits for, or says that it does', async () => {
+    const about = { schedule: 'morning', run: '2026-11-30T06-00-00Z', key: 'call 1' };
+    const answers = { type: 'string' as const, enum: ['Allow once', 'Do not allow'] };
+    const requestedSchema = { type: 'object', properties: { answer: answers }, required: ['answer'] };
+    const question = { mode: 'form' as const, message: 'May it?', requestedSchema };
+    const mute = await start(undefined);
+    await new QuestionQueue(mute.bridge.folder).ask({ ...about, question });
+    expect(await mute.bridge.run('print(1)')).toMatch(/Schedule 'morning' has waited for an answer since .* approvals/);
+    expect(await mute.bridge.run('print(2)')).not.toContain('Schedule');
+
+    const { bridge, asked } = await start([allow('Allow once')]);
+    const queue = new QuestionQueue(bridge.folder);
+    await queue.ask({ ...about, question });
+    const answer = await bridge.run('print(1)');
+    expect(asked.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/^Schedule 'morning', run 2026-11-30T06-00-00Z, has waited .*\n\nMay it\?$/),
+    ]);
+    expect(await queue.answerTo(about)).toMatchObject({ reply: { content: { answer: 'Allow once' } }, by: 'client' });
+    expect(answer).not.toContain('Schedule');
+  });
 
   // Neither used to be masked: masking covered only what servers send, not what is in files.
   it('the question shows no secret of an entry, wherever it is stored', async () => {

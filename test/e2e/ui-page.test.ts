@@ -368,6 +368,26 @@ describe.runIf(chromium !== undefined)('Approvals', () => {
     await expectShown(page.getByText('policy.json has 1 new rule'));
   });
 
+  it('shows which schedule asks, in which of its runs, and answers', async () => {
+    const answer = { type: 'string', enum: ['Allow once', 'Always allow in this schedule', 'Do not allow'] };
+    const asked = new Date().toISOString();
+    const { page, server, faults } = await open('approvals', {
+      change: ({ samples }) => {
+        const run = asked.replace(/:(\d\d):(\d\d)\..*/, '-$1-$2Z');
+        const question = { mode: 'form', message: 'May it?', schema: { properties: { answer } } } as const;
+        const scheduled = { id: 'kept', bridge: 'schedules', schedule: { name: 'morning', run }, asked, ...question };
+        samples.overview = { ...samples.overview, approvals: [scheduled] };
+      },
+    });
+    const card = page.getByRole('article', { name: 'Question of schedule morning' });
+    expect(await card.innerText()).toMatch(/^Schedule morning asks\s+in its run of (?!NaN|.*T).*\d/);
+    await card.getByRole('button', { name: 'Always allow in this schedule' }).click();
+    await expect
+      .poll(() => server.requests.find(({ path }) => path === '/api/bridges/schedules/approvals/kept')?.body)
+      .toEqual({ action: 'accept', content: { answer: 'Always allow in this schedule' } });
+    expect(await faults()).toEqual([]);
+  });
+
   it('fills in a form, and never makes a link of an address that is not one of the web', async () => {
     const { page, server } = await open('approvals', {
       change: ({ samples }) => {

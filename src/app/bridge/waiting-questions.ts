@@ -8,12 +8,11 @@ import type { Logger } from '../../core/base/log.ts';
 import { QUESTIONS_FOLDER, type WaitingQuestions } from '../../core/base/waiting-question.ts';
 import { CellAsker } from '../../core/session/asker.ts';
 import type { Settings } from '../../edges/settings/settings.ts';
+import type * as feature from '../../features/waiting-questions/index.ts';
 import type { Basis } from './basis.ts';
 
 /** Sessions whose first cell was seen. Chosen: as many as are remembered otherwise. */
 const MAX_SESSIONS = 1_000;
-
-type Feature = typeof import('../../features/waiting-questions/index.ts');
 
 export interface WaitingInChat {
   /** Asks before a cell of `request`. Never rejects. */
@@ -65,7 +64,7 @@ export function createWaitingInChat({ logger, options, settings }: Basis): Waiti
   };
 }
 
-function later<Value>(make: (feature: Feature) => Value): () => Promise<Value> {
+function later<Value>(make: (modules: typeof feature) => Value): () => Promise<Value> {
   let made: Promise<Value> | undefined;
   return () => {
     made ??= import('../../features/waiting-questions/index.ts').then(make);

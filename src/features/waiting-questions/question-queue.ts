@@ -9,7 +9,7 @@
  * that process were killed, and not every file system has hard links.
  */
 import { randomUUID } from 'node:crypto';
-import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { CappedMap } from '../../core/base/capped-map.ts';
@@ -28,6 +28,7 @@ import {
 import { JSON_BOUNDS, readUntrusted } from '../../core/protocol/untrusted-json.ts';
 import { hashText } from '../../core/state/file-consents.ts';
 import { withFileLock } from '../../core/state/file-lock.ts';
+import { replaceFile } from '../../core/state/file-system.ts';
 import { ensureDirectory, readBounded, TEMPORARY_SUFFIX, writeAtomically } from '../../core/state/state-files.ts';
 
 /** Nobody answers more. Chosen. */
@@ -323,7 +324,7 @@ async function publish(folder: string, name: string, text: string): Promise<bool
   await mkdir(temporary, { mode: 0o700 });
   try {
     await writeAtomically(join(temporary, name), [text]);
-    await rename(temporary, folder);
+    await replaceFile(temporary, folder);
     return true;
   } catch (error) {
     // Windows reports it as a lack of rights.
@@ -340,7 +341,7 @@ async function publish(folder: string, name: string, text: string): Promise<bool
 async function remove(folder: string): Promise<void> {
   const aside = `${folder}.${randomUUID()}${TEMPORARY_SUFFIX}`;
   try {
-    await rename(folder, aside);
+    await replaceFile(folder, aside);
   } catch (error) {
     if (codeOf(error) === 'ENOENT') {
       return;

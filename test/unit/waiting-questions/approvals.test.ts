@@ -54,7 +54,7 @@ async function run(words: string, typed?: readonly string[]) {
   const left = [...(typed ?? [])];
   output.on('data', (chunk: Buffer) => {
     shown.error += chunk.toString();
-    if (/\) $/.test(chunk.toString())) {
+    if (chunk.toString().endsWith(') ')) {
       input.write(`${left.shift() ?? ''}\n`);
     }
   });

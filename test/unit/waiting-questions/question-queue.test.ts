@@ -6,6 +6,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -163,6 +164,26 @@ describe('limits', () => {
     const { id } = await ask('one more');
     // It has not become more by being asked again.
     expect((await ask('one more')).id).toBe(id);
+  });
+
+  it('1,000 answered ones are kept, the newest', async () => {
+    const { id } = await ask('first');
+    await queue.answer(id, YES, 'page');
+    const [question, answer] = ['question.json', 'answer/answer.json'].map((name) =>
+      readFileSync(join(folder, id, name)),
+    );
+    rmSync(join(folder, id), { recursive: true });
+    for (let index = 0; index <= 1_000; index += 1) {
+      const copy = join(folder, index.toString(16).padStart(12, '0'));
+      mkdirSync(join(copy, 'answer'), { recursive: true });
+      const asked = { ...JSON.parse(String(question)), askedAt: new Date(Date.now() - index * 1_000).toISOString() };
+      writeFileSync(join(copy, 'question.json'), JSON.stringify(asked));
+      writeFileSync(join(copy, 'answer/answer.json'), answer ?? '');
+    }
+    const added = await ask('second');
+    expect(readdirSync(folder)).toHaveLength(1_001);
+    expect(existsSync(join(folder, (1_000).toString(16).padStart(12, '0')))).toBe(false);
+    expect(await queue.open()).toEqual([added]);
   });
 
   it('a question that could not be read again is refused', async () => {
