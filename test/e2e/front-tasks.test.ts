@@ -3,11 +3,14 @@
  * Calls that become tasks: of MCP 2026-07-28 (SEP-2663) over raw lines, with the schemas of the extension's own package, and of 2025-11-25
  * with its client.
  */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { createTaskSessionFromClient } from '@modelcontextprotocol/ext-tasks/client';
 import { isCreateTaskResultV2, isDetailedTaskV2 } from '@modelcontextprotocol/ext-tasks/core/v2';
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { type BuiltCommand, buildFakeCommand, LineClient } from './front-process.ts';
 
 const TEST_MS = 60_000;
@@ -29,8 +32,8 @@ afterEach(async () => {
 });
 afterAll(() => server.remove());
 
-function start(extensions: object = { [TASKS]: {} }) {
-  const client = new LineClient(server.script);
+function start(extensions: object = { [TASKS]: {} }, env: Record<string, string> = {}) {
+  const client = new LineClient(server.script, env);
   open.push(client);
   let id = 0;
   const request = async (method: string, params: object) => {
@@ -44,7 +47,7 @@ function start(extensions: object = { [TASKS]: {} }) {
     await expect.poll(async () => (await get(taskId)).status, { timeout: TEST_MS }).toBe(status);
     return get(taskId);
   };
-  return { call, get, request, until };
+  return { call, get, request, until, kill: () => client.child.kill('SIGKILL') };
 }
 
 it('the extension is announced', async () => {
@@ -76,6 +79,36 @@ it('a task can be cancelled, more than once', { timeout: TEST_MS }, async () => 
   expect(Object.keys(await request('tasks/cancel', { taskId }))).toEqual(['resultType', '_meta']);
   expect(isDetailedTaskV2(await until(taskId, 'cancelled'))).toBe(true);
   expect(Object.keys(await request('tasks/cancel', { taskId }))).toEqual(['resultType', '_meta']);
+});
+
+// It was unknown: the result of an hour was lost because the editor had restarted.
+it('a task is known to the next process, with its result or that it was cut off', { timeout: TEST_MS }, async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'front-tasks-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const env = { MCP_BRIDGE_STATE_DIR: folder };
+  const first = start(undefined, env);
+  const [done, running] = await Promise.all([first.call('progress'), first.call('wait')]);
+  await first.call('release');
+  const completed = await first.until(done.taskId, 'completed');
+  first.kill();
+  const { get, request } = start(undefined, env);
+  expect(await get(done.taskId)).toMatchObject({ ...completed, _meta: expect.anything() });
+  const cutOff = await get(running.taskId);
+  expect(isDetailedTaskV2(cutOff)).toBe(true);
+  expect(cutOff).toMatchObject({ status: 'failed', error: { message: expect.stringContaining('cut off') } });
+  expect(Object.keys(await request('tasks/cancel', { taskId: running.taskId }))).toEqual(['resultType', '_meta']);
+  const legacy = new LineClient(server.script, env);
+  open.push(legacy);
+  await legacy.initialize();
+  const resultOf = (id: number, taskId: string) => legacy.request(id, 'tasks/result', { taskId });
+  expect((await resultOf(1, done.taskId)).result).toMatchObject({
+    content: [{ text: 'done' }],
+    _meta: { [RELATED]: { taskId: done.taskId } },
+  });
+  expect((await resultOf(2, running.taskId)).error).toMatchObject({
+    code: -32603,
+    message: expect.stringContaining('cut off'),
+  });
 });
 
 it('an unknown task is refused, and so is a client that has no tasks', { timeout: TEST_MS }, async () => {

@@ -12,6 +12,7 @@ import type { Logger } from '../../core/base/log.ts';
 import { resolveName } from '../../core/catalog/names.ts';
 import { CellAsker } from '../../core/session/asker.ts';
 import { CHECKPOINTS, sweepCheckpoints } from '../../core/session/checkpoint-store.ts';
+import { KeptTasks } from '../../core/session/kept-tasks.ts';
 import type { Bridge, ServerNames } from '../../core/session/lazy-bridge.ts';
 import type { StandbyPool } from '../../core/session/standby.ts';
 import type { Settings } from '../../edges/settings/settings.ts';
@@ -211,6 +212,7 @@ function listServers(servers: ServersToCall): ServerNames {
 
 /** Removes sandboxes and checkpoints that bridges left behind. */
 async function sweep({ engine, folder, logger }: Basis): Promise<void> {
+  void new KeptTasks(folder).sweep();
   void sweepCheckpoints(join(folder, CHECKPOINTS), logger, MAX_CHECKPOINT_AGE_MS);
   const count = await engine.sweep();
   if (count > 0) {

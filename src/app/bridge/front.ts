@@ -4,6 +4,7 @@
  */
 
 import { messageOf } from '../../core/base/errors.ts';
+import { KeptTasks } from '../../core/session/kept-tasks.ts';
 import type { LazyBridge } from '../../core/session/lazy-bridge.ts';
 import { patienceOf } from '../../edges/clients/patience.ts';
 import type { Settings } from '../../edges/settings/settings.ts';
@@ -64,6 +65,7 @@ export function createFront(context: CommandContext, { bridge, tools, ...parts }
     maxOutputChars: settings.maxOutputChars,
     defaultTimeoutSeconds: settings.timeoutSeconds,
     maxTimeoutSeconds: settings.maxTimeoutSeconds,
+    keptTasks: new KeptTasks(folder),
     patienceOf: (...client: [string | undefined, boolean]) => patienceOf(settings.answerWithin, ...client),
     logger,
     untilRoom: parts.untilRoom,

@@ -4,9 +4,10 @@ import { unlessAborted } from '../../core/base/cancel.ts';
 import type { Person } from '../../core/base/cell.ts';
 import { createDeferred } from '../../core/base/deferred.ts';
 import { messageOf } from '../../core/base/errors.ts';
+import { type KeptTasks, TASK_TTL_MS } from '../../core/session/kept-tasks.ts';
 import type { RequestContext } from '../../core/session/lazy-bridge.ts';
 import { RelayedPerson } from './relayed-person.ts';
-import { factsOf, POLL_MS, type Task, type TaskCall, type TaskState, TaskStore, TTL_MS } from './tasks.ts';
+import { factsOf, POLL_MS, type Task, type TaskCall, type TaskState, TaskStore } from './tasks.ts';
 
 const RELATED = 'io.modelcontextprotocol/related-task';
 
@@ -15,11 +16,18 @@ type PersonOf = (context: ServerContext, meta: Readonly<Record<string, unknown>>
 
 /** The tasks of one client of 2025-11-25. */
 export class LegacyTasks {
-  readonly #store = new TaskStore<LegacyCall>();
+  readonly #store: TaskStore<LegacyCall>;
 
-  /** The answer to a call that is to be a task. Throws -32603 if there are too many. */
-  create(run: (context: RequestContext) => Promise<Result>, person: Pick<Person, 'opensPages'> | undefined): Result {
-    const task = this.#store.add(new LegacyCall(run, person));
+  constructor(kept?: KeptTasks) {
+    this.#store = new TaskStore(kept);
+  }
+
+  /** The answer to a call that is to be a task. Rejects with -32603 if there are too many. */
+  async create(
+    run: (context: RequestContext) => Promise<Result>,
+    person: Pick<Person, 'opensPages'> | undefined,
+  ): Promise<Result> {
+    const task = await this.#store.add(new LegacyCall(run, person));
     if (task === undefined) {
       throw new ProtocolError(ProtocolErrorCode.InternalError, 'Too many tasks; fetch the results of earlier ones.');
     }
@@ -27,18 +35,19 @@ export class LegacyTasks {
     return { task: describe(task) };
   }
 
-  /** `tasks/get`. Throws -32602 for an unknown task, as do the others. */
-  get(params: unknown): Result {
-    return describe(this.#store.find(params));
+  /** `tasks/get`. Rejects with -32602 for an unknown task, as do the others. */
+  async get(params: unknown): Promise<Result> {
+    return describe(await this.#store.find(params));
   }
 
+  /** Those of this process: whose the others are, only their ids tell. */
   list(): Result {
     return { tasks: this.#store.all().map(describe) };
   }
 
-  /** `tasks/cancel`. Throws -32602 if it has ended. */
-  cancel(params: unknown): Result {
-    const task = this.#store.find(params);
+  /** `tasks/cancel`. Rejects with -32602 if it has ended. */
+  async cancel(params: unknown): Promise<Result> {
+    const task = await this.#store.find(params);
     if (task.call.isOver) {
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'The task has ended already.');
     }
@@ -48,7 +57,7 @@ export class LegacyTasks {
 
   /** `tasks/result`: waits for the end. Meanwhile, the person is asked at this request. */
   async result(params: unknown, context: ServerContext, personOf: PersonOf): Promise<Result> {
-    const task = this.#store.find(params);
+    const task = await this.#store.find(params);
     const meta = { [RELATED]: { taskId: task.id } };
     const result = await task.call.wait(personOf(context, meta), context.mcpReq.signal);
     task.isFetched = true;
@@ -56,10 +65,10 @@ export class LegacyTasks {
   }
 }
 
-function describe(task: Task<LegacyCall>) {
+function describe(task: Task<TaskCall>) {
   const state = task.call.state();
   const statusMessage = state.status === 'working' ? state.statusMessage : undefined;
-  const facts = { ...factsOf(task), ttl: TTL_MS, pollInterval: POLL_MS };
+  const facts = { ...factsOf(task), ttl: TASK_TTL_MS, pollInterval: POLL_MS };
   return { ...facts, status: state.status, ...(statusMessage !== undefined && { statusMessage }) };
 }
 
@@ -68,6 +77,7 @@ class LegacyCall implements TaskCall {
   readonly #person: RelayedPerson | undefined;
   readonly #cancel = new AbortController();
   readonly #ended = createDeferred<void>();
+  readonly ended = this.#ended.promise;
   #outcome: Result | ProtocolError | undefined;
   #message: string | undefined;
   #changedAt = Date.now();
@@ -126,7 +136,7 @@ class LegacyCall implements TaskCall {
   /** Throws what the call has thrown. */
   async wait(person: Person | undefined, signal: AbortSignal): Promise<Result> {
     this.#person?.attach({ person });
-    await unlessAborted(this.#ended.promise, signal).finally(() => this.#person?.attach(undefined));
+    await unlessAborted(this.ended, signal).finally(() => this.#person?.attach(undefined));
     if (this.#outcome === undefined || this.#outcome instanceof ProtocolError) {
       throw this.#outcome ?? new Error('the call has no outcome');
     }

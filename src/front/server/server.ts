@@ -24,6 +24,7 @@ import { BridgeError, renderError } from '../../core/base/errors.ts';
 import { isObject } from '../../core/base/is-object.ts';
 import { limitConcurrency } from '../../core/base/limit-concurrency.ts';
 import { explainSchemaIssues } from '../../core/base/schema-issues.ts';
+import type { KeptTasks } from '../../core/session/kept-tasks.ts';
 import type { RequestContext } from '../../core/session/lazy-bridge.ts';
 import type { ObserveCall, ReceivedCall } from './call-observer.ts';
 import { answerInTime, LongCells } from './cell-answers.ts';
@@ -66,6 +67,8 @@ export interface FrontOptions extends RunPythonOptions, ResourceOptions, Omit<In
    * default.
    */
   readonly patienceOf?: ((client: string | undefined, hasProgress: boolean) => number | undefined) | undefined;
+  /** What is kept of tasks for later processes; nothing by default. */
+  readonly keptTasks?: KeptTasks | undefined;
   /** Watches each call of a tool. */
   readonly observeCall?: ObserveCall | undefined;
 }
@@ -86,8 +89,8 @@ export function createServerFactory(options: FrontOptions): McpServerFactory {
     void options.bridge.made().then((made) => made?.keepAnswers(session, texts));
   });
   const long = new LongCells(undelivered);
-  const legacyTasks = new LegacyTasks();
-  const modern = serveModern(options, { long, undelivered, tasks: new Tasks() });
+  const legacyTasks = new LegacyTasks(options.keptTasks);
+  const modern = serveModern(options, { long, undelivered, tasks: new Tasks(options.keptTasks) });
   const makeAnswer = options.makeAnswer ?? makeInTurn(options);
 
   return ({ era }) => {
@@ -366,7 +369,7 @@ function serveModern(
 /** The requests about tasks. Each throws -32021 if its client does not declare tasks. */
 function modernTaskHandlers(tasks: Tasks): Handlers {
   const declared =
-    (act: (params: unknown, replies: ServerContext['mcpReq']['inputResponses']) => Result) =>
+    (act: (params: unknown, replies: ServerContext['mcpReq']['inputResponses']) => Promise<Result>) =>
     ({ method, params }: JSONRPCRequest, { mcpReq }: ServerContext) => {
       if (!declaresTasks(capabilitiesIn(mcpReq.envelope))) {
         throw noTasks(method);

@@ -6,6 +6,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { ProtocolError, ProtocolErrorCode, type Result, type ServerContext } from '@modelcontextprotocol/server';
 import type { CellProgress, Person, Question, Reply, ShownAnswer } from '../../core/base/cell.ts';
+import { createDeferred } from '../../core/base/deferred.ts';
 import { messageOf } from '../../core/base/errors.ts';
 import type { RequestContext } from '../../core/session/lazy-bridge.ts';
 import { readModes } from './client-facts.ts';
@@ -163,6 +164,8 @@ class Call implements TaskCall {
   #outcome: Outcome | undefined;
   #isCancelled = false;
   #isTask = false;
+  readonly #ended = createDeferred<void>();
+  readonly ended = this.#ended.promise;
   #changedAt = Date.now();
   #lastMessage: string | undefined;
   /** Reports from the time when no request waited. */
@@ -239,12 +242,13 @@ class Call implements TaskCall {
    * Lets a request wait for the end of the call or the next question. If that takes long, it is answered with what `becomeTask` returns;
    * if that is undefined, it waits.
    */
-  next(context: ServerContext, becomeTask?: () => Result | undefined): Promise<Result> {
+  next(context: ServerContext, becomeTask?: () => Promise<Result | undefined>): Promise<Result> {
     const { signal } = context.mcpReq;
     const progress = createProgressReporter(context);
     return new Promise<Result>((resolve, reject) => {
       const onAbort = (): void => this.cancel(signal.reason);
-      const timer = becomeTask && setTimeout(() => this.#settleAsTask(becomeTask()), TASK_AFTER_MS);
+      const timer =
+        becomeTask && setTimeout(() => void becomeTask().then((task) => this.#settleAsTask(task)), TASK_AFTER_MS);
       const settle = (outcome: Outcome): void => {
         clearTimeout(timer);
         signal.removeEventListener('abort', onAbort);
@@ -267,13 +271,14 @@ class Call implements TaskCall {
   finish(outcome: Outcome): boolean {
     this.#outcome = outcome;
     this.#changed();
+    this.#ended.resolve();
     return this.#settleWaiting() || this.#isTask;
   }
 
   #settleAsTask(task: Result | undefined): void {
-    if (task !== undefined) {
+    if (task !== undefined && this.#waiting !== undefined) {
       this.#isTask = true;
-      this.#waiting?.settle(task);
+      this.#waiting.settle(task);
     }
   }
 

@@ -4,15 +4,15 @@
  */
 import { randomBytes } from 'node:crypto';
 import { ProtocolError, ProtocolErrorCode, type Result } from '@modelcontextprotocol/server';
+import { z } from 'zod';
 import { isObject } from '../../core/base/is-object.ts';
+import { type KeptTasks, TASK_TTL_MS } from '../../core/session/kept-tasks.ts';
 import { TASKS_EXTENSION } from './introduction.ts';
 
 /** An answer that comes within this time needs no task. Chosen. */
 export const TASK_AFTER_MS = 5_000;
 /** Tasks of one client. If there are more, calls do not become tasks. Each result has up to 6 MB. Chosen. */
 const MAX_TASKS = 16;
-/** How long a task is kept: as long as a cell may run. */
-export const TTL_MS = 24 * 3_600_000;
 export const POLL_MS = 2_000;
 const ID_BYTES = 32;
 
@@ -30,7 +30,56 @@ export interface TaskCall {
   /** When the state changed last, in ms since 1970. */
   readonly changedAt: number;
   readonly isOver: boolean;
+  /** Resolves when it is over and nothing of its state changes any more. */
+  readonly ended: Promise<void>;
   cancel(reason: unknown): void;
+}
+
+const CUT_OFF =
+  'The task was cut off: the process of the bridge that ran it has ended. The next answer of its session says what is left.';
+const FailureSchema = z.object({ code: z.int(), message: z.string() });
+const EndSchema = z.discriminatedUnion('status', [
+  z.object({ status: z.literal('completed'), result: z.looseObject({}) }),
+  z.object({ status: z.literal('failed'), error: FailureSchema }),
+  z.object({ status: z.literal('cancelled') }),
+]);
+
+/** The call of a task that an earlier process has had. */
+export class PastCall implements TaskCall {
+  readonly isOver = true;
+  readonly ended = Promise.resolve();
+  readonly changedAt: number;
+  readonly #state: z.infer<typeof EndSchema>;
+
+  /** @param state as it was kept. If that is no end, the process has ended first. */
+  constructor(state: unknown, changedAt: number) {
+    const read = EndSchema.safeParse(state);
+    this.#state = read.data ?? {
+      status: 'failed',
+      error: { code: ProtocolErrorCode.InternalError, message: CUT_OFF },
+    };
+    this.changedAt = changedAt;
+  }
+
+  state(): TaskState {
+    return this.#state;
+  }
+
+  cancel(): void {}
+
+  takeReplies(): void {}
+
+  async wait(): Promise<Result> {
+    const state = this.#state;
+    if (state.status === 'completed') {
+      return state.result;
+    }
+    const { code, message } =
+      state.status === 'failed'
+        ? state.error
+        : { code: ProtocolErrorCode.InvalidRequest, message: 'The task was cancelled.' };
+    throw new ProtocolError(code, message);
+  }
 }
 
 export interface Task<Call extends TaskCall> {
@@ -44,9 +93,15 @@ export interface Task<Call extends TaskCall> {
 /** The tasks of one client, on all its connections. */
 export class TaskStore<Call extends TaskCall> {
   readonly #byId = new Map<string, Task<Call>>();
+  readonly #kept: KeptTasks | undefined;
 
-  /** Undefined if there are too many. */
-  add(call: Call): Task<Call> | undefined {
+  /** @param kept what later processes know; nothing by default. */
+  constructor(kept: KeptTasks | undefined) {
+    this.#kept = kept;
+  }
+
+  /** Undefined if there are too many. Resolves when a later process would know it. */
+  async add(call: Call): Promise<Task<Call> | undefined> {
     this.#makeRoom();
     if (this.#byId.size >= MAX_TASKS) {
       return undefined;
@@ -54,30 +109,51 @@ export class TaskStore<Call extends TaskCall> {
     const id = randomBytes(ID_BYTES).toString('base64url');
     const task = { id, call, createdAt: Date.now(), isFetched: false };
     this.#byId.set(id, task);
+    await this.#keep(task);
+    void call.ended.then(() => this.#keep(task));
     return task;
+  }
+
+  /** If that fails, the task lives as long as the process. */
+  async #keep({ call, createdAt, id }: Task<Call>): Promise<void> {
+    await this.#kept?.write(id, { createdAt, changedAt: call.changedAt, state: call.state() }).catch(() => undefined);
+  }
+
+  forget({ id }: Task<Call>): void {
+    this.#byId.delete(id);
   }
 
   all(): readonly Task<Call>[] {
     return [...this.#byId.values()];
   }
 
-  /** The task that the parameters of a request name. Throws -32602 if there is none. */
-  find(params: unknown): Task<Call> {
+  /** The task that the parameters of a request name. Rejects with -32602 if there is none. */
+  async find(params: unknown): Promise<Task<Call | PastCall>> {
     const id = isObject(params) ? params['taskId'] : undefined;
-    const task = typeof id === 'string' ? this.#byId.get(id) : undefined;
+    const task = typeof id === 'string' ? (this.#byId.get(id) ?? (await this.#findKept(id))) : undefined;
     if (task === undefined) {
-      const why = 'There is no such task: it is unknown, has expired, or an earlier process of the bridge had it.';
-      throw new ProtocolError(ProtocolErrorCode.InvalidParams, why);
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such task: it is unknown, or has expired.');
     }
     return task;
+  }
+
+  async #findKept(id: string): Promise<Task<PastCall> | undefined> {
+    const kept = await this.#kept?.read(id);
+    if (kept?.isElsewhere === true && !EndSchema.safeParse(kept.state).success) {
+      throw new ProtocolError(
+        ProtocolErrorCode.InvalidParams,
+        'Another process of the bridge runs this task. Ask that.',
+      );
+    }
+    return kept && { id, call: new PastCall(kept.state, kept.changedAt), createdAt: kept.createdAt, isFetched: true };
   }
 
   /** Forgets what has expired, and if that is not enough, the oldest one whose end the client has. */
   #makeRoom(): void {
     const ended = this.all().filter(({ call }) => call.isOver);
-    const expired = ended.filter(({ createdAt }) => Date.now() - createdAt > TTL_MS);
+    const expired = ended.filter(({ createdAt }) => Date.now() - createdAt > TASK_TTL_MS);
     const fetched = this.#byId.size - expired.length < MAX_TASKS ? undefined : ended.find(({ isFetched }) => isFetched);
-    [...expired, ...(fetched === undefined ? [] : [fetched])].forEach(({ id }) => this.#byId.delete(id));
+    [...expired, ...(fetched === undefined ? [] : [fetched])].forEach((task) => this.forget(task));
   }
 }
 
@@ -90,7 +166,7 @@ export function factsOf({ call, createdAt, id }: Task<TaskCall>) {
   };
 }
 
-const TIMES = { ttlMs: TTL_MS, pollIntervalMs: POLL_MS };
+const TIMES = { ttlMs: TASK_TTL_MS, pollIntervalMs: POLL_MS };
 
 /** A call of 2026-07-28, whose questions the client fetches. */
 interface ModernCall extends TaskCall {
@@ -99,24 +175,33 @@ interface ModernCall extends TaskCall {
 
 /** The tasks of a client of 2026-07-28. */
 export class Tasks {
-  readonly #store = new TaskStore<ModernCall>();
+  readonly #store: TaskStore<ModernCall>;
+
+  constructor(kept?: KeptTasks) {
+    this.#store = new TaskStore(kept);
+  }
 
   /** The answer to a call that becomes a task; undefined if there are too many. */
-  create(call: ModernCall): Result | undefined {
-    const task = this.#store.add(call);
+  async create(call: ModernCall): Promise<Result | undefined> {
+    const task = await this.#store.add(call);
+    if (task !== undefined && call.isOver) {
+      // Meanwhile, its request was answered.
+      this.#store.forget(task);
+      return undefined;
+    }
     return task && { resultType: 'task', status: call.state().status, ...factsOf(task), ...TIMES };
   }
 
-  /** `tasks/get`. Throws -32602 for an unknown task, as do the others. */
-  get(params: unknown): Result {
-    const task = this.#store.find(params);
+  /** `tasks/get`. Rejects with -32602 for an unknown task, as do the others. */
+  async get(params: unknown): Promise<Result> {
+    const task = await this.#store.find(params);
     task.isFetched = task.call.isOver;
     return { ...factsOf(task), ...TIMES, ...task.call.state() };
   }
 
   /** `tasks/update`: replies to questions. */
-  update(params: unknown, replies: Readonly<Record<string, unknown>> | undefined): Result {
-    const { call } = this.#store.find(params);
+  async update(params: unknown, replies: Readonly<Record<string, unknown>> | undefined): Promise<Result> {
+    const { call } = await this.#store.find(params);
     if (replies === undefined) {
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, '`inputResponses` must be an object.');
     }
@@ -125,8 +210,8 @@ export class Tasks {
   }
 
   /** `tasks/cancel`. Nothing happens if it has ended. */
-  cancel(params: unknown): Result {
-    this.#store.find(params).call.cancel('the client cancelled the task');
+  async cancel(params: unknown): Promise<Result> {
+    (await this.#store.find(params)).call.cancel('the client cancelled the task');
     return {};
   }
 }

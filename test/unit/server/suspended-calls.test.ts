@@ -147,14 +147,14 @@ it('a task shows its open question, goes on with the reply, and keeps its result
   const { resultType, taskId } = (await first) as { resultType: string; taskId: string };
   expect(resultType).toBe('task');
   const reply = person?.ask(QUESTION, new AbortController().signal);
-  const { inputRequests, status } = tasks.get({ taskId }) as { inputRequests: object; status: string };
+  const { inputRequests, status } = (await tasks.get({ taskId })) as { inputRequests: object; status: string };
   expect(status).toBe('input_required');
   const [question = ''] = Object.keys(inputRequests);
-  expect(tasks.update({ taskId }, { other: { action: 'accept' } })).toEqual({});
-  expect(tasks.get({ taskId })).toMatchObject({ status: 'input_required' });
-  tasks.update({ taskId }, { [question]: { action: 'accept', content: {} } });
+  expect(await tasks.update({ taskId }, { other: { action: 'accept' } })).toEqual({});
+  expect(await tasks.get({ taskId })).toMatchObject({ status: 'input_required' });
+  await tasks.update({ taskId }, { [question]: { action: 'accept', content: {} } });
   expect(await reply).toMatchObject({ action: 'accept' });
-  expect(tasks.get({ taskId })).toMatchObject({ status: 'working' });
+  expect(await tasks.get({ taskId })).toMatchObject({ status: 'working' });
   answer.resolve(ANSWER);
   await expect
     .poll(() => tasks.get({ taskId }))
