@@ -122,7 +122,8 @@ function inputAskedIn({ result }: Answer): JsonObject | undefined {
   return !(result instanceof ResultBytes) && result['resultType'] === 'input_required' ? result : undefined;
 }
 
-async function collectInput(inputRequests: unknown, elicit: Elicit, deadline: Deadline): Promise<JsonObject> {
+/** The replies to the questions of one result. The clock is paused meanwhile. */
+export async function collectInput(inputRequests: unknown, elicit: Elicit, deadline: Deadline): Promise<JsonObject> {
   const requests = isObject(inputRequests) ? Object.entries(inputRequests) : [];
   if (requests.length === 0 || requests.length > MAX_QUESTIONS) {
     throw malformed(`it requested ${requests.length} inputs at once; 1 to ${MAX_QUESTIONS} are allowed`);

@@ -6,6 +6,7 @@ import type { JsonObject } from '../../core/base/is-object.ts';
 import type { Logger } from '../../core/base/log.ts';
 import { VERSION } from '../../core/base/package.ts';
 import type { HandshakeFacts, ServerObserver } from './observer.ts';
+import { TASKS_EXTENSION } from './server-tasks.ts';
 
 const CLIENT_INFO = { name: 'mcp-server-code-execution-mode', version: VERSION };
 /**
@@ -72,7 +73,8 @@ export async function envelopeOf(client: Client, elicitation: ElicitationOffer):
   return {
     [sdk.PROTOCOL_VERSION_META_KEY]: client.getNegotiatedProtocolVersion(),
     [sdk.CLIENT_INFO_META_KEY]: CLIENT_INFO,
-    [sdk.CLIENT_CAPABILITIES_META_KEY]: capabilitiesWith(elicitation),
+    // With the extension, a call of a tool may be answered with a task.
+    [sdk.CLIENT_CAPABILITIES_META_KEY]: { ...capabilitiesWith(elicitation), extensions: { [TASKS_EXTENSION]: {} } },
   };
 }
 

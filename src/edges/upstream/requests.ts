@@ -22,6 +22,8 @@ export interface RequestLimits {
   readonly onProgress?: ((progress: RequestProgress) => void) | undefined;
   /** Asks the person what the server wants to know. If set, a result that requests input is accepted as a result. */
   readonly elicit?: Elicit | undefined;
+  /** Whether the result may be a task. */
+  readonly takesTask?: boolean | undefined;
   /** Whether a large result may come as `ResultBytes`. */
   readonly takesBytes?: boolean | undefined;
   /** More fields of `_meta`. */
@@ -162,7 +164,7 @@ export class Requests {
       this.#settle(id, Buffer.from(stringifyExact(message)));
       return true;
     }
-    const outcome = readResponse(message, waiting.limits.elicit !== undefined);
+    const outcome = readResponse(message, waiting.limits);
     this.#settle(id, outcome instanceof RequestError ? outcome : { result: outcome, bytes });
     return true;
   }
@@ -273,14 +275,17 @@ function isFiniteNumber(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value);
 }
 
-function readResponse(message: JsonObject, mayAsk: boolean): JsonObject | RequestError {
+function readResponse(message: JsonObject, { elicit, takesTask }: RequestLimits): JsonObject | RequestError {
   const { result, error } = message;
   if (!isObject(result) || isObject(error)) {
     return errorOf(error);
   }
   try {
-    if (!mayAsk || result['resultType'] !== 'input_required') {
-      checkResultType(result['resultType']);
+    const { resultType } = result;
+    const isTaken =
+      (resultType === 'input_required' && elicit !== undefined) || (resultType === 'task' && takesTask === true);
+    if (!isTaken) {
+      checkResultType(resultType);
     }
     return result;
   } catch (refused) {

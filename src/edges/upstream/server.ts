@@ -29,7 +29,8 @@ import { noticesForTools } from './explain-docker.ts';
 import { Failures } from './failures.ts';
 import { openConnection } from './open-connection.ts';
 import { longestStartMs } from './package-runner.ts';
-import { type Answer, type RequestLimits } from './requests.ts';
+import type { Answer, RequestLimits } from './requests.ts';
+import { awaitTask, needsTask } from './server-tasks.ts';
 import { askSurface, MissingCapabilityError } from './surface.ts';
 import { readToolList, type ToolList } from './tool-list.ts';
 
@@ -227,7 +228,7 @@ export class UpstreamServer {
       const asked = { method: 'tools/call', params: { name: call.tool, arguments: call.arguments } };
       const { result } = await this.#withConnection(deadline, (open) =>
         open.admitTools === undefined || this.#informed.has(open)
-          ? request(this.#used(open), asked, call, deadline)
+          ? requestCall(this.#used(open), asked, call, deadline)
           : this.#admitAndRequest(open, asked, call, deadline),
       );
       this.#failed = 0;
@@ -246,7 +247,7 @@ export class UpstreamServer {
     deadline: Deadline,
   ): Promise<Answer> {
     this.#admit(open, (await this.describe(call.signal)).tools);
-    return request(this.#used(open), asked, call, deadline);
+    return requestCall(this.#used(open), asked, call, deadline);
   }
 
   /** Requests resources or prompts. Bounded by `LIST_TIMEOUT_MS` and by the entry's `timeout`. */
@@ -551,13 +552,51 @@ interface AskedRequest {
 function request(
   connection: Pick<ServerConnection, 'request'>,
   { method, params }: AskedRequest,
-  { signal, onProgress, elicit, takesBytes }: Omit<RequestLimits, 'timeoutMs'>,
+  { signal, onProgress, elicit, takesBytes, takesTask }: Omit<RequestLimits, 'timeoutMs'>,
   deadline: Deadline,
 ): Promise<Answer> {
   const send = (given: JsonObject): Promise<Answer> =>
-    connection.request(method, given, { timeoutMs: deadline.leftMs(), signal, onProgress, elicit, takesBytes });
+    connection.request(method, given, {
+      timeoutMs: deadline.leftMs(),
+      signal,
+      onProgress,
+      elicit,
+      takesBytes,
+      takesTask,
+    });
   const first = send(params);
   return elicit === undefined
     ? first
     : first.then((answer) => answerRequests(answer, { params, send, elicit, deadline }));
+}
+
+/** Calls a tool, and waits for its task if it has one. */
+async function requestCall(
+  connection: ServerConnection,
+  asked: AskedRequest,
+  call: ToolRequest | ToolRequestForBytes,
+  deadline: Deadline,
+): Promise<Answer> {
+  const { elicit, onProgress, signal } = call;
+  const limits = { ...call, takesTask: true };
+  let isLegacy = false;
+  const answer = await request(connection, asked, limits, deadline).catch((error: unknown) => {
+    if (needsTask(error, connection.info.capabilities)) {
+      isLegacy = true;
+      return request(connection, { ...asked, params: { ...asked.params, task: {} } }, limits, deadline);
+    }
+    throw error;
+  });
+  const awaited = awaitTask(answer, {
+    send: (method, params, given) =>
+      connection.request(method, params, given ?? { timeoutMs: deadline.leftMs(), signal, onProgress, elicit }),
+    deadline,
+    elicit,
+    isLegacy,
+    onProgress,
+  });
+  return awaited.catch((error: unknown) => {
+    // The call was accepted before, so it must not be sent again.
+    throw error instanceof SessionLostError ? error.failure : error;
+  });
 }

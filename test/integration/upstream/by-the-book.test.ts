@@ -117,7 +117,11 @@ describe.each(['2025-11-25', '2026-07-28'])('with a server of %s', (revision) =>
       const envelopes = sent.map(({ params }) => params?.['_meta'] as JsonObject);
       expect(envelopes.map((envelope) => envelope[`${KEY}/protocolVersion`])).toEqual(sent.map(() => revision));
       expect(envelopes.map((envelope) => envelope[`${KEY}/clientCapabilities`])).toEqual(
-        sent.map(() => ({ elicitation: { form: {} } })),
+        // The probe is the SDK's.
+        sent.map((_message, index) => ({
+          elicitation: { form: {} },
+          ...(index > 0 && { extensions: { 'io.modelcontextprotocol/tasks': {} } }),
+        })),
       );
       expect(envelopes[0]?.[`${KEY}/clientInfo`]).toMatchObject({ name: 'mcp-server-code-execution-mode' });
       expect(rest).not.toContain('initialize');

@@ -147,7 +147,8 @@ describe.each([
 
 it.each(['old', 'new'])('declares to a server what it may ask (%s)', async (server) => {
   const pool = startPool({ old: fixtureServer('asks'), new: fixtureServer('asks-modern') });
-  expect(await call(pool, `${server}.capabilities`, {})).toEqual({});
+  const others = server === 'new' ? { extensions: { 'io.modelcontextprotocol/tasks': {} } } : {};
+  expect(await call(pool, `${server}.capabilities`, {})).toEqual(others);
   const asking = start();
-  expect(await call(asking, `${server}.capabilities`, {})).toEqual({ elicitation: { form: {} } });
+  expect(await call(asking, `${server}.capabilities`, {})).toEqual({ ...others, elicitation: { form: {} } });
 });
