@@ -198,6 +198,7 @@ const FEATURES: readonly Layer[] = [
   feature('record', 'report', 'sums of the audit log: as text, JSON or a page'),
   feature('features', 'saved-tools', 'functions kept for later sessions'),
   feature('features', 'secrets', 'secrets of server entries: storing, fetching and masking'),
+  feature('app', 'schedule', 'code that runs at set times, without a person'),
   feature('record', 'session-list', 'sandboxes of all bridges on this machine'),
   feature('record', 'telemetry', 'traces and metrics, for OpenTelemetry and Prometheus'),
   feature('front', 'tokens', 'tokens for HTTP, and whom they belong to'),

@@ -47,7 +47,8 @@ export async function createBridge(given: Settings, logger: Logger, options: Cre
 
   return {
     runCell(request) {
-      offerElicitation(servers.pool, request);
+      // A call that waits for an answer cannot be sent again, so servers ask nothing in a run without a person.
+      offerElicitation(servers.pool, options.unattended === undefined ? request : {});
       const answer = runNoticed(request, parts, askFirst);
       return hasSwept ? answer : answer.then(noteFirst);
     },
@@ -111,7 +112,7 @@ async function runNoticed(asked: CellRequest, parts: BridgeParts, askFirst: AskF
   const end = collectWhenIdle();
   try {
     const asking = askFirst(request, asked);
-    const notice = asked.person === undefined ? waiting?.notice(asked.session) : undefined;
+    const looking = waiting?.notices(asked.session, asked.person !== undefined);
     if (asking !== undefined) {
       await asking;
     }
@@ -122,8 +123,8 @@ async function runNoticed(asked: CellRequest, parts: BridgeParts, askFirst: AskF
     const noticed = records.withNotices(dryRun.withNotice(ended));
     const answer = noticed instanceof Promise ? await noticed : noticed;
     standby.noteUse();
-    const waits = notice && (await notice);
-    return waits === undefined ? answer : { ...answer, notices: [...answer.notices, waits] };
+    const told = looking && (await looking);
+    return told === undefined || told.length === 0 ? answer : { ...answer, notices: [...answer.notices, ...told] };
   } finally {
     // From now on, it can be seen what the bridge does.
     void live?.hub.open();

@@ -100,7 +100,8 @@ export function createPackages(
 ): PackageInstaller {
   return createPackageInstaller({
     engine,
-    mode: settings.packages,
+    // Without a person, code gets no package that nobody has chosen.
+    mode: options.unattended !== undefined && settings.packages === 'any' ? 'common' : settings.packages,
     policy: policies,
     minAgeMs: settings.packagesMinAgeMs,
     maxBytes: settings.packagesMaxBytes,

@@ -4,9 +4,10 @@ import type { CellAnswer } from '../../core/base/cell.ts';
 import { type MaybePromise, useWhenThere } from '../../core/base/maybe-promise.ts';
 import type { Watcher } from '../../core/calls/events.ts';
 import { claimSession } from '../../core/session/session-claim.ts';
+import type { AnsweredCall } from '../../edges/terminal/command.ts';
 import { createSecretMask } from '../../features/secrets/index.ts';
 import { type AuditTrail, createAuditWatcher, openAuditTrail, withAuditNotices } from '../../record/audit/index.ts';
-import { openRun, Recording, type ResumableRun, RunAnswers } from '../../record/recordings/index.ts';
+import { answeredCalls, openRun, Recording, type ResumableRun, RunAnswers } from '../../record/recordings/index.ts';
 import type { Basis } from './basis.ts';
 import type { ServersToCall } from './replayed-servers.ts';
 
@@ -17,6 +18,8 @@ export interface Records {
   readonly trail: AuditTrail | undefined;
   /** Answers of an interrupted run that goes on. */
   readonly resume: RunAnswers | undefined;
+  /** The calls that the run has recorded. */
+  readonly answered: readonly AnsweredCall[];
   readonly watches: readonly (Watcher | undefined)[];
   /** The answer of a cell, with notices about its records. */
   withNotices(answer: CellAnswer): MaybePromise<CellAnswer>;
@@ -42,6 +45,7 @@ export async function openRecords(basis: Basis, { known, secrets }: ServersToCal
     mask,
     trail,
     resume,
+    answered: run === undefined ? [] : answeredCalls(run),
     watches: [trail && createAuditWatcher(trail, (server) => known.metadata(server)?.tools), recording?.watch],
     withNotices(answer) {
       if (listedTools !== undefined) {

@@ -22,6 +22,7 @@ import { createServerDiscovery, type DiscoveredServers, type ServerDefinition } 
 import { ownServers } from '../../edges/servers/owned-servers.ts';
 import { discoveryOptionsOf } from '../../edges/settings/discovery-options.ts';
 import type { Settings } from '../../edges/settings/settings.ts';
+import type { UnattendedCalls } from '../../edges/terminal/command.ts';
 import { findingOfIssue, renderLine } from '../../edges/terminal/finding.ts';
 import { createLoginStore } from '../../edges/upstream/oauth/login-store.ts';
 import { createUpstreamPool, type UpstreamPool } from '../../edges/upstream/pool.ts';
@@ -168,22 +169,26 @@ export interface GateParts extends Pick<CallPipelineOptions, 'events' | 'traceCa
   readonly trail?: AuditTrail | undefined;
   /** Answers calls that an interrupted run has made. */
   readonly resume?: RunAnswers | undefined;
+  /** For a run without a person. */
+  readonly unattended?: UnattendedCalls | undefined;
 }
 
 /** The gates around each call, whoever makes it: the profile, the pins, the policies with the person's answer, the pins again. */
 export function createGatedCalls(
   { definitions, known, policies, profile }: Pick<BridgeServers, 'definitions' | 'known' | 'policies' | 'profile'>,
   approvals: Approvals,
-  { dryRun, isDryRun, resume, trail, ...watching }: GateParts,
+  { dryRun, isDryRun, resume, trail, unattended, ...watching }: GateParts,
 ): CallPipeline {
   const pins = createPinGate(known, (server) => definitions().get(server)?.owner?.name);
   const gates = [
     profile && createProfileGate(profile),
     isDryRun === true ? markDryRun : undefined,
     pins,
-    createPolicyGate(policies, approvals),
+    createPolicyGate(policies, unattended?.approvals ?? approvals),
     pins,
+    unattended?.rights,
     resume?.gate,
+    unattended?.sent,
     dryRun.gate,
     trail?.isRequired === true ? createRequiredGate(trail) : undefined,
   ].filter((gate) => gate !== undefined);

@@ -88,7 +88,9 @@ async function openParts(basis: Basis, ifFailed: (end: () => unknown) => void): 
   const approvals = createCellApprovals({ mask, policyFile: join(settings.stateDir, 'policy.json') });
   const dryRun = new DryRun(mask);
   const { isDryRun } = options;
-  const calls = makeCalls(approvals, { dryRun, isDryRun, resume, trail, events, traceCall: trace?.traceCall });
+  const unattended = await options.unattended?.({ mask, calls: records.answered });
+  const gates = { dryRun, isDryRun, resume, trail, unattended };
+  const calls = makeCalls(approvals, { ...gates, events, traceCall: trace?.traceCall });
 
   const artifacts = createArtifacts(folder);
   const lastAnswers = new LastAnswers(settings);

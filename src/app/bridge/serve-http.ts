@@ -27,6 +27,7 @@ import {
   toPrometheus,
   withMeasure,
 } from '../../record/telemetry/index.ts';
+import { wakeSchedules } from '../schedule/index.ts';
 import { HttpTenant } from './http-tenant.ts';
 import { startPreinstall } from './preinstall.ts';
 import { logStartFailures } from './start-failures.ts';
@@ -72,6 +73,7 @@ export async function serveHttp(line: ServeHttpLine, context: CommandContext): P
   logger.info(`Serving MCP over HTTP at ${await listening}.`);
   logMemory(settings, logger);
   const stopSweeps = startSweeps(settings, logger);
+  const stopWaking = wakeSchedules(settings.stateDir, logger);
   if (oauth === undefined && (stored === undefined || stored.length === 0)) {
     logger.warning(`${stored === undefined ? OPEN : LOCKED} ${COMMAND} tokens add NAME`);
   }
@@ -82,6 +84,7 @@ export async function serveHttp(line: ServeHttpLine, context: CommandContext): P
   const { exitCode } = await lifecycle.ended;
   stopPreinstall?.();
   stopSweeps();
+  stopWaking();
   await drain(front, lifecycle, line.drainMs, logger);
   await closeInTime(() => Promise.all([front.close(), store.close()]).then(() => undefined), logger, CLOSE_LIMIT_MS);
   return exitCode;

@@ -1,4 +1,7 @@
-/** Plugs in the questions of scheduled runs: for the local API, and for the chats of the user of the machine. Their modules are loaded late. */
+/**
+ * Plugs in what scheduled runs have to say: their questions for the local API, and questions and ends for the chats of the user of the
+ * machine. Their modules are loaded late.
+ */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CappedMap } from '../../core/base/capped-map.ts';
@@ -11,14 +14,21 @@ import type { Settings } from '../../edges/settings/settings.ts';
 import type * as feature from '../../features/waiting-questions/index.ts';
 import type { Basis } from './basis.ts';
 
+/** The folder of schedules in the state directory. */
+const SCHEDULES = 'schedules';
+/** How often an answer looks for runs that have ended. Chosen: as often as they begin. */
+const NEWS_MS = 60_000;
 /** Sessions whose first cell was seen. Chosen: as many as are remembered otherwise. */
 const MAX_SESSIONS = 1_000;
 
 export interface WaitingInChat {
   /** Asks before a cell of `request`. Never rejects. */
   ask(person: Person, request: Pick<CellRequest, 'code' | 'signal'>): Promise<void>;
-  /** What the first answer of a session says, if its client cannot ask. Undefined for later ones. Never rejects. */
-  notice(session: string): Promise<string | undefined> | undefined;
+  /**
+   * What an answer says: how scheduled runs have ended since an answer said so, and in the first one of a session what waits for a
+   * client that cannot ask. Undefined if there is nothing to look for. Never rejects.
+   */
+  notices(session: string, canAsk: boolean): Promise<readonly string[]> | undefined;
 }
 
 export function waitingQuestions({ stateDir }: Pick<Settings, 'stateDir'>, logger: Logger): WaitingQuestions {
@@ -37,6 +47,7 @@ export function createWaitingInChat({ logger, options, settings }: Basis): Waiti
   }
   const { approvalTimeoutMs: timeoutMs, stateDir } = settings;
   const sessions = new CappedMap<string, true>(MAX_SESSIONS);
+  let lookedAt = Number.NEGATIVE_INFINITY;
   const open = later(({ ChatQuestions, QuestionQueue }) => {
     return new ChatQuestions(new QuestionQueue(stateDir, logger), logger);
   });
@@ -54,14 +65,26 @@ export function createWaitingInChat({ logger, options, settings }: Basis): Waiti
         asker.close();
       }
     },
-    notice(session) {
-      if (sessions.has(session)) {
+    notices(session, canAsk) {
+      const isWaitingTold = canAsk || sessions.has(session);
+      sessions.set(session, true);
+      const now = performance.now();
+      const isNewsTold = now - lookedAt < NEWS_MS;
+      if (isWaitingTold && isNewsTold) {
         return undefined;
       }
-      sessions.set(session, true);
-      return openIfAny().then((questions) => questions?.notice());
+      lookedAt = isNewsTold ? lookedAt : now;
+      return Promise.all([
+        isNewsTold ? [] : newsIfAny(stateDir),
+        isWaitingTold ? undefined : openIfAny().then((questions) => questions?.notice()),
+      ]).then(([news, waits]) => (waits === undefined ? news : [...news, waits]));
     },
   };
+}
+
+async function newsIfAny(stateDir: string): Promise<readonly string[]> {
+  const names = await readdir(join(stateDir, SCHEDULES)).catch(() => []);
+  return names.length === 0 ? [] : (await import('../schedule/index.ts')).takeNews(stateDir);
 }
 
 function later<Value>(make: (modules: typeof feature) => Value): () => Promise<Value> {

@@ -7,7 +7,7 @@ import { examinePackages, packagesCommand } from '../../features/packages/index.
 import { acceptCommand } from '../../features/pins/index.ts';
 import { examinePolicies, policyCommand } from '../../features/policy/index.ts';
 import { examinePrestart } from '../../features/prestart/index.ts';
-import { toolsCommand } from '../../features/saved-tools/index.ts';
+import { findFunction, toolsCommand } from '../../features/saved-tools/index.ts';
 import { secretsCommand } from '../../features/secrets/index.ts';
 import { approvalsCommand } from '../../features/waiting-questions/index.ts';
 import { tokensCommand } from '../../front/tokens/index.ts';
@@ -23,6 +23,7 @@ import { doctorCommand } from '../doctor/index.ts';
 import { execCommand } from '../exec/index.ts';
 import { examineRegistrations, installCommand, listClientVariables, uninstallCommand } from '../install/index.ts';
 import { serversCommand } from '../manage-servers/index.ts';
+import { examineSchedules, scheduleCommand } from '../schedule/index.ts';
 import type { CompleteCommand, CompletionCommand } from './completion.ts';
 import type { TopicCommand } from './help/command-line.ts';
 
@@ -34,7 +35,14 @@ export const COMMANDS = [
   approvalsCommand,
   installCommand,
   uninstallCommand,
-  doctorCommand([examineLanguages, examinePackages, examinePolicies, examinePrestart, examineRegistrations]),
+  doctorCommand([
+    examineLanguages,
+    examinePackages,
+    examinePolicies,
+    examinePrestart,
+    examineRegistrations,
+    examineSchedules(findFunction),
+  ]),
   configCommand(listClientVariables),
   auditCommand,
   reportCommand,
@@ -47,6 +55,7 @@ export const COMMANDS = [
   snippetsCommand,
   importCommand,
   toolsCommand,
+  scheduleCommand,
   secretsCommand,
   tokensCommand,
 ] as const;

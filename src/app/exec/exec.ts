@@ -9,12 +9,12 @@ import { buildReport } from '../../core/render/payload.ts';
 import { LazyBridge } from '../../core/session/lazy-bridge.ts';
 import { readCode } from '../../edges/terminal/code-source.ts';
 import type { CommandContext, OpenedReplay } from '../../edges/terminal/command.ts';
+import { argumentsOfFunction, cellFor } from '../../edges/terminal/kept-function.ts';
 import { closeInTime, watchProcess } from '../../edges/terminal/lifecycle.ts';
 import { startProgress } from '../../edges/terminal/progress-line.ts';
 import { createTerminalPerson, type Terminal } from '../../edges/terminal/terminal-person.ts';
 import { answerCell } from '../../front/server/cell-answers.ts';
 import { type ExecCommand, hasCode } from './command.ts';
-import { argumentsOfFunction, cellFor } from './kept-function.ts';
 import { LiveOutput } from './live-output.ts';
 import { hintsForShell } from './shell-hints.ts';
 
@@ -104,7 +104,7 @@ async function cellsOf(
     const source = await readCode({ code, path: words[0] }, options.input);
     return [{ given: { code: source, servers, session, timeout: timeoutSeconds } }];
   }
-  return (replay?.cells ?? []).map(({ isSame, timeoutSeconds: timeout, ...given }) => ({
+  return (replay?.cells ?? []).map(({ isSame, status: _status, timeoutSeconds: timeout, ...given }) => ({
     given: { ...given, timeout },
     isSame,
   }));

@@ -65,6 +65,7 @@ export const ERROR_CODES = {
   TOOL_ARGUMENT_INVALID: { meaning: 'an argument does not match the tool; nothing was sent', fixedBy: 'model', retry: false, exitCode: 70 },
   TOOL_CHANGED: { meaning: 'the tool definition differs from the accepted one; nothing was sent', fixedBy: 'user', retry: false, exitCode: 77 },
   CALL_NOT_RECORDED: { meaning: 'the recording that is replayed has no such call', fixedBy: 'user', retry: false, exitCode: 70 },
+  OUTCOME_UNKNOWN: { meaning: 'the call was sent before the run was interrupted, and may have been made', fixedBy: 'user', retry: false, exitCode: 70 },
   TOOL_FAILED: { meaning: 'the tool reported an error', fixedBy: 'model', retry: false, exitCode: 70 },
   ARTIFACT_UNKNOWN: { meaning: 'no artifact with that name is saved', fixedBy: 'model', retry: false, exitCode: 70 },
   POLICY_DENIED: { meaning: 'a policy denies the call; nothing was sent', fixedBy: 'user', retry: false, exitCode: 77 },

@@ -47,8 +47,11 @@ export interface Decision {
   readonly reason: string;
 }
 
-/** How far a person's permission reaches: this call, or every call of its tool in the cell or the session. */
-export type Approval = 'once' | 'cell' | 'session';
+/**
+ * How far a person's permission reaches: this call, every call of its tool in the cell or the session, or what a schedule may do
+ * without a person.
+ */
+export type Approval = 'once' | 'cell' | 'session' | 'schedule';
 
 /** Who decided about a call. Each gate adds what it knows to the outcome it returns. */
 export interface CallFacts {

@@ -1,8 +1,11 @@
 /** The contract of a command: how a feature adds it to the command line, and what it is given when it runs. */
-import type { CellAnswer, Person } from '../../core/base/cell.ts';
+import type { CellAnswer, CellStatus, Person, Question } from '../../core/base/cell.ts';
+import type { BridgeError } from '../../core/base/errors.ts';
+import type { JsonObject } from '../../core/base/is-object.ts';
 import type { Logger } from '../../core/base/log.ts';
 import type { Measure } from '../../core/base/measure.ts';
-import type { Decision, Effect } from '../../core/calls/contract.ts';
+import type { WaitingAnswer, WaitingQuestion, WaitingQuestions } from '../../core/base/waiting-question.ts';
+import type { Approvals, CallGate, Decision, Effect } from '../../core/calls/contract.ts';
 import type { CatalogServer, CatalogTool } from '../../core/catalog/known.ts';
 import type { SizedTool } from '../../core/directory/definition-size.ts';
 import type { Bridge } from '../../core/session/lazy-bridge.ts';
@@ -31,6 +34,8 @@ export interface CommandContext {
   readonly openReplay: (path: string) => Promise<OpenedReplay>;
   /** Finds a function that code has kept, or a shared one. Rejects with `USAGE_INVALID` or `CALL_REFUSED`. */
   readonly findFunction: (name: string) => Promise<KeptFunction>;
+  /** The questions that wait for a person. */
+  readonly openQuestions: () => Promise<RunQuestions>;
   /** Starts nothing and reads no server file before the first `refresh`. */
   readonly openServers: OpenServers;
   /** Calls one tool for a person, through the same gates as a call of code. */
@@ -57,6 +62,8 @@ export interface BridgeOptions {
   readonly isDryRun?: boolean | undefined;
   /** The file of a run: one that was interrupted goes on, and a new one is recorded there. */
   readonly resume?: string | undefined;
+  /** For a run without a person: decides about each call, and watches what is sent. */
+  readonly unattended?: ((parts: RunParts) => Promise<UnattendedCalls>) | undefined;
   /** Whose bridge it is; undefined for the user of this machine. */
   readonly principal?: BridgePrincipal | undefined;
   /** Limits of policies, programs and builders count together in all bridges with the same object: those of a principal. Alone by default. */
@@ -71,6 +78,51 @@ export interface BridgeOptions {
   readonly measure?: Measure | undefined;
   /** Called when a call to a server has ended. */
   readonly onCall?: ((outcome: 'ok' | 'failed') => void) | undefined;
+}
+
+/** Questions of runs without a person. Each method rejects with `STATE_WRITE_FAILED` if the state directory cannot be written. */
+export interface RunQuestions extends WaitingQuestions {
+  /** Adds the question unless the run has it. Rejects with `APPROVAL_UNAVAILABLE` if too many wait. */
+  ask(about: AskedQuestion & { readonly question: Question }): Promise<WaitingQuestion>;
+  /** Undefined as long as there is none. */
+  answerTo(about: AskedQuestion): Promise<WaitingAnswer | undefined>;
+  /** Removes those of a run, or of all runs of a schedule. */
+  forget(of: { readonly schedule: string; readonly run?: string }): Promise<void>;
+}
+
+interface AskedQuestion {
+  readonly schedule: string;
+  readonly run: string;
+  /** What is asked, within the run. */
+  readonly key: string;
+}
+
+/** What a bridge knows of the run in `resume`. */
+export interface RunParts {
+  /** Replaces known secrets in every string of a JSON value. */
+  readonly mask: <Value>(value: Value) => Value;
+  /** The calls that an interrupted run has recorded, in their order. */
+  readonly calls: readonly AnsweredCall[];
+}
+
+export interface AnsweredCall {
+  readonly server: string;
+  readonly tool: string;
+  /** With masked secrets. */
+  readonly arguments: Readonly<Record<string, unknown>>;
+  /** Whether the recorded answer can be given again. */
+  readonly isUsable: boolean;
+  readonly error?: BridgeError | undefined;
+}
+
+/** What takes the place of a person in a run without one. */
+export interface UnattendedCalls {
+  /** Asked if a policy requires approval. */
+  readonly approvals: Approvals;
+  /** After the policies. */
+  readonly rights: CallGate;
+  /** Around each call that is sent, and not answered from what was recorded. */
+  readonly sent: CallGate;
 }
 
 /** Where users log in at servers that are "per user". */
@@ -103,6 +155,8 @@ export interface KeptFunction {
   readonly positional: readonly string[];
   /** The lines of its imports. */
   readonly imports: readonly string[];
+  /** As it is stored. */
+  readonly source: string;
   /** Servers that it names, by any name. */
   readonly servers: readonly string[];
 }
@@ -115,8 +169,19 @@ export interface OpenedReplay {
     readonly servers: readonly string[];
     readonly session: string;
     readonly timeoutSeconds: number;
+    /** Undefined if the bridge ended first. */
+    readonly status: CellStatus | undefined;
     /** Whether it ended as when it was recorded. */
     isSame(answer: CellAnswer): boolean;
+  }[];
+  /** In the order in which they began. */
+  readonly calls: readonly {
+    readonly server: string;
+    readonly tool: string;
+    readonly arguments: JsonObject;
+    readonly hasFailed: boolean;
+    /** Whether the tool only reads, according to its server. */
+    readonly isReading: boolean;
   }[];
   /** Creates a bridge whose calls are answered from the recording. */
   createBridge(): Promise<Bridge>;

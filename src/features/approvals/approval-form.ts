@@ -10,7 +10,7 @@ import { stringifyExact } from '../../core/protocol/exact-json.ts';
 import type { CallLine } from './call-line.ts';
 
 /** How long a call is allowed, or that it is not. */
-export type ApprovalChoice = Approval | 'no';
+export type ApprovalChoice = Exclude<Approval, 'schedule'> | 'no';
 
 /** A call as the form shows it, with secrets masked. */
 export interface ShownCall {

@@ -42,7 +42,7 @@ export async function findFunction(
       hint: `To see it, run: ${COMMAND} tools show ${name}`,
     });
   }
-  return { name, ...head };
+  return { name, ...head, source: found.source };
 }
 
 /** For the completion of names. Reports nothing. */

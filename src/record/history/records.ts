@@ -123,7 +123,7 @@ export const CallSchema = z
       .optional()
       .describe('Result of asking: `allowed`, `denied`, `timeout`, `unavailable` or `cancelled`.'),
     approval: z
-      .enum(['once', 'cell', 'session'])
+      .enum(['once', 'cell', 'session', 'schedule'])
       .optional()
       .describe(
         'What the person allowed, now or earlier: this call, or every call to this tool in the cell or session.',

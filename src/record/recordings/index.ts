@@ -5,7 +5,7 @@ import { RECORD } from './command.ts';
 export { readKeptCell } from './kept-cell.ts';
 export { Recording } from './recording.ts';
 export { endedAsRecorded, type Replay, readRecording } from './replay.ts';
-export { openRun, type ResumableRun, RunAnswers } from './resume.ts';
+export { answeredCalls, openRun, type ResumableRun, RunAnswers } from './resume.ts';
 
 export const recordCommand: Command<typeof RECORD> = {
   table: RECORD,

@@ -185,8 +185,7 @@ class RecordedAnswers {
       );
     }
     if (call.error !== undefined) {
-      const { code, message, hint, data } = call.error;
-      throw new BridgeError(isErrorCode(code) ? code : 'TOOL_FAILED', message, { hint, data });
+      throw errorOf(call.error);
     }
     return call.result;
   }
@@ -257,6 +256,11 @@ function sorted(value: unknown): unknown {
   }
   const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
   return Object.fromEntries(entries.map(([key, member]) => [key, sorted(member)]));
+}
+
+/** The error of a recorded call. A later version may have recorded a code that this one does not know. */
+export function errorOf({ code, data, hint, message }: NonNullable<LineOfType<'call'>['error']>): BridgeError {
+  return new BridgeError(isErrorCode(code) ? code : 'TOOL_FAILED', message, { hint, data });
 }
 
 function isErrorCode(code: string): code is ErrorCode {

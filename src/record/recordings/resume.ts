@@ -12,8 +12,9 @@ import type { CallGate } from '../../core/calls/contract.ts';
 import { stringifyExact } from '../../core/protocol/exact-json.ts';
 import { makeFolders } from '../../core/state/file-system.ts';
 import { readBounded } from '../../core/state/state-files.ts';
+import type { AnsweredCall } from '../../edges/terminal/command.ts';
 import type { LineOfType, RecordedLine } from './format.ts';
-import { callKey, parseLine } from './replay.ts';
+import { callKey, errorOf, parseLine } from './replay.ts';
 
 type RecordedCall = LineOfType<'call'>;
 
@@ -24,7 +25,9 @@ export interface ResumableRun {
   readonly isNew: boolean;
   /** Whether the file has its first line. */
   readonly hasHead: boolean;
-  /** Those that succeeded, in the order in which they were recorded. */
+  /** All, in the order in which they were recorded. */
+  readonly recorded: readonly RecordedCall[];
+  /** Those that succeeded. */
   readonly calls: readonly RecordedCall[];
   /** The highest number of a call. */
   readonly lastNumber: number;
@@ -67,7 +70,7 @@ async function readRun(path: string): Promise<Omit<ResumableRun, 'release'>> {
   });
   const bytes = data === undefined ? 0 : data.lastIndexOf('\n') + 1;
   if (data === undefined || data.length === 0) {
-    return { path, isNew: data === undefined, hasHead: false, calls: [], lastNumber: 0 };
+    return { path, isNew: data === undefined, hasHead: false, recorded: [], calls: [], lastNumber: 0 };
   }
   const lines = data.subarray(0, bytes).toString('utf8').split('\n').slice(0, -1).map(parse(path));
   if (lines[0]?.type !== 'recording') {
@@ -87,6 +90,7 @@ async function readRun(path: string): Promise<Omit<ResumableRun, 'release'>> {
     path,
     isNew: false,
     hasHead: true,
+    recorded: calls,
     calls: calls.filter(({ error }) => error === undefined),
     lastNumber: Math.max(0, ...calls.map(({ number }) => number)),
   };
@@ -106,6 +110,17 @@ function cannotResume(path: string, reason: string): BridgeError {
   return new BridgeError('USAGE_INVALID', `cannot resume '${path}': ${reason}`, {
     hint: 'Name a file from an earlier --resume, or a new one.',
   });
+}
+
+/** The recorded calls, with whether `RunAnswers` can give the answer again. */
+export function answeredCalls({ recorded }: ResumableRun): readonly AnsweredCall[] {
+  return recorded.map(({ arguments: given, error, left_out_bytes, masked, server, tool }) => ({
+    server,
+    tool,
+    arguments: given,
+    isUsable: error === undefined && masked !== true && left_out_bytes === undefined,
+    error: error && errorOf(error),
+  }));
 }
 
 /** Answers the calls of a run from what was recorded of it. */

@@ -51,6 +51,7 @@ describe('error codes', () => {
       TOOL_ARGUMENT_INVALID: 70,
       TOOL_CHANGED: 77,
       CALL_NOT_RECORDED: 70,
+      OUTCOME_UNKNOWN: 70,
       TOOL_FAILED: 70,
       ARTIFACT_UNKNOWN: 70,
       POLICY_DENIED: 77,

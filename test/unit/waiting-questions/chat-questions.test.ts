@@ -149,20 +149,20 @@ describe('a client that cannot ask', () => {
   it('reads once what waits, and what answers it', async () => {
     await askMany(1);
     const chat = open();
-    expect(await chat?.notice('default')).toMatch(
+    expect((await chat?.notices('default', false))?.at(0)).toMatch(
       /^Schedule 'morning' has waited for an answer since 07:01\. Its question can be answered by the user with: .* approvals$/,
     );
-    expect(chat?.notice('default')).toBeUndefined();
-    expect(await chat?.notice('other')).toBeUndefined();
+    expect(chat?.notices('default', false)).toBeUndefined();
+    expect(await chat?.notices('other', false)).toEqual([]);
     await queue.ask({ ...RUN, key: 'new', question: CALL });
     await queue.ask({ ...RUN, key: 'newer', question: CALL });
-    expect(await chat?.notice('third')).toContain('The 2 questions of scheduled runs can be answered');
+    expect((await chat?.notices('third', false))?.at(0)).toContain('The 2 questions of scheduled runs can be answered');
   });
 
   it('reads the day if that is not today', async () => {
     await askMany(1);
     vi.setSystemTime(new Date(2026, 11, 1, 6));
-    expect(await open()?.notice('default')).toContain(' since 2026-11-30 07:01. ');
+    expect((await open()?.notices('default', false))?.at(0)).toContain(' since 2026-11-30 07:01. ');
   });
 });
 
@@ -170,7 +170,7 @@ describe('nothing is asked and read', () => {
   it('where there is no queue', async () => {
     const { person, seen } = personWith([]);
     await open()?.ask(person, CELL);
-    expect(await open()?.notice('default')).toBeUndefined();
+    expect(await open()?.notices('default', false)).toEqual([]);
     expect([seen, readdirSync(stateDir)]).toEqual([[], []]);
   });
 

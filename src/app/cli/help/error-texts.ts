@@ -239,6 +239,12 @@ export const ERROR_PAGES: Readonly<Record<ErrorCode, ErrorPage>> = {
     remedy: 'Compare the call with the nearest recorded one, which the hint names, or record the code again.',
     hasHint: true,
   },
+  OUTCOME_UNKNOWN: {
+    cause:
+      'A scheduled run was interrupted after it had sent the call, and has no answer to it. A call that may change something is never sent twice.',
+    remedy: 'Look at the server whether the call was made, and make it by hand if it was not.',
+    hasHint: true,
+  },
   TOOL_FAILED: {
     cause: "The tool could not do what the code asked for. The message is the server's.",
     remedy:

@@ -22,6 +22,7 @@ export const TOPICS = {
   approvals: 'approving calls, and questions from servers',
   snippets: 'programs in other languages, and stored snippets',
   functions: 'keeping, sharing and running functions',
+  schedules: 'running code at set times, without a person',
   live: 'what running bridges do now, and how to stop it',
   ui: 'a page that shows what agents do',
   'chat-view': 'answers as a view in the chat',

@@ -1,10 +1,10 @@
-/** `exec --tool`: the arguments of a saved function, and the cell that calls it. */
+/** `exec --tool` and schedules: the arguments of a saved function, and the cell that calls it. */
 
 import { COMMAND } from '../../core/base/package.ts';
 import { stringifyExact } from '../../core/protocol/exact-json.ts';
-import { checkArguments } from '../../edges/terminal/argument-check.ts';
-import { readJsonArguments, readPairs, typeArguments } from '../../edges/terminal/call-arguments.ts';
-import type { KeptFunction } from '../../edges/terminal/command.ts';
+import { checkArguments } from './argument-check.ts';
+import { readJsonArguments, readPairs, typeArguments } from './call-arguments.ts';
+import type { KeptFunction } from './command.ts';
 
 /** Prints as the text that it holds, so that the value of the cell is JSON. */
 const JSON_TEXT = 'type("JSON", (str,), {"__repr__": str.__str__})(__import__("json").dumps(__value, default=str))';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { argumentsOfFunction, cellFor } from '../../../src/app/exec/kept-function.ts';
 import type { KeptFunction } from '../../../src/edges/terminal/command.ts';
+import { argumentsOfFunction, cellFor } from '../../../src/edges/terminal/kept-function.ts';
 import { readFunctionHead } from '../../../src/features/saved-tools/python-signature.ts';
 
 function kept(source: string): KeptFunction {
@@ -8,7 +8,7 @@ function kept(source: string): KeptFunction {
   if (head === undefined) {
     throw new Error('no function');
   }
-  return { name: 'f', ...head };
+  return { name: 'f', ...head, source };
 }
 
 const typed = kept('def f(n: int, words: list[str], ok: bool = False, text: str = "", any=None): pass');

@@ -1,0 +1,28 @@
+/** How runs have ended since an answer last said it, for the next answer to a client of the user. */
+import { COMMAND } from '../../core/base/package.ts';
+import { counted } from '../../core/base/units.ts';
+import { newsLine } from './report.ts';
+import { ScheduleStore } from './store.ts';
+
+/** Older ones are only counted. Chosen. */
+const MAX_LINES = 3;
+
+/** Never rejects. Undefined if there is nothing new. */
+export async function takeNews(stateDir: string): Promise<readonly string[]> {
+  const store = new ScheduleStore(stateDir);
+  try {
+    const news = (await store.names()).map(async (name) => {
+      const runs = await store.takeNews(name);
+      const entry = runs.length === 0 ? undefined : await store.read(name);
+      return entry === undefined ? [] : runs.map(({ id, run }) => ({ id, line: newsLine({ name, entry, run }) }));
+    });
+    const all = (await Promise.all(news)).flat().toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    const earlier = all.length - MAX_LINES;
+    return [
+      ...(earlier > 0 ? [`${counted(earlier, 'earlier scheduled run')} ended as well: ${COMMAND} schedule list`] : []),
+      ...all.slice(-MAX_LINES).map(({ line }) => line),
+    ];
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,371 @@
+/** `schedule`: adds, shows, runs and removes schedules, and does what is due. */
+import { resolve } from 'node:path';
+import { BridgeError, ERROR_CODES } from '../../core/base/errors.ts';
+import { escapeInJson, escapeInLines } from '../../core/base/log.ts';
+import { COMMAND } from '../../core/base/package.ts';
+import { counted } from '../../core/base/units.ts';
+import { claimSession } from '../../core/session/session-claim.ts';
+import { readJsonArguments } from '../../edges/terminal/call-arguments.ts';
+import {
+  type CommandContext,
+  type CommandHost,
+  carryOut,
+  type LineFor,
+  type RunQuestions,
+} from '../../edges/terminal/command.ts';
+import { confirm } from '../../edges/terminal/confirm.ts';
+import { createTerminalPerson } from '../../edges/terminal/terminal-person.ts';
+import { renderTable } from '../../edges/terminal/text-table.ts';
+import type { ScheduleCommand } from './command.ts';
+import { callsFile, DEFAULT_SECONDS, outputOf, runCode } from './execute.ts';
+import { examineSchedule } from './preflight.ts';
+import { describeRights, learnRights } from './rights.ts';
+import { readSource, type ScheduledCode } from './source.ts';
+import { type Entry, type Run, runIdOf, ScheduleStore } from './store.ts';
+import { describeEntry, type ListedSchedule, renderList, renderRuns } from './text.ts';
+import { newRun, performRun } from './tick.ts';
+import { tickWork, watchSignals } from './tick-command.ts';
+import { localTimezone, readTimetable } from './timetable.ts';
+import { findWaker, whyNotWoken } from './waking.ts';
+
+const SHOWN_TIMES = 3;
+const WAITING_EXIT_CODE = ERROR_CODES.APPROVAL_TIMEOUT.exitCode;
+
+export type ScheduleOptions = CommandContext &
+  Pick<CommandHost, 'findPerson' | 'isShown' | 'terminal' | 'writeError' | 'writeOut'>;
+
+interface Work extends ScheduleOptions {
+  readonly context: CommandContext;
+  readonly store: ScheduleStore;
+  readonly questions: RunQuestions;
+  /** Prints the result, as JSON with `--json`. */
+  readonly print: (json: unknown, text: string) => void;
+  /** Prints what a person reads before the result. */
+  readonly say: (text: string) => void;
+}
+
+/** Resolves with the exit code. */
+export async function schedule(
+  command: Exclude<ScheduleCommand, { readonly action: 'tick' }>,
+  options: ScheduleOptions,
+): Promise<number> {
+  const { settings, writeError, writeOut } = options;
+  const work: Work = {
+    ...options,
+    context: options,
+    store: new ScheduleStore(settings.stateDir),
+    questions: await options.openQuestions(),
+    print: (json, text) => writeOut(command.isJson ? `${escapeInJson(JSON.stringify(json, undefined, 2))}\n` : text),
+    say: (text) => writeError(text),
+  };
+  const handlers = { add, check, list, log, pause, remove, run, show, system, unpause };
+  return carryOut(handlers, command, work);
+}
+
+async function add(line: LineFor<ScheduleCommand, 'add'>, work: Work): Promise<number> {
+  const { name } = line;
+  const { say, store } = work;
+  if (await store.has(name)) {
+    throw new BridgeError('USAGE_INVALID', `there is a schedule '${name}' already`, {
+      hint: `To replace it, run first: ${COMMAND} schedule remove ${name}`,
+    });
+  }
+  const entry = entryOf(line);
+  readTimetable(entry.when, entry.timezone, new Date(entry.from));
+  const source = await readSource(entry, work);
+  await store.write(name, entry);
+  if (work.terminal === undefined && !line.isSure) {
+    say('No one is here to see its first run, so it is not due yet.\n');
+    say(`To run it, and accept what it may call, type at a terminal: ${COMMAND} schedule run ${name}\n`);
+    return show(line, work);
+  }
+  const exitCode = await attend(name, { entry, source, isSure: line.isSure }, work);
+  if (exitCode !== 0) {
+    return exitCode;
+  }
+  await offerWaker(line.isSure, work);
+  return show(line, work);
+}
+
+/** Asks before anything of the system is changed. */
+async function offerWaker(isSure: boolean, work: Work): Promise<void> {
+  const { say, settings } = work;
+  const found = await findWaker(settings.stateDir);
+  if (!('why' in found) && !(await found.isInstalled())) {
+    say(`${found.describe()}\n`);
+    await confirm(`Let ${found.name} look each minute for what is due?`, isSure, work);
+    await found.install();
+  }
+  const why = await whyNotWoken(settings.stateDir);
+  say(why === undefined ? '' : `${why}\n`);
+}
+
+async function system({ what = 'show' }: LineFor<ScheduleCommand, 'system'>, work: Work): Promise<number> {
+  const found = await findWaker(work.settings.stateDir);
+  if ('why' in found) {
+    const why = (await whyNotWoken(work.settings.stateDir)) ?? '';
+    work.print({ name: null, isInstalled: false, why: found.why }, `${why}\n`);
+    return what === 'install' ? ERROR_CODES.STATE_WRITE_FAILED.exitCode : 0;
+  }
+  if (what === 'install') {
+    await found.install();
+  } else if (what === 'remove') {
+    await found.remove();
+  } else if (what !== 'show') {
+    throw new BridgeError('USAGE_INVALID', `'${what}' is none of show, install and remove`);
+  }
+  const isInstalled = await found.isInstalled();
+  const state = isInstalled
+    ? `${found.name} looks each minute for what is due.`
+    : `${found.name} does not look for what is due.`;
+  const text = what === 'show' ? `${found.describe()}\n` : '';
+  work.print({ name: found.name, isInstalled, description: found.describe() }, `${text}${state}\n`);
+  return 0;
+}
+
+function entryOf(line: LineFor<ScheduleCommand, 'add'>): Entry {
+  const { calls, callsPerDay, code, file, report, reportArguments, reportTo, timeoutMs, tokens, tool } = line;
+  const source =
+    tool === undefined
+      ? file === undefined
+        ? { code: code ?? '' }
+        : { file: resolve(file) }
+      : { tool, arguments: [...line.words] };
+  const seconds = (ms: number | undefined): number | undefined => ms && Math.ceil(ms / 1_000);
+  return {
+    version: 1,
+    when: line.when,
+    timezone: line.timezone ?? localTimezone(),
+    source,
+    servers: [...line.servers],
+    session: line.session,
+    missed: line.missed,
+    overlap: line.overlap,
+    isPaused: false,
+    from: new Date().toISOString(),
+    perRun: { calls, seconds: seconds(timeoutMs), tokens },
+    perDay: { calls: callsPerDay, seconds: seconds(line.timePerDayMs), tokens: line.tokensPerDay },
+    reportFile: report && resolve(report),
+    reportCall: reportTo === undefined ? undefined : reportCallOf(reportTo, reportArguments ?? '{}'),
+  };
+}
+
+function reportCallOf(target: string, json: string): Entry['reportCall'] {
+  const at = target.lastIndexOf('.');
+  if (at < 1 || at === target.length - 1) {
+    throw new BridgeError('USAGE_INVALID', `'${target}' is no tool`, { hint: 'Write it as SERVER.TOOL.' });
+  }
+  readJsonArguments(json);
+  return { server: target.slice(0, at), tool: target.slice(at + 1), arguments: json };
+}
+
+/** A run in front of a person, from which the rights of later ones are learned. Resolves with its exit code. */
+async function attend(
+  name: string,
+  { entry, isSure, source }: { readonly entry: Entry; readonly source: ScheduledCode; readonly isSure: boolean },
+  work: Work,
+): Promise<number> {
+  const { context, say, store, terminal } = work;
+  const now = new Date();
+  const id = runIdOf(now, true);
+  await store.addRun(name, id, newRun(now, now, true));
+  const { signal } = watchSignals(work);
+  say(`First run of '${name}':\n`);
+  const answer = await runCode({ context, entry, id, name, store }, source, {
+    seconds: entry.perRun.seconds ?? DEFAULT_SECONDS,
+    signal,
+    person: terminal && createTerminalPerson(terminal),
+    bridge: {},
+  });
+  const hasSucceeded = answer.status === 'success';
+  const output = outputOf(answer, work.settings.maxOutputChars);
+  const status = hasSucceeded ? 'succeeded' : 'failed';
+  await store.writeRun(name, id, {
+    ...newRun(now, now, true),
+    status,
+    output,
+    endedAt: new Date().toISOString(),
+  });
+  say(`${output}\n`);
+  if (!hasSucceeded) {
+    say(`The schedule is not due before a run has succeeded. When it is corrected: ${COMMAND} schedule run ${name}\n`);
+    return answer.exitCode || 1;
+  }
+  await acceptRights(name, { source, id, isSure }, work);
+  return 0;
+}
+
+async function acceptRights(
+  name: string,
+  { id, isSure, source }: { readonly source: ScheduledCode; readonly id: string; readonly isSure: boolean },
+  work: Work,
+): Promise<void> {
+  const { context, say, store } = work;
+  const { calls } = await context.openReplay(callsFile(store, name, id));
+  const made = calls.filter(({ hasFailed }) => !hasFailed);
+  const tools = learnRights(made, (call) =>
+    made.some((one) => one.isReading && one.server === call.server && one.tool === call.tool),
+  );
+  say(
+    `Later runs may do this, and whatever else they try waits for your answer:\n${describeRights({ tools: [...tools] })}`,
+  );
+  await confirm('Accept this?', isSure, work);
+  const rights = { acceptedAt: new Date().toISOString(), source: source.hash, tools: [...tools] };
+  await store.write(name, { ...(await store.read(name)), rights, from: new Date().toISOString() });
+}
+
+async function list(_line: LineFor<ScheduleCommand, 'list'>, work: Work): Promise<number> {
+  const names = await work.store.names();
+  const listed = await Promise.all(names.map((name) => lookAt(name, work)));
+  work.print(listed, renderList(listed));
+  const why = names.length === 0 ? undefined : await whyNotWoken(work.settings.stateDir);
+  work.say(why === undefined ? '' : `${why}\n`);
+  return 0;
+}
+
+async function lookAt(name: string, { context, questions, store }: Work): Promise<ListedSchedule> {
+  const [entry, runs] = [await store.read(name), await store.runs(name)];
+  const now = new Date();
+  const { problems } = await examineSchedule({ name, entry, runs, now }, context);
+  const { timezone, when } = entry;
+  const timetable = readTimetable(when, timezone, new Date(entry.from));
+  const next: Date[] = [];
+  for (let at = timetable.next(now); at !== undefined && next.length < SHOWN_TIMES; at = timetable.next(at)) {
+    next.push(at);
+  }
+  const last = runs.at(-1);
+  return {
+    name,
+    when,
+    timezone,
+    isPaused: entry.isPaused,
+    next: entry.isPaused ? [] : next.map((date) => date.toISOString()),
+    last: last === undefined ? null : { id: last.id, status: last.run.status, reason: last.run.reason ?? null },
+    questions: (await questions.open()).filter((one) => one.schedule === name).length,
+    problems: problems.map(({ code, hint = null, message }) => ({ code, message, hint })),
+  };
+}
+
+async function show({ name }: Pick<LineFor<ScheduleCommand, 'show'>, 'name'>, work: Work): Promise<number> {
+  const entry = await work.store.read(name);
+  const listed = await lookAt(name, work);
+  work.print({ ...listed, entry }, describeEntry(entry, listed));
+  return 0;
+}
+
+async function check({ name }: LineFor<ScheduleCommand, 'check'>, work: Work): Promise<number> {
+  const { problems } = await lookAt(name, work);
+  const lines = problems.map(
+    ({ code, hint, message }) => `${code}: ${message}\n${hint === null ? '' : `Hint: ${hint}\n`}`,
+  );
+  work.print(problems, lines.length === 0 ? 'A run can work now.\n' : lines.join(''));
+  const [first] = problems;
+  return first === undefined ? 0 : ERROR_CODES[first.code].exitCode;
+}
+
+async function run({ isSure, name }: LineFor<ScheduleCommand, 'run'>, work: Work): Promise<number> {
+  const { print, questions, store } = work;
+  const entry = await store.read(name);
+  const claim = await claimSession(`${store.folderOf(name)}/claim`);
+  if ('pid' in claim) {
+    throw new BridgeError('USAGE_INVALID', `process ${claim.pid} runs '${name}' now`, {
+      hint: 'Wait until it has ended.',
+    });
+  }
+  try {
+    const source = await readSource(entry, work);
+    if (entry.rights?.source !== source.hash) {
+      return await attend(name, { entry, source, isSure }, work);
+    }
+    const now = new Date();
+    const id = runIdOf(now, true);
+    const begun = newRun(now, now, true);
+    await store.addRun(name, id, begun);
+    await performRun({ name, entry, id, run: begun }, tickWork(work, questions, watchSignals(work).signal));
+    const ended = (await store.readRun(name, id)) ?? begun;
+    const waiting = (await questions.open({ schedule: name, run: id })).length;
+    print({ id, ...ended }, shown(describeEnd(ended, waiting), work));
+    return exitCodeOf(ended);
+  } finally {
+    await claim.release();
+  }
+}
+
+function describeEnd({ output, reason, status }: Run, waiting: number): string {
+  const said = output === '' || output.endsWith('\n') ? output : `${output}\n`;
+  const why = reason === undefined ? '' : `${reason}\n`;
+  const wait = waiting === 0 ? '' : `It waits for ${counted(waiting, 'answer')}: ${COMMAND} approvals\n`;
+  return `${said}${status === 'succeeded' ? '' : `The run has ${status === 'waiting' ? 'stopped' : `ended: ${status}`}.\n`}${why}${wait}`;
+}
+
+function exitCodeOf({ exitCode, status }: Run): number {
+  return status === 'waiting' ? WAITING_EXIT_CODE : status === 'succeeded' ? 0 : (exitCode ?? 1);
+}
+
+async function pause({ names }: LineFor<ScheduleCommand, 'pause'>, work: Work): Promise<number> {
+  return change(names, { isPaused: true }, 'paused', work);
+}
+
+async function unpause({ names }: LineFor<ScheduleCommand, 'unpause'>, work: Work): Promise<number> {
+  return change(names, { isPaused: false, from: new Date().toISOString() }, 'due again', work);
+}
+
+async function change(names: readonly string[], changes: Partial<Entry>, word: string, work: Work): Promise<number> {
+  const entries = await Promise.all(names.map((name) => work.store.read(name)));
+  for (const [index, name] of names.entries()) {
+    await work.store.write(name, { ...(entries[index] as Entry), ...changes });
+  }
+  work.print(
+    names,
+    renderTable(
+      names.map((name) => [name, word]),
+      '',
+    ),
+  );
+  return 0;
+}
+
+async function remove({ names }: LineFor<ScheduleCommand, 'remove'>, work: Work): Promise<number> {
+  await Promise.all(names.map((name) => work.store.read(name)));
+  for (const name of names) {
+    await work.store.remove(name);
+    await work.questions.forget({ schedule: name });
+  }
+  if ((await work.store.names()).length === 0) {
+    const found = await findWaker(work.settings.stateDir);
+    await ('why' in found ? undefined : found.remove());
+  }
+  work.print(
+    names,
+    renderTable(
+      names.map((name) => [name, 'removed']),
+      '',
+    ),
+  );
+  return 0;
+}
+
+async function log({ name, run: wanted }: LineFor<ScheduleCommand, 'log'>, work: Work): Promise<number> {
+  const entry = await work.store.read(name);
+  const runs = await work.store.runs(name);
+  if (wanted === undefined) {
+    work.print(
+      runs.map(({ id, run: one }) => ({ id, ...one })),
+      renderRuns(runs, entry),
+    );
+    return 0;
+  }
+  const found = wanted === 'last' ? runs.at(-1) : runs.find(({ id }) => id === wanted);
+  if (found === undefined) {
+    throw new BridgeError('USAGE_INVALID', `'${name}' has no run '${wanted}'`, {
+      hint: `To list its runs, type: ${COMMAND} schedule log ${name}`,
+    });
+  }
+  const waiting = (await work.questions.open({ schedule: name, run: found.id })).length;
+  work.print({ id: found.id, ...found.run }, shown(describeEnd(found.run, waiting), work));
+  return 0;
+}
+
+function shown(text: string, { isShown }: Work): string {
+  return isShown ? escapeInLines(text) : text;
+}
