@@ -88,6 +88,8 @@ export interface Task<Call extends TaskCall> {
   readonly createdAt: number;
   /** Whether the client has got its end. */
   isFetched: boolean;
+  /** Resolves when later processes know its newest state. */
+  kept?: Promise<void>;
 }
 
 /** The tasks of one client, on all its connections. */
@@ -114,8 +116,13 @@ export class TaskStore<Call extends TaskCall> {
     return task;
   }
 
+  #keep(task: Task<Call>): Promise<void> {
+    task.kept = this.#write(task);
+    return task.kept;
+  }
+
   /** If that fails, the task lives as long as the process. */
-  async #keep({ call, createdAt, id }: Task<Call>): Promise<void> {
+  async #write({ call, createdAt, id }: Task<Call>): Promise<void> {
     await this.#kept?.write(id, { createdAt, changedAt: call.changedAt, state: call.state() }).catch(() => undefined);
   }
 
@@ -134,6 +141,8 @@ export class TaskStore<Call extends TaskCall> {
     if (task === undefined) {
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such task: it is unknown, or has expired.');
     }
+    // What a client has been told holds for later processes, too.
+    await task.kept;
     return task;
   }
 
