@@ -30,6 +30,7 @@ const ABOUT_EARLIER = /^\s*#[ \t]*(wait|stop)\b[^\n]*\s*$/;
 /** In the reason with which the official SDKs cancel a request that has reached its time limit. */
 const TIMED_OUT = /timed out|-32001/i;
 const ANSWERED_BEFORE = 'its call was answered before';
+const CANCELLED = 'its call was cancelled';
 
 /** Runs a cell. Never rejects. */
 type RunCell = (request: CellRequest) => Promise<CellAnswer>;
@@ -139,8 +140,8 @@ export class LongCells {
     cell.start(run);
     void cell.ended.then((answer) => {
       this.#cells.splice(this.#cells.indexOf(cell), 1);
-      if (!cell.isAnswered) {
-        this.#undelivered.add(cell.rest(answer), ANSWERED_BEFORE);
+      if (cell.unread !== undefined) {
+        this.#undelivered.add(answer, cell.unread);
       }
     });
   }
@@ -149,7 +150,8 @@ export class LongCells {
     const mayLeave = (): boolean => this.#cells.filter(({ isAlone }) => isAlone).length < MAX_ALONE;
     const end = await cell.next(request, patienceMs, mayLeave);
     if (typeof end !== 'string') {
-      return this.#undelivered.addTo(end);
+      // What is kept for the session is not for an answer that no one reads.
+      return cell.unread === undefined ? this.#undelivered.addTo(end) : end;
     }
     return end === 'left' ? this.#undelivered.addTo(cell.soFar()) : goneAnswer(request);
   }
@@ -161,6 +163,8 @@ type WaitEnd = 'left' | 'gone';
 interface Waiting {
   readonly request: CellRequest;
   readonly patience: Countdown | undefined;
+  /** Whether its client does not read an answer any more. */
+  readonly isCancelled: () => boolean;
   readonly done: (end: CellAnswer | WaitEnd) => void;
 }
 
@@ -168,6 +172,7 @@ interface Waiting {
 class LongCell {
   readonly session: string;
   readonly #end = createDeferred<CellAnswer>();
+  /** What no answer has shown of it. */
   readonly ended = this.#end.promise;
   readonly #request: CellRequest;
   /** The cell of the session that ran or waited when it came. */
@@ -179,8 +184,8 @@ class LongCell {
   #parts = 0;
   /** Undefined until the code runs. */
   #clock: CellClock | undefined;
-  /** Whether a request has its end. */
-  isAnswered = false;
+  /** Why no one has read its end; undefined if a request has it. */
+  unread: string | undefined;
   #waiting: Waiting | undefined;
   readonly #person: RelayedPerson | undefined;
 
@@ -212,9 +217,12 @@ class LongCell {
       person: this.#person,
     });
     void ended.then((answer) => {
-      this.isAnswered = this.#waiting !== undefined;
-      this.#waiting?.done(this.rest(answer));
-      this.#end.resolve(answer);
+      const waiting = this.#waiting;
+      this.unread = waiting === undefined ? ANSWERED_BEFORE : waiting.isCancelled() ? CANCELLED : undefined;
+      const rest = this.#rest(answer);
+      waiting?.done(rest);
+      // Of a cell that was cancelled, the session repeats the notices itself.
+      this.#end.resolve(answer.status === 'cancelled' ? { ...rest, notices: [] } : rest);
     });
   }
 
@@ -244,6 +252,7 @@ class LongCell {
       };
       const waiting: Waiting = {
         request,
+        isCancelled: () => signal?.aborted === true,
         patience: patienceMs === undefined ? undefined : new Countdown(patienceMs, leave),
         done: (end) => {
           waiting.patience?.stop();
@@ -272,7 +281,7 @@ class LongCell {
   }
 
   /** The answer without what others have shown of it. */
-  rest(answer: CellAnswer): CellAnswer {
+  #rest(answer: CellAnswer): CellAnswer {
     return this.#parts === 0 ? answer : { ...answer, ...this.#takeOutput() };
   }
 

@@ -173,6 +173,27 @@ it('a cancel of the request that waits interrupts the cell; its time limit does 
   expect(await waiting).toMatchObject({ status: 'cancelled', stdout: { head: 'a\n' } });
 });
 
+// What the cell had printed was lost, and so was every earlier answer that this one would have repeated.
+it('an answer whose request was cancelled is repeated by the next one, with what it would have repeated', async () => {
+  const { cells, send } = setUp();
+  const before = send('x');
+  await vi.advanceTimersByTimeAsync(PATIENCE_MS);
+  await before;
+  print(cells[0]?.request, 'earlier\n');
+  cells[0]?.end({ cell: 1 });
+  const user = new AbortController();
+  const cancelled = send('y', { signal: user.signal });
+  user.abort('the user pressed Escape');
+  cells[1]?.end({ cell: 2, status: 'cancelled', stdout: textOf('printed\n'), notices: ['State was lost.'] });
+  await cancelled;
+  const next = send('z');
+  cells[2]?.end();
+  expect((await next).notices).toEqual([
+    'Cell 1 ended with status success; its call was answered before:\nearlier',
+    'Cell 2 ended with status cancelled; its call was cancelled:\nstatus: cancelled\nprinted',
+  ]);
+});
+
 it('time in which a person is asked does not count, and a question without a request waits for the next one', async () => {
   const { cells, send } = setUp();
   const replies = [createDeferred<Reply>(), createDeferred<Reply>()];
