@@ -140,7 +140,8 @@ export class LongCells {
     cell.start(run);
     void cell.ended.then((answer) => {
       this.#cells.splice(this.#cells.indexOf(cell), 1);
-      if (cell.unread !== undefined) {
+      // If a person has cancelled code that had not begun, nothing is to be said.
+      if (cell.unread !== undefined && !(cell.unread === CANCELLED && answer.cell === undefined)) {
         this.#undelivered.add(answer, cell.unread);
       }
     });

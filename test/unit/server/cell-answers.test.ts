@@ -183,11 +183,14 @@ it('an answer whose request was cancelled is repeated by the next one, with what
   cells[0]?.end({ cell: 1 });
   const user = new AbortController();
   const cancelled = send('y', { signal: user.signal });
+  const queued = send('never begun', { signal: user.signal });
   user.abort('the user pressed Escape');
+  cells[2]?.end({ status: 'error' });
+  await queued;
   cells[1]?.end({ cell: 2, status: 'cancelled', stdout: textOf('printed\n'), notices: ['State was lost.'] });
   await cancelled;
   const next = send('z');
-  cells[2]?.end();
+  cells[3]?.end();
   expect((await next).notices).toEqual([
     'Cell 1 ended with status success; its call was answered before:\nearlier',
     'Cell 2 ended with status cancelled; its call was cancelled:\nstatus: cancelled\nprinted',
