@@ -71,6 +71,7 @@ async function pass(ms: number, isThere: () => Promise<boolean>): Promise<void> 
 
 /** What a process that is killed leaves: claims that no process has. */
 function kill(root: string): void {
+  vi.clearAllTimers();
   const claims = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.claim'));
   claims.forEach((name) => writeFileSync(join(root, name), '{}'));
 }
