@@ -19,6 +19,8 @@ const TABLE =
 
 /** Reasons, each with what it holds for. */
 const BOUNDED: Readonly<Record<string, string>> = {
+  'of one run: the tools that it calls, and at most 20 questions in each attempt': `
+    schedule/unattended.ts #counts`,
   'an entry is removed when work ends that is limited itself: calls, requests, cells, connections, builds, questions': `
     approvals/cell-approvals.ts #collected
     artifacts/artifacts.ts #transfers #writes

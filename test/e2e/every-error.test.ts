@@ -24,6 +24,7 @@ import {
   cancelledCell,
   command,
   refusal,
+  sentBefore,
   slowPull,
   tooManySessions,
   withEngine,
@@ -251,6 +252,7 @@ const PROVOKED: Readonly<Partial<Record<ErrorCode, Provocation>>> = {
     provoke: unrecordedCall,
     names: /the recording has no call echo\.echo\(text="b"\)[^]*nearest is call 1: echo\.echo\(text="a"\)/,
   },
+  OUTCOME_UNKNOWN: { provoke: sentBefore, names: /ledger\.record was sent before this run was interrupted/ },
   TOOL_CHANGED: { provoke: changedTool, names: /'look' of server 'cat'/ },
   TOOL_FAILED: {
     provoke: () => cell("await mcp_echo.fails(text='no more ink')", ['echo']),

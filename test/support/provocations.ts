@@ -5,9 +5,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
+import { Unattended } from '../../src/app/schedule/unattended.ts';
 import { CancelSource } from '../../src/core/base/cancel.ts';
-import { BridgeError, messageOf, renderError } from '../../src/core/base/errors.ts';
+import { BridgeError, messageOf, renderError, toBridgeError } from '../../src/core/base/errors.ts';
 import { MAX_SESSIONS } from '../../src/core/base/limits.ts';
+import { succeeded, type ToolCall } from '../../src/core/calls/contract.ts';
 import type { Engine } from '../../src/core/session/engine.ts';
 import { prepareInTime } from '../../src/core/session/kernel.ts';
 import { CLI, ROOT } from './bridge-client.ts';
@@ -114,4 +116,56 @@ const neverReady = { prepare: () => new Promise(() => undefined) } as unknown as
 /** What a cell returns if pulling the image takes longer than the cell waits. */
 export function slowPull(): Promise<string> {
   return refusal(prepareInTime(neverReady, () => undefined, 20));
+}
+
+/** A call of a run whose process ended after it had sent the same call. */
+export async function sentBefore(): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'bridge-run-'));
+  const parts = { mask: <Value>(value: Value) => value, calls: [] };
+  const nothing = {
+    open: async () => [],
+    ask: async () => Promise.reject(new Error('asked')),
+    forget: async () => undefined,
+  };
+  const questions = { ...nothing, answer: async () => false, answerTo: async () => undefined };
+  const rights = { acceptedAt: '', source: '', tools: [] };
+  const open = () =>
+    new Unattended({
+      schedule: 'morning',
+      id: 'a',
+      dueText: '07:00',
+      folder,
+      rights,
+      mostCalls: undefined,
+      questions,
+      stop: () => undefined,
+      onAlways: () => undefined,
+    }).open(parts);
+  const call: ToolCall = {
+    server: { name: 'ledger', alias: 'ledger', description: '' },
+    tool: { name: 'record', alias: 'record', inputSchema: {} },
+    arguments: {},
+    context: {
+      session: 'default',
+      generation: 1,
+      cell: 1,
+      call: 1,
+      loaded: new Set(),
+      signal: new AbortController().signal,
+    },
+  };
+  try {
+    const { sent: first } = await open();
+    await new Promise<void>((resolve) => {
+      void first(call, () => {
+        resolve();
+        return new Promise(() => undefined);
+      });
+    });
+    const { sent: second } = await open();
+    const outcome = await second(call, async () => succeeded('sent twice'));
+    return outcome.ok ? String(outcome.result) : renderError(toBridgeError(outcome.error));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }

@@ -45,7 +45,7 @@ export async function openRecords(basis: Basis, { known, secrets }: ServersToCal
     mask,
     trail,
     resume,
-    answered: run === undefined ? [] : answeredCalls(run),
+    answered: run === undefined ? [] : answeredCalls(run.recorded),
     watches: [trail && createAuditWatcher(trail, (server) => known.metadata(server)?.tools), recording?.watch],
     withNotices(answer) {
       if (listedTools !== undefined) {

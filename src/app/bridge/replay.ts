@@ -5,7 +5,7 @@ import { isReadOnly } from '../../core/calls/contract.ts';
 import { methodTool } from '../../core/calls/surface-calls.ts';
 import type { Settings } from '../../edges/settings/settings.ts';
 import type { OpenedReplay } from '../../edges/terminal/command.ts';
-import { endedAsRecorded, type Replay, readRecording } from '../../record/recordings/index.ts';
+import { answeredCalls, endedAsRecorded, type Replay, readRecording } from '../../record/recordings/index.ts';
 import { createBridge } from './bridge.ts';
 
 /** See `CommandContext`. */
@@ -17,11 +17,8 @@ export async function openReplay(path: string, settings: Settings, logger: Logge
       const status = recorded.ended?.status;
       return { code, servers, session, timeoutSeconds, status, isSame: (answer) => endedAsRecorded(recorded, answer) };
     }),
-    calls: [...replay.cells.flatMap(({ calls }) => calls), ...replay.jobCalls].map((call) => ({
-      server: call.server,
-      tool: call.tool,
-      arguments: call.arguments,
-      hasFailed: call.error !== undefined,
+    calls: answeredCalls([...replay.cells.flatMap(({ calls }) => calls), ...replay.jobCalls]).map((call) => ({
+      ...call,
       isReading: isReading(replay, call),
     })),
     createBridge: () => createBridge(settings, logger, { replay }),

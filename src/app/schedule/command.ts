@@ -34,8 +34,10 @@ const addFields = () => ({
   file: option('-f, --file <path>', 'file with Python code; a later change of it has to be accepted'),
   code: option('-c, --code <code>', 'Python code instead of a file'),
   tool: option('--tool <function>', 'saved function to run instead'),
-  servers: repeated('--server <name>', 'MCP server to load; may be repeated'),
-  session: option('--session <name>', 'name of a session, whose state lasts from run to run'),
+  servers: repeated(
+    '--server <name>',
+    'MCP server to load; may be repeated; those that a saved function names are loaded in any case',
+  ),
   timezone: option('--timezone <name>', 'time zone of WHEN, such as Europe/Berlin; by default, that of this machine'),
   missed: choice(
     '--missed <what>',
@@ -62,7 +64,7 @@ const addFields = () => ({
   report: option('--report <path>', 'file that each run writes'),
   reportTo: option('--report-to <tool>', 'tool that each run calls, such as slack.post_message'),
   reportArguments: option('--report-args <json>', 'its arguments as a JSON object'),
-  isSure: flag('-y, --yes', 'accept what the first run does'),
+  isSure: flag('-y, --yes', 'do not ask: accept what the first run does, and install the timer'),
 });
 
 const addAction = () =>
@@ -107,7 +109,7 @@ export const SCHEDULE = {
       },
     ),
     pause: action('Pause schedules.', { names: argument('<name...>', 'names of schedules') }),
-    unpause: action('Let paused schedules be due again.', { names: argument('<name...>', 'names of schedules') }),
+    resume: action('Let paused schedules be due again.', { names: argument('<name...>', 'names of schedules') }),
     remove: action('Remove schedules with all their runs.', { names: argument('<name...>', 'names of schedules') }),
     log: action('Show the runs of a schedule, or what one of them printed.', {
       name: name(),

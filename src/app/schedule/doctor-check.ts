@@ -42,7 +42,12 @@ export function examineSchedules(
     const state: Finding =
       why === undefined
         ? { section, level: 'ok', text: `${counted(names.length, 'schedule')}, looked at each minute` }
-        : { section, level: 'warning', text: `${counted(names.length, 'schedule')}: ${why}`, hint };
+        : {
+            section,
+            level: 'warning',
+            text: `${counted(names.length, 'schedule')}, and nothing looks for what is due`,
+            hint,
+          };
     return [state, ...(await Promise.all(found)).flat()];
   };
 }

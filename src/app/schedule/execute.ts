@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import type { CellAnswer } from '../../core/base/cell.ts';
 import { ERROR_CODES, renderError } from '../../core/base/errors.ts';
 import { textTokens } from '../../core/base/token-estimate.ts';
-import { counted } from '../../core/base/units.ts';
 import { summarizeCellError } from '../../core/render/cell-error.ts';
 import { renderText } from '../../core/render/render.ts';
 import { LazyBridge } from '../../core/session/lazy-bridge.ts';
@@ -11,12 +10,13 @@ import { ensureDirectory } from '../../core/state/state-files.ts';
 import type { BridgeOptions, CommandContext, RunQuestions } from '../../edges/terminal/command.ts';
 import { closeInTime } from '../../edges/terminal/lifecycle.ts';
 import { answerCell } from '../../front/server/cell-answers.ts';
-import { examineSchedule, usedToday } from './preflight.ts';
+import { examineSchedule, isCertain, usedToday } from './preflight.ts';
 import { type MadeCall, type Rights, widenRights } from './rights.ts';
+import { unknownCalls } from './sent-calls.ts';
 import type { ScheduledCode } from './source.ts';
 import type { Entry, Run, ScheduleStore, StoredRun } from './store.ts';
 import { localTime } from './timetable.ts';
-import { Unattended } from './unattended.ts';
+import { type RunInHand, Unattended } from './unattended.ts';
 
 /** The deadline of a run that has none. */
 export const DEFAULT_SECONDS = 600;
@@ -26,6 +26,7 @@ const CHARS_PER_TOKEN = 4;
 const MAX_OUTPUT_CHARS = 40_000;
 /** What a client waits for has ended; nothing waits for the bridge of a run. */
 const CLOSE_MS = 10_000;
+const NOT_WAITED = 'The code ended without the answer that it had to wait for.';
 const CALLS_FILE = 'calls.jsonl';
 
 export interface RunWork {
@@ -45,10 +46,17 @@ export async function executeRun(work: RunWork): Promise<Run | undefined> {
   const { context, entry, name, run, store } = work;
   const runs = (await store.runs(name)).filter(({ id }) => id !== work.id);
   const { problems, source } = await examineSchedule({ name, entry, runs, now: new Date() }, context);
-  const [problem] = problems;
+  const problem = problems.find(isCertain);
+  if ((run.calls > 0 || run.attempts > 1) && problem !== undefined && problem.code !== 'APPROVAL_UNAVAILABLE') {
+    // It has begun, and what is missing may come back.
+    return { ...run, status: 'running', reason: renderError(problem) };
+  }
   if (problem !== undefined || source === undefined || entry.rights === undefined) {
     const exitCode = problem === undefined ? 1 : ERROR_CODES[problem.code].exitCode;
     return { ...run, status: 'refused', reason: problem && renderError(problem), exitCode };
+  }
+  if (run.attempts > 1 && (await hasSucceeded(work))) {
+    return { ...run, status: 'succeeded', exitCode: 0, output: '' };
   }
   return runUnattended(work, { source, rights: entry.rights, runs });
 }
@@ -73,10 +81,10 @@ async function runUnattended(
     dueText: localTime(new Date(run.due), entry.timezone),
     folder: store.runFolder(name, id),
     rights,
-    mostCalls: Number.isFinite(left('calls')) ? left('calls') : undefined,
+    mostCalls: mostCallsOf(entry, used),
     questions,
     stop: () => stop.abort('waits for an answer'),
-    onAlways: (call, isReading) => void always.push({ call, isReading }),
+    onAlways: (call, facts) => void always.push({ call, ...facts }),
   });
   const begun = performance.now();
   const answer = await runCode(work, source, {
@@ -95,21 +103,45 @@ async function runUnattended(
     ...outcomeOf(answer, hand),
     calls: hand.calls,
     seconds: Math.round((performance.now() - begun) / 1_000) + run.seconds,
-    unknown: [...hand.unknown],
-    output: outputOf(answer, maxChars),
+    output: outputOf(hand.isWaiting ? { ...answer, status: 'success', error: undefined } : answer, maxChars),
   };
   return { ...ended, tokens: textTokens(Buffer.byteLength(ended.output)) };
 }
 
+/** The calls of a run that were sent, of which it is not known whether they were made. */
+export async function unknownOfRun({
+  context,
+  id,
+  name,
+  store,
+}: Pick<RunWork, 'context' | 'id' | 'name' | 'store'>): Promise<string[]> {
+  const replay = await context.openReplay(callsFile(store, name, id)).catch(() => undefined);
+  return unknownCalls(store.runFolder(name, id), replay?.calls ?? []);
+}
+
+/** Whether its process ended between the last line of the code and the note that the run has ended. */
+async function hasSucceeded({ context, id, name, store }: RunWork): Promise<boolean> {
+  const replay = await context.openReplay(callsFile(store, name, id)).catch(() => undefined);
+  return replay?.cells.at(-1)?.status === 'success';
+}
+
+function mostCallsOf({ perDay, perRun }: Entry, used: ReturnType<typeof usedToday>): RunInHand['mostCalls'] {
+  const ofDay = (perDay.calls ?? Infinity) - (used.calls ?? 0);
+  const ofRun = perRun.calls ?? Infinity;
+  const count = Math.min(ofDay, ofRun);
+  return Number.isFinite(count) ? { count, by: ofDay < ofRun ? 'the limit of a day' : 'its own limit' } : undefined;
+}
+
 interface AllowedCall {
   readonly call: MadeCall;
+  readonly count: number;
   readonly isReading: boolean;
 }
 
 /** Of what a person has allowed for all later runs. */
 async function widen({ name, store }: RunWork, rights: Rights, always: readonly AllowedCall[]): Promise<void> {
   if (always.length > 0) {
-    const wider = (tools: Rights['tools'], { call, isReading }: AllowedCall) => widenRights(tools, call, isReading);
+    const wider = (tools: Rights['tools'], { call, ...facts }: AllowedCall) => widenRights(tools, call, facts);
     await store.write(name, {
       ...(await store.read(name)),
       rights: { ...rights, tools: always.reduce(wider, rights.tools) },
@@ -151,7 +183,6 @@ export async function runCode(
         given: {
           code,
           servers: [...new Set([...entry.servers, ...also])],
-          session: entry.session,
           timeout: Math.max(1, Math.floor(seconds)),
         },
         signal,
@@ -168,17 +199,12 @@ export function callsFile(store: ScheduleStore, name: string, id: string): strin
 }
 
 function outcomeOf(answer: CellAnswer, hand: Unattended): Pick<Run, 'status' | 'reason' | 'exitCode'> {
+  const problem = hand.problem ?? (hand.isWaiting && answer.status === 'success' ? NOT_WAITED : undefined);
+  if (problem !== undefined) {
+    return { status: 'failed', exitCode: ERROR_CODES.APPROVAL_UNAVAILABLE.exitCode, reason: problem };
+  }
   if (answer.status === 'success') {
-    if (hand.isWaiting) {
-      return { status: 'failed', exitCode: 1, reason: 'The code ended without the answer that it had to wait for.' };
-    }
-    return hand.unknown.length === 0
-      ? { status: 'succeeded', exitCode: 0, reason: undefined }
-      : {
-          status: 'failed',
-          exitCode: ERROR_CODES.OUTCOME_UNKNOWN.exitCode,
-          reason: `It is not known whether ${counted(hand.unknown.length, 'call')} were made: ${hand.unknown.join(', ')}.`,
-        };
+    return { status: 'succeeded', exitCode: 0, reason: undefined };
   }
   if (hand.isWaiting) {
     return { status: 'waiting', exitCode: undefined, reason: undefined };

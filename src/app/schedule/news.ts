@@ -2,7 +2,7 @@
 import { COMMAND } from '../../core/base/package.ts';
 import { counted } from '../../core/base/units.ts';
 import { newsLine } from './report.ts';
-import { ScheduleStore } from './store.ts';
+import { type Entry, ScheduleStore } from './store.ts';
 
 /** Older ones are only counted. Chosen. */
 const MAX_LINES = 3;
@@ -12,9 +12,9 @@ export async function takeNews(stateDir: string): Promise<readonly string[]> {
   const store = new ScheduleStore(stateDir);
   try {
     const news = (await store.names()).map(async (name) => {
-      const runs = await store.takeNews(name);
-      const entry = runs.length === 0 ? undefined : await store.read(name);
-      return entry === undefined ? [] : runs.map(({ id, run }) => ({ id, line: newsLine({ name, entry, run }) }));
+      const entry = await store.read(name).catch(() => undefined);
+      const runs = entry === undefined ? [] : await store.takeNews(name);
+      return runs.map(({ id, run }) => ({ id, line: newsLine({ name, entry: entry as Entry, run }) }));
     });
     const all = (await Promise.all(news)).flat().toSorted((a, b) => (a.id < b.id ? -1 : 1));
     const earlier = all.length - MAX_LINES;

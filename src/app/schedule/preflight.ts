@@ -1,6 +1,6 @@
 /** Whether a run can work now. Starts no server: what is not known about one is no problem. */
 import { CancelSource } from '../../core/base/cancel.ts';
-import { BridgeError, toBridgeError } from '../../core/base/errors.ts';
+import { BridgeError, type ErrorCode, toBridgeError } from '../../core/base/errors.ts';
 import { COMMAND } from '../../core/base/package.ts';
 import { counted } from '../../core/base/units.ts';
 import { methodTool } from '../../core/calls/surface-calls.ts';
@@ -12,6 +12,9 @@ import type { Rights } from './rights.ts';
 import { readSource, type ScheduledCode } from './source.ts';
 import type { Entry, Limits, StoredRun } from './store.ts';
 import { localTime } from './timetable.ts';
+
+/** In the data of a problem that an earlier start had. */
+const EARLIER = 'earlier';
 
 export interface Preflight {
   /** The gravest first; none if a run can work. */
@@ -94,16 +97,35 @@ async function problemsOfServer(
       const hint = `Run: ${COMMAND} servers login ${server.name}`;
       return [new BridgeError('LOGIN_REQUIRED', `${server.name} needs a login`, { hint })];
     }
+    const failure = report?.state === 'failed' ? report.failure : null;
+    const failed = failure === null ? [] : [failedBefore(server.name, failure)];
     if (configured.known.metadata(server) === undefined) {
-      return [];
+      return failed;
     }
     const known = await configured.known.tools(server, new CancelSource());
-    return tools
+    const ofTools = tools
       .filter((one) => one.server === name && methodTool(one.tool) === undefined)
       .flatMap(({ tool }) => problemOfTool(name, tool, resolveName(known, tool)));
+    return [...ofTools, ...failed];
   } catch (error) {
     return [toBridgeError(error)];
   }
+}
+
+/** It may start now. */
+function failedBefore(
+  server: string,
+  { code, message }: { readonly code: ErrorCode; readonly message: string },
+): BridgeError {
+  return new BridgeError(code, `${server} failed when it was last started: ${message}`, {
+    hint: `Run: ${COMMAND} servers test ${server}`,
+    data: { [EARLIER]: true },
+  });
+}
+
+/** Whether the problem keeps a run from being tried. */
+export function isCertain({ data }: BridgeError): boolean {
+  return data[EARLIER] !== true;
 }
 
 function problemOfTool(server: string, name: string, tool: { readonly change?: unknown } | undefined): BridgeError[] {
@@ -115,7 +137,7 @@ function problemOfTool(server: string, name: string, tool: { readonly change?: u
     ? []
     : [
         new BridgeError('TOOL_CHANGED', `${server}.${name} differs from the definition that was accepted`, {
-          hint: `Run: ${COMMAND} accept ${server}`,
+          hint: `Run: ${COMMAND} servers approve ${server}`,
         }),
       ];
 }

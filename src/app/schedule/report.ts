@@ -2,6 +2,7 @@
 import { dirname } from 'node:path';
 import { CancelSource } from '../../core/base/cancel.ts';
 import { BridgeError, toBridgeError } from '../../core/base/errors.ts';
+import { oneLine } from '../../core/catalog/visible.ts';
 import { isFailure } from '../../core/protocol/result-bytes.ts';
 import { makeFolders } from '../../core/state/file-system.ts';
 import { writeAtomically } from '../../core/state/state-files.ts';
@@ -15,25 +16,28 @@ import { localTime } from './timetable.ts';
 const CALL_MS = 60_000;
 const FIRST_LINE_CHARS = 120;
 
+export type ReportEnd = Pick<Run, 'report' | 'reportProblem'>;
+
 /** How a run stands, and what it printed. */
 export function reportText({ entry, name, run }: Pick<RunToExecute, 'entry' | 'name' | 'run'>): string {
   const reason = run.reason === undefined ? '' : `${run.reason}\n`;
-  return `Schedule '${name}', run of ${localTime(new Date(run.due), entry.timezone)}: ${run.status}.\n${reason}${run.output}`;
+  const output = run.output === '' || run.output.endsWith('\n') ? run.output : `${run.output}\n`;
+  return `Schedule '${name}', run of ${localTime(new Date(run.due), entry.timezone)}: ${run.status}.\n${reason}${output}`;
 }
 
 /** One line for the next answer to a client. */
 export function newsLine(one: Pick<RunToExecute, 'entry' | 'name' | 'run'>): string {
   const { entry, name, run } = one;
-  const said = (run.reason ?? run.output).trim().split('\n')[0] ?? '';
-  const line = said.length > FIRST_LINE_CHARS ? `${said.slice(0, FIRST_LINE_CHARS)}…` : said;
+  const said = (run.reason ?? run.reportProblem ?? run.output).trim().split('\n')[0] ?? '';
+  const line = oneLine(said, FIRST_LINE_CHARS);
   return `Schedule '${name}', run of ${localTime(new Date(run.due), entry.timezone)}, ${run.status}${line === '' ? '.' : `: ${line}`}`;
 }
 
-/** Never rejects; failures are in the log. */
+/** Never rejects. */
 export async function sendReport(
   one: RunToExecute,
   context: Pick<CommandContext, 'callByPerson' | 'logger' | 'openServers'>,
-): Promise<Run['report']> {
+): Promise<ReportEnd> {
   const { entry, name } = one;
   try {
     if (entry.reportFile !== undefined) {
@@ -43,11 +47,12 @@ export async function sendReport(
     if (entry.reportCall !== undefined) {
       await callWith(one, entry.reportCall, context);
     }
-    return 'sent';
+    return { report: 'sent' };
   } catch (error) {
     const { code, message } = toBridgeError(error);
-    context.logger.error(`schedule ${name}: the report was not sent: ${code}: ${message}`);
-    return 'failed';
+    const reportProblem = `The report was not sent: ${code}: ${message}.`;
+    context.logger.error(`schedule ${name}: ${reportProblem}`);
+    return { report: 'failed', reportProblem };
   }
 }
 
@@ -79,7 +84,7 @@ function filled(value: unknown, one: RunToExecute): unknown {
   if (typeof value === 'string') {
     const { entry, name, run } = one;
     const facts: Readonly<Record<string, string>> = {
-      report: reportText(one),
+      report: run.output === '' ? (run.reason ?? '') : run.output,
       name,
       due: localTime(new Date(run.due), entry.timezone),
       status: run.status,

@@ -6,10 +6,16 @@ import { z } from 'zod';
 import { isObject, type JsonObject } from '../../core/base/is-object.ts';
 import { counted } from '../../core/base/units.ts';
 import { oneLine } from '../../core/catalog/visible.ts';
-import { stringifyExact } from '../../core/protocol/exact-json.ts';
+import { isCarriedNumber, stringifyExact } from '../../core/protocol/exact-json.ts';
 
-/** A shape is a text with `#` for the numbers that differ from run to run: those of dates, and in prose all. */
-const SHAPES_KEPT = 10;
+/**
+ * Different values that are kept for a place; of more, only the length counts. Chosen: the block that a person accepts must stay readable.
+ */
+const VALUES_KEPT = 100;
+/** In a shape, stands for the numbers that differ from run to run: those of dates, and in prose all. */
+const NUMBER = '\u0001';
+/** Longer ones could carry data. */
+const NUMBER_DIGITS = /(?<!\d)\d{1,12}(?!\d)/g;
 const DATE =
   /(?<!\d)(?:20\d\d([-_./]?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01])|\d{1,2}[./]\d{1,2}[./]20\d\d|20\d\d-W?\d\d)(?:[T_ -]\d\d[:-]?\d\d(?:[:-]?\d\d)?)?(?!\d)/g;
 /** A word of letters alone. */
@@ -22,7 +28,7 @@ const CALLS_FACTOR = 2;
 const CALLS_MORE = 5;
 const SHOWN_CHARS = 80;
 /** Places of values in the arguments of a tool. Of an argument with more, only the size counts. Chosen. */
-const MAX_PLACES = 40;
+const MAX_PLACES = 100;
 
 const ValuesSchema = z.union([
   /** Texts of these shapes. */
@@ -46,6 +52,10 @@ const ToolRightsSchema = z.object({
   mostCalls: z.number(),
   /** By place: `repo`, `labels[]`, `rows[].title`. */
   arguments: z.record(z.string(), ValuesSchema),
+  /** Places that each call had. */
+  always: z.array(z.string()),
+  /** Values in the arguments of one call. */
+  mostValues: z.number(),
 });
 type ToolRights = z.infer<typeof ToolRightsSchema>;
 
@@ -71,6 +81,7 @@ export function learnRights(calls: readonly MadeCall[], isReading: (call: MadeCa
     const [first] = same as [MadeCall];
     const names = [...new Set(same.flatMap((call) => Object.keys(call.arguments)))];
     const reading = isReading(first);
+    const topNames = names.map((name) => placeOf('', name));
     const learned = names.flatMap((name) => {
       const given = same.flatMap((call) => (Object.hasOwn(call.arguments, name) ? [call.arguments[name]] : []));
       return learnArgument(name, given, reading);
@@ -79,29 +90,62 @@ export function learnRights(calls: readonly MadeCall[], isReading: (call: MadeCa
       server: first.server,
       tool: first.tool,
       isReading: reading,
-      mostCalls: same.length * CALLS_FACTOR + CALLS_MORE,
+      mostCalls: more(same.length),
       arguments: Object.fromEntries(learned),
+      always: same
+        .map(placesOf)
+        .reduce((all, places) => all.filter((place) => places.includes(place)))
+        .filter((place) => learned.some(([known]) => known === place) || topNames.includes(place)),
+      mostValues: more(same.reduce((most, call) => Math.max(most, valuesOf(call).length), 0)),
     };
   });
 }
 
-/** The same rights, which cover this call, too: with any value for each argument that was not covered. */
-export function widenRights(tools: readonly ToolRights[], call: MadeCall, isReading: boolean): ToolRights[] {
+/** The same rights with the values of this call, too, which is the `count`-th of its tool in a run. */
+export function widenRights(
+  tools: readonly ToolRights[],
+  call: MadeCall,
+  { count, isReading }: { readonly count: number; readonly isReading: boolean },
+): ToolRights[] {
   const known = tools.find((one) => keyOf(one) === keyOf(call));
   const learned = learnRights([call], () => isReading)[0] as ToolRights;
   if (known === undefined) {
     return [...tools, learned];
   }
-  const beyond = Object.keys(call.arguments).filter(
-    (name) => whyArgument(known, name, call.arguments[name]) !== undefined,
-  );
-  const widened = beyond.map((name): [string, Values] => [placeOf('', name), { kind: 'anything' }]);
+  const values = Object.entries(learned.arguments).map(([place, added]): [string, Values] => {
+    const before = Object.hasOwn(known.arguments, place) ? known.arguments[place] : undefined;
+    return [place, before === undefined ? added : eitherOf(before, added)];
+  });
+  const mostCalls = count > known.mostCalls ? count * CALLS_FACTOR : known.mostCalls;
   const wider = {
     ...known,
-    mostCalls: known.mostCalls + learned.mostCalls,
-    arguments: { ...known.arguments, ...Object.fromEntries(widened) },
+    mostCalls,
+    arguments: { ...known.arguments, ...Object.fromEntries(values) },
+    always: known.always.filter((place) => learned.always.includes(place)),
+    mostValues: Math.max(known.mostValues, learned.mostValues),
   };
   return tools.map((one) => (one === known ? wider : one));
+}
+
+function eitherOf(one: Values, other: Values): Values {
+  if (one.kind === 'anything' || other.kind === 'anything') {
+    return { kind: 'anything' };
+  }
+  if (one.kind === 'shapes' && other.kind === 'shapes') {
+    return { kind: 'shapes', shapes: [...new Set([...one.shapes, ...other.shapes])] };
+  }
+  if ('chars' in one && 'chars' in other && one.kind === other.kind) {
+    return { kind: one.kind, chars: Math.max(one.chars, other.chars) };
+  }
+  if (one.kind === 'numbers' && other.kind === 'numbers') {
+    return { kind: 'numbers', least: Math.min(one.least, other.least), most: Math.max(one.most, other.most) };
+  }
+  if (one.kind === 'exactly' && other.kind === 'exactly') {
+    return { kind: 'exactly', json: [...new Set([...one.json, ...other.json])] };
+  }
+  // A long text covers short ones; of other kinds, both are of text, or one is not.
+  const text = [one, other].find((each) => each.kind === 'text');
+  return text !== undefined && [one, other].some((each) => each.kind === 'shapes') ? text : { kind: 'anything' };
 }
 
 /** Why the rights do not cover a call, in one clause; undefined if they do. `count` is its number among the calls of its tool. */
@@ -113,16 +157,26 @@ export function whyBeyond({ tools }: Pick<Rights, 'tools'>, call: MadeCall, coun
   if (count > rights.mostCalls) {
     return `a run may call it at most ${counted(rights.mostCalls, 'time')}`;
   }
-  return Object.entries(call.arguments)
+  const why = Object.entries(call.arguments)
     .map(([name, value]) => whyArgument(rights, name, value))
-    .find((why) => why !== undefined);
+    .find((one) => one !== undefined);
+  if (why !== undefined) {
+    return why;
+  }
+  const places = placesOf(call);
+  const missing = rights.always.find((place) => !places.includes(place));
+  if (missing !== undefined) {
+    return `it was always called with a value at '${oneLine(missing, SHOWN_CHARS)}'`;
+  }
+  const isOver = valuesOf(call).length > rights.mostValues && !Object.values(rights.arguments).some(isWhole);
+  return isOver ? `its arguments may have at most ${counted(rights.mostValues, 'value')}` : undefined;
 }
 
 function whyArgument({ arguments: rights }: ToolRights, name: string, value: unknown): string | undefined {
   const of = (place: string): Values | undefined => (Object.hasOwn(rights, place) ? rights[place] : undefined);
   const top = placeOf('', name);
-  const isWhole = ['json', 'anything'].includes(of(top)?.kind ?? '');
-  for (const [place, leaf] of isWhole ? [[top, value] as Leaf] : leavesAt(top, value)) {
+  const ofTop = of(top);
+  for (const [place, leaf] of ofTop !== undefined && isWhole(ofTop) ? [[top, value] as Leaf] : leavesAt(top, value)) {
     const values = of(place);
     if (values === undefined) {
       return `it was never called with a value at '${oneLine(place, SHOWN_CHARS)}'`;
@@ -134,6 +188,24 @@ function whyArgument({ arguments: rights }: ToolRights, name: string, value: unk
   return undefined;
 }
 
+/** Whether it is about a whole argument, with all that is in it. */
+function isWhole({ kind }: Values): boolean {
+  return kind === 'json' || kind === 'anything';
+}
+
+function more(seen: number): number {
+  return seen * CALLS_FACTOR + CALLS_MORE;
+}
+
+function valuesOf(call: MadeCall): Leaf[] {
+  return Object.entries(call.arguments).flatMap(([name, value]) => leavesAt(placeOf('', name), value));
+}
+
+function placesOf(call: MadeCall): string[] {
+  const names = Object.keys(call.arguments).map((name) => placeOf('', name));
+  return [...new Set([...names, ...valuesOf(call).map(([place]) => place)])];
+}
+
 /** A value that holds no others, and its place. */
 type Leaf = readonly [place: string, value: unknown];
 
@@ -141,7 +213,7 @@ function leavesAt(place: string, value: unknown): Leaf[] {
   if (Array.isArray(value) && value.length > 0) {
     return value.flatMap((item) => leavesAt(`${place}[]`, item));
   }
-  const members = isObject(value) ? Object.entries(value) : [];
+  const members = isObject(value) && !isCarriedNumber(value) ? Object.entries(value) : [];
   return members.length === 0
     ? [[place, value]]
     : members.flatMap(([key, member]) => leavesAt(placeOf(place, key), member));
@@ -202,14 +274,14 @@ function learnValues(given: readonly unknown[], isReading: boolean): Values {
         };
   }
   const json = [...new Set(given.map((value) => stringifyExact(value)))];
-  return isReading || json.length > SHAPES_KEPT ? { kind: 'anything' } : { kind: 'exactly', json };
+  return isReading || json.length > VALUES_KEPT ? { kind: 'anything' } : { kind: 'exactly', json };
 }
 
 function learnTexts(given: readonly string[]): Values {
   const shapes = [...new Set(given.map(shapeOf))];
   const longest = given.reduce((most, { length }) => Math.max(most, length), 0);
   const isLong = given.some((text) => text.includes('\n')) || longest > LONG_TEXT_CHARS;
-  return isLong || shapes.length > SHAPES_KEPT
+  return isLong || shapes.length > VALUES_KEPT
     ? { kind: 'text', chars: longest * TEXT_FACTOR }
     : { kind: 'shapes', shapes };
 }
@@ -217,7 +289,12 @@ function learnTexts(given: readonly string[]): Values {
 /** Numbers of accounts, channels and people stay as they are; they are no prose. */
 function shapeOf(text: string): string {
   const isProse = (text.match(WORD)?.length ?? 0) > 1;
-  return text.replace(isProse ? /\d+/g : DATE, (digits) => digits.replace(/\d+/g, '#'));
+  return text.replace(isProse ? NUMBER_DIGITS : DATE, (digits) => digits.replace(/\d+/g, NUMBER));
+}
+
+/** A `#` of the text itself is written as `\#`. */
+function describeShape(shape: string): string {
+  return JSON.stringify(oneLine(shape.replaceAll('#', '\\#').replaceAll(NUMBER, '#'), LONG_TEXT_CHARS * 2));
 }
 
 function allows(values: Values, value: unknown): boolean {
@@ -240,8 +317,8 @@ function allows(values: Values, value: unknown): boolean {
 function describeValues(values: Values): string {
   switch (values.kind) {
     case 'shapes': {
-      const shown = values.shapes.map((shape) => JSON.stringify(oneLine(shape, SHOWN_CHARS)));
-      return `${shown.join(' or ')}${values.shapes.some((shape) => shape.includes('#')) ? ', where # is any number' : ''}`;
+      const hasNumber = values.shapes.some((shape) => shape.includes(NUMBER));
+      return `${values.shapes.map(describeShape).join(' or ')}${hasNumber ? ', where # is any number' : ''}`;
     }
     case 'text':
       return `any text of at most ${counted(values.chars, 'character')}`;

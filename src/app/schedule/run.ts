@@ -1,48 +1,28 @@
 /** `schedule`: adds, shows, runs and removes schedules, and does what is due. */
-import { resolve } from 'node:path';
-import { BridgeError, ERROR_CODES } from '../../core/base/errors.ts';
+import { join, resolve } from 'node:path';
+import { BridgeError, ERROR_CODES, toBridgeError } from '../../core/base/errors.ts';
 import { escapeInJson, escapeInLines } from '../../core/base/log.ts';
 import { COMMAND } from '../../core/base/package.ts';
 import { counted } from '../../core/base/units.ts';
+import type { WaitingQuestion } from '../../core/base/waiting-question.ts';
 import { claimSession } from '../../core/session/session-claim.ts';
 import { readJsonArguments } from '../../edges/terminal/call-arguments.ts';
-import {
-  type CommandContext,
-  type CommandHost,
-  carryOut,
-  type LineFor,
-  type RunQuestions,
-} from '../../edges/terminal/command.ts';
-import { confirm } from '../../edges/terminal/confirm.ts';
-import { createTerminalPerson } from '../../edges/terminal/terminal-person.ts';
+import { carryOut, type LineFor } from '../../edges/terminal/command.ts';
 import { renderTable } from '../../edges/terminal/text-table.ts';
 import type { ScheduleCommand } from './command.ts';
-import { callsFile, DEFAULT_SECONDS, outputOf, runCode } from './execute.ts';
+import { attend, isAgreed } from './first-run.ts';
 import { examineSchedule } from './preflight.ts';
-import { describeRights, learnRights } from './rights.ts';
-import { readSource, type ScheduledCode } from './source.ts';
+import { readSource } from './source.ts';
 import { type Entry, type Run, runIdOf, ScheduleStore } from './store.ts';
 import { describeEntry, type ListedSchedule, renderList, renderRuns } from './text.ts';
 import { newRun, performRun } from './tick.ts';
 import { tickWork, watchSignals } from './tick-command.ts';
 import { localTimezone, readTimetable } from './timetable.ts';
 import { findWaker, whyNotWoken } from './waking.ts';
+import type { ScheduleOptions, Work } from './work.ts';
 
 const SHOWN_TIMES = 3;
 const WAITING_EXIT_CODE = ERROR_CODES.APPROVAL_TIMEOUT.exitCode;
-
-export type ScheduleOptions = CommandContext &
-  Pick<CommandHost, 'findPerson' | 'isShown' | 'terminal' | 'writeError' | 'writeOut'>;
-
-interface Work extends ScheduleOptions {
-  readonly context: CommandContext;
-  readonly store: ScheduleStore;
-  readonly questions: RunQuestions;
-  /** Prints the result, as JSON with `--json`. */
-  readonly print: (json: unknown, text: string) => void;
-  /** Prints what a person reads before the result. */
-  readonly say: (text: string) => void;
-}
 
 /** Resolves with the exit code. */
 export async function schedule(
@@ -58,7 +38,7 @@ export async function schedule(
     print: (json, text) => writeOut(command.isJson ? `${escapeInJson(JSON.stringify(json, undefined, 2))}\n` : text),
     say: (text) => writeError(text),
   };
-  const handlers = { add, check, list, log, pause, remove, run, show, system, unpause };
+  const handlers = { add, check, list, log, pause, remove, run, show, system, resume };
   return carryOut(handlers, command, work);
 }
 
@@ -75,13 +55,18 @@ async function add(line: LineFor<ScheduleCommand, 'add'>, work: Work): Promise<n
   const source = await readSource(entry, work);
   await store.write(name, entry);
   if (work.terminal === undefined && !line.isSure) {
-    say('No one is here to see its first run, so it is not due yet.\n');
+    say('No one is here to see its first run, so it is not run and not due yet.\n');
     say(`To run it, and accept what it may call, type at a terminal: ${COMMAND} schedule run ${name}\n`);
     return show(line, work);
   }
-  const exitCode = await attend(name, { entry, source, isSure: line.isSure }, work);
-  if (exitCode !== 0) {
-    return exitCode;
+  const claim = await claimRuns(name, store);
+  try {
+    const exitCode = await attend({ name, entry, source, isSure: line.isSure }, work);
+    if (exitCode !== 0) {
+      return exitCode;
+    }
+  } finally {
+    await claim.release();
   }
   await offerWaker(line.isSure, work);
   return show(line, work);
@@ -93,8 +78,10 @@ async function offerWaker(isSure: boolean, work: Work): Promise<void> {
   const found = await findWaker(settings.stateDir);
   if (!('why' in found) && !(await found.isInstalled())) {
     say(`${found.describe()}\n`);
-    await confirm(`Let ${found.name} look each minute for what is due?`, isSure, work);
-    await found.install();
+    if (await isAgreed(`Let ${found.name} look each minute for what is due?`, isSure, work)) {
+      await found.install();
+      say(`${found.name} looks for what is due each minute now.\n`);
+    }
   }
   const why = await whyNotWoken(settings.stateDir);
   say(why === undefined ? '' : `${why}\n`);
@@ -138,7 +125,6 @@ function entryOf(line: LineFor<ScheduleCommand, 'add'>): Entry {
     timezone: line.timezone ?? localTimezone(),
     source,
     servers: [...line.servers],
-    session: line.session,
     missed: line.missed,
     overlap: line.overlap,
     isPaused: false,
@@ -155,72 +141,32 @@ function reportCallOf(target: string, json: string): Entry['reportCall'] {
   if (at < 1 || at === target.length - 1) {
     throw new BridgeError('USAGE_INVALID', `'${target}' is no tool`, { hint: 'Write it as SERVER.TOOL.' });
   }
-  readJsonArguments(json);
-  return { server: target.slice(0, at), tool: target.slice(at + 1), arguments: json };
-}
-
-/** A run in front of a person, from which the rights of later ones are learned. Resolves with its exit code. */
-async function attend(
-  name: string,
-  { entry, isSure, source }: { readonly entry: Entry; readonly source: ScheduledCode; readonly isSure: boolean },
-  work: Work,
-): Promise<number> {
-  const { context, say, store, terminal } = work;
-  const now = new Date();
-  const id = runIdOf(now, true);
-  await store.addRun(name, id, newRun(now, now, true));
-  const { signal } = watchSignals(work);
-  say(`First run of '${name}':\n`);
-  const answer = await runCode({ context, entry, id, name, store }, source, {
-    seconds: entry.perRun.seconds ?? DEFAULT_SECONDS,
-    signal,
-    person: terminal && createTerminalPerson(terminal),
-    bridge: {},
-  });
-  const hasSucceeded = answer.status === 'success';
-  const output = outputOf(answer, work.settings.maxOutputChars);
-  const status = hasSucceeded ? 'succeeded' : 'failed';
-  await store.writeRun(name, id, {
-    ...newRun(now, now, true),
-    status,
-    output,
-    endedAt: new Date().toISOString(),
-  });
-  say(`${output}\n`);
-  if (!hasSucceeded) {
-    say(`The schedule is not due before a run has succeeded. When it is corrected: ${COMMAND} schedule run ${name}\n`);
-    return answer.exitCode || 1;
+  try {
+    readJsonArguments(json);
+  } catch {
+    throw new BridgeError('USAGE_INVALID', '--report-args is no JSON object', {
+      hint: `For example --report-args '{"channel": "C42", "text": "{report}"}'`,
+    });
   }
-  await acceptRights(name, { source, id, isSure }, work);
-  return 0;
-}
-
-async function acceptRights(
-  name: string,
-  { id, isSure, source }: { readonly source: ScheduledCode; readonly id: string; readonly isSure: boolean },
-  work: Work,
-): Promise<void> {
-  const { context, say, store } = work;
-  const { calls } = await context.openReplay(callsFile(store, name, id));
-  const made = calls.filter(({ hasFailed }) => !hasFailed);
-  const tools = learnRights(made, (call) =>
-    made.some((one) => one.isReading && one.server === call.server && one.tool === call.tool),
-  );
-  say(
-    `Later runs may do this, and whatever else they try waits for your answer:\n${describeRights({ tools: [...tools] })}`,
-  );
-  await confirm('Accept this?', isSure, work);
-  const rights = { acceptedAt: new Date().toISOString(), source: source.hash, tools: [...tools] };
-  await store.write(name, { ...(await store.read(name)), rights, from: new Date().toISOString() });
+  return { server: target.slice(0, at), tool: target.slice(at + 1), arguments: json };
 }
 
 async function list(_line: LineFor<ScheduleCommand, 'list'>, work: Work): Promise<number> {
   const names = await work.store.names();
-  const listed = await Promise.all(names.map((name) => lookAt(name, work)));
+  const listed = await Promise.all(
+    names.map((name) => lookAt(name, work).catch((error: unknown) => damaged(name, error))),
+  );
   work.print(listed, renderList(listed));
   const why = names.length === 0 ? undefined : await whyNotWoken(work.settings.stateDir);
   work.say(why === undefined ? '' : `${why}\n`);
   return 0;
+}
+
+/** One of which the file cannot be read does not hide the others. */
+function damaged(name: string, error: unknown): ListedSchedule {
+  const { code, hint = null, message } = toBridgeError(error);
+  const nothing = { when: '', timezone: 'UTC', isPaused: false, next: [], last: null, questions: 0 };
+  return { name, ...nothing, problems: [{ code, message, hint }] };
 }
 
 async function lookAt(name: string, { context, questions, store }: Work): Promise<ListedSchedule> {
@@ -240,7 +186,15 @@ async function lookAt(name: string, { context, questions, store }: Work): Promis
     timezone,
     isPaused: entry.isPaused,
     next: entry.isPaused ? [] : next.map((date) => date.toISOString()),
-    last: last === undefined ? null : { id: last.id, status: last.run.status, reason: last.run.reason ?? null },
+    last:
+      last === undefined
+        ? null
+        : {
+            id: last.id,
+            status: last.run.status,
+            reason: last.run.reason ?? null,
+            reportProblem: last.run.reportProblem ?? null,
+          },
     questions: (await questions.open()).filter((one) => one.schedule === name).length,
     problems: problems.map(({ code, hint = null, message }) => ({ code, message, hint })),
   };
@@ -266,36 +220,60 @@ async function check({ name }: LineFor<ScheduleCommand, 'check'>, work: Work): P
 async function run({ isSure, name }: LineFor<ScheduleCommand, 'run'>, work: Work): Promise<number> {
   const { print, questions, store } = work;
   const entry = await store.read(name);
-  const claim = await claimSession(`${store.folderOf(name)}/claim`);
-  if ('pid' in claim) {
-    throw new BridgeError('USAGE_INVALID', `process ${claim.pid} runs '${name}' now`, {
-      hint: 'Wait until it has ended.',
-    });
-  }
+  const claim = await claimRuns(name, store);
   try {
     const source = await readSource(entry, work);
     if (entry.rights?.source !== source.hash) {
-      return await attend(name, { entry, source, isSure }, work);
+      return await attend({ name, entry, source, isSure }, work);
     }
     const now = new Date();
     const id = runIdOf(now, true);
     const begun = newRun(now, now, true);
     await store.addRun(name, id, begun);
-    await performRun({ name, entry, id, run: begun }, tickWork(work, questions, watchSignals(work).signal));
+    await performRun(
+      { name, entry, id, run: begun },
+      tickWork({ ...work, isWatched: true }, questions, watchSignals(work).signal),
+    );
     const ended = (await store.readRun(name, id)) ?? begun;
-    const waiting = (await questions.open({ schedule: name, run: id })).length;
-    print({ id, ...ended }, shown(describeEnd(ended, waiting), work));
+    print({ id, ...ended }, shown(describeEnd(ended, await questions.open({ schedule: name, run: id })), work));
     return exitCodeOf(ended);
   } finally {
     await claim.release();
   }
 }
 
-function describeEnd({ output, reason, status }: Run, waiting: number): string {
+/** Rejects with `USAGE_INVALID` while another process runs the schedule. */
+async function claimRuns(name: string, store: ScheduleStore): Promise<{ release(): Promise<void> }> {
+  const claim = await claimSession(join(store.folderOf(name), 'claim'));
+  if ('pid' in claim) {
+    throw new BridgeError('USAGE_INVALID', `process ${claim.pid} runs '${name}' now`, {
+      hint: 'Wait until it has ended, or end that process.',
+    });
+  }
+  return claim;
+}
+
+function describeEnd({ output, reason, reportProblem, status }: Run, waiting: readonly WaitingQuestion[]): string {
+  const states: Readonly<Partial<Record<Run['status'], string>>> = {
+    succeeded: '',
+    waiting: describeWaiting(waiting),
+    running: 'The run has not ended. If its process was interrupted, the next look goes on with it.\n',
+  };
   const said = output === '' || output.endsWith('\n') ? output : `${output}\n`;
-  const why = reason === undefined ? '' : `${reason}\n`;
-  const wait = waiting === 0 ? '' : `It waits for ${counted(waiting, 'answer')}: ${COMMAND} approvals\n`;
-  return `${said}${status === 'succeeded' ? '' : `The run has ${status === 'waiting' ? 'stopped' : `ended: ${status}`}.\n`}${why}${wait}`;
+  const lines = [reason, reportProblem].filter((line) => line !== undefined).map((line) => `${line}\n`);
+  return `${said}${states[status] ?? `The run has ended: ${status}.\n`}${lines.join('')}`;
+}
+
+function describeWaiting(waiting: readonly WaitingQuestion[]): string {
+  if (waiting.length === 0) {
+    return 'The run has its answers, and goes on at the next look.\n';
+  }
+  const lines = waiting.map(({ id, question }) => {
+    const [call] = question.mode === 'form' ? (question.calls ?? []) : [];
+    const about = call === undefined ? question.message.split('\n')[0] : `${call.server}.${call.tool}: ${call.reason}`;
+    return `  ${id}  ${about}\n`;
+  });
+  return `The run has stopped, and waits for ${counted(waiting.length, 'answer')}:\n${lines.join('')}To answer: ${COMMAND} approvals allow ID, or deny ID\n`;
 }
 
 function exitCodeOf({ exitCode, status }: Run): number {
@@ -306,7 +284,7 @@ async function pause({ names }: LineFor<ScheduleCommand, 'pause'>, work: Work): 
   return change(names, { isPaused: true }, 'paused', work);
 }
 
-async function unpause({ names }: LineFor<ScheduleCommand, 'unpause'>, work: Work): Promise<number> {
+async function resume({ names }: LineFor<ScheduleCommand, 'resume'>, work: Work): Promise<number> {
   return change(names, { isPaused: false, from: new Date().toISOString() }, 'due again', work);
 }
 
@@ -326,10 +304,13 @@ async function change(names: readonly string[], changes: Partial<Entry>, word: s
 }
 
 async function remove({ names }: LineFor<ScheduleCommand, 'remove'>, work: Work): Promise<number> {
-  await Promise.all(names.map((name) => work.store.read(name)));
+  const { questions, store } = work;
+  await Promise.all(names.map(async (name) => ((await store.has(name)) ? undefined : store.read(name))));
   for (const name of names) {
-    await work.store.remove(name);
-    await work.questions.forget({ schedule: name });
+    // What runs would write its end into a folder that is gone.
+    await (await claimRuns(name, store)).release();
+    await store.remove(name);
+    await questions.forget({ schedule: name });
   }
   if ((await work.store.names()).length === 0) {
     const found = await findWaker(work.settings.stateDir);
@@ -361,7 +342,7 @@ async function log({ name, run: wanted }: LineFor<ScheduleCommand, 'log'>, work:
       hint: `To list its runs, type: ${COMMAND} schedule log ${name}`,
     });
   }
-  const waiting = (await work.questions.open({ schedule: name, run: found.id })).length;
+  const waiting = await work.questions.open({ schedule: name, run: found.id });
   work.print({ id: found.id, ...found.run }, shown(describeEnd(found.run, waiting), work));
   return 0;
 }

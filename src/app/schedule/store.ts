@@ -11,7 +11,7 @@
  *
  * The id of a run is the time at which it was due, in UTC, or the time at which it was started by hand.
  */
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { BridgeError, messageOf } from '../../core/base/errors.ts';
@@ -46,7 +46,6 @@ const EntrySchema = z.object({
     z.object({ tool: z.string(), arguments: z.array(z.string()) }),
   ]),
   servers: z.array(z.string()),
-  session: z.string().optional(),
   missed: z.enum(['run', 'skip']),
   overlap: z.enum(['skip', 'wait']),
   isPaused: z.boolean(),
@@ -88,6 +87,8 @@ const RunSchema = z.object({
   output: z.string(),
   /** Whether its report has left; `unknown` if the attempt was interrupted. */
   report: z.enum(['pending', 'sent', 'unknown', 'failed']).optional(),
+  /** Why it was not sent, in one sentence. */
+  reportProblem: z.string().optional(),
 });
 export type Run = z.infer<typeof RunSchema>;
 
@@ -96,6 +97,7 @@ export interface StoredRun {
   readonly run: Run;
 }
 
+const OPEN = 'open';
 const UNTOLD = 'untold';
 const BY_HAND = '-by-hand';
 
@@ -167,14 +169,22 @@ export class ScheduleStore {
 
   /** Those that are not over, the oldest first. */
   async openRuns(name: string): Promise<readonly StoredRun[]> {
-    const ids = await namesIn(join(this.folderOf(name), 'open'));
-    const runs = ids.map(async (id) => ({ id, run: await this.readRun(name, id) }));
-    const found = await Promise.all(runs);
-    // Its process ended before the run was added.
-    await Promise.all(
-      found.filter(({ run }) => run === undefined).map(({ id }) => rm(this.#marker(name, id), { force: true })),
-    );
-    return found.flatMap(({ id, run }) => (run === undefined ? [] : [{ id, run }]));
+    const runs = (await this.openIds(name)).map(async (id) => ({ id, run: await this.readRun(name, id) }));
+    return (await Promise.all(runs)).flatMap(({ id, run }) => (run === undefined ? [] : [{ id, run }]));
+  }
+
+  async openIds(name: string): Promise<readonly string[]> {
+    return namesIn(join(this.folderOf(name), OPEN));
+  }
+
+  /** What a process has left that ended while it added a run, which is due again. Only for who has the claim. */
+  async removeHalfMade(name: string): Promise<void> {
+    for (const id of await this.openIds(name)) {
+      if ((await this.readRun(name, id)) === undefined) {
+        await rm(this.runFolder(name, id), { recursive: true, force: true });
+        await rm(this.#marker(name, id), { force: true });
+      }
+    }
   }
 
   /** The oldest first. One whose file is damaged counts as failed. */
@@ -191,30 +201,23 @@ export class ScheduleStore {
 
   /** False if there is a run with this id. */
   async addRun(name: string, id: string, run: Run): Promise<boolean> {
-    await ensureDirectory(join(this.folderOf(name), 'runs'));
-    try {
-      await mkdir(this.runFolder(name, id), { mode: 0o700 });
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'EEXIST' && (await this.readRun(name, id)) !== undefined) {
-        return false;
-      }
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') {
-        throw error;
-      }
+    if ((await this.readRun(name, id)) !== undefined) {
+      return false;
     }
+    // First: it leads to what this process leaves if it ends now.
+    await this.#mark(name, id);
+    await ensureDirectory(this.runFolder(name, id));
     await this.writeRun(name, id, run);
     return true;
   }
 
   async writeRun(name: string, id: string, run: Run): Promise<void> {
-    const marker = this.#marker(name, id);
     if (isOpen(run)) {
-      await ensureDirectory(dirname(marker));
-      await writeFile(marker, '', { mode: OWNER_ONLY_FILE });
+      await this.#mark(name, id);
     }
     await this.#writeFile(this.runFolder(name, id), 'run.json', run);
     if (!isOpen(run)) {
-      await rm(marker, { force: true });
+      await rm(this.#marker(name, id), { force: true });
     }
   }
 
@@ -240,19 +243,33 @@ export class ScheduleStore {
     return taken.flatMap((one) => (one?.run === undefined ? [] : [{ id: one.id, run: one.run }]));
   }
 
-  /** Removes the oldest of those that are over. */
-  async prune(name: string): Promise<void> {
+  /**
+   * Removes runs that are over, so that 50 are left: first the oldest, then those that are due later than now, from before the clock was
+   * set back. The last one that is due by now is never removed, because it says what was due before.
+   */
+  async prune(name: string, now: Date): Promise<void> {
     const ids = await this.runIds(name);
     if (ids.length <= RUNS_KEPT) {
       return;
     }
-    const open = await this.openRuns(name);
-    const old = ids.slice(0, ids.length - RUNS_KEPT).filter((id) => open.every((one) => one.id !== id));
-    await Promise.all(old.map((id) => rm(this.runFolder(name, id), { recursive: true, force: true })));
+    const open = await this.openIds(name);
+    const isLater = (id: string): boolean => (dueTimeOf(id)?.getTime() ?? 0) > now.getTime();
+    const past = ids.filter((id) => !isLater(id));
+    const over = [...past.slice(0, -1), ...ids.filter(isLater).toReversed()].filter((id) => !open.includes(id));
+    for (const id of over.slice(0, ids.length - RUNS_KEPT)) {
+      await rm(join(this.folderOf(name), UNTOLD, id), { force: true });
+      await rm(this.runFolder(name, id), { recursive: true, force: true });
+    }
+  }
+
+  async #mark(name: string, id: string): Promise<void> {
+    const marker = this.#marker(name, id);
+    await ensureDirectory(dirname(marker));
+    await writeFile(marker, '', { mode: OWNER_ONLY_FILE });
   }
 
   #marker(name: string, id: string): string {
-    return join(this.folderOf(name), 'open', id);
+    return join(this.folderOf(name), OPEN, id);
   }
 
   async #readFile<Value>(path: string, schema: z.ZodType<Value>): Promise<Value | undefined> {

@@ -15,7 +15,12 @@ export interface ListedSchedule {
   readonly isPaused: boolean;
   /** The next times at which it is due. */
   readonly next: readonly string[];
-  readonly last: { readonly id: string; readonly status: string; readonly reason: string | null } | null;
+  readonly last: {
+    readonly id: string;
+    readonly status: string;
+    readonly reason: string | null;
+    readonly reportProblem: string | null;
+  } | null;
   /** How many of its questions wait for an answer. */
   readonly questions: number;
   /** What keeps a run from working now. */
@@ -34,15 +39,16 @@ function nextOf({ isPaused, next: [at], timezone }: ListedSchedule): string {
   return isPaused ? 'paused' : at === undefined ? 'never' : `next ${localTime(new Date(at), timezone)}`;
 }
 
-function stateOf({ problems: [problem], questions }: ListedSchedule): string {
+function stateOf({ last, problems: [problem], questions }: ListedSchedule): string {
   const waiting = questions === 0 ? '' : `${counted(questions, 'question')} for you`;
-  return [waiting, problem === undefined ? '' : `cannot run: ${problem.message}`]
+  const answered = questions === 0 && last?.status === 'waiting' ? 'answered, goes on at the next look' : '';
+  return [waiting, answered, last?.reportProblem ?? '', problem === undefined ? '' : `cannot run: ${problem.message}`]
     .filter((part) => part !== '')
     .join('; ');
 }
 
 export function describeEntry(entry: Entry, listed: ListedSchedule): string {
-  const { missed, overlap, perDay, perRun, reportCall, reportFile, rights, servers, session, timezone, when } = entry;
+  const { missed, overlap, perDay, perRun, reportCall, reportFile, rights, servers, timezone, when } = entry;
   const report =
     reportCall === undefined ? reportFile : `${reportCall.server}.${reportCall.tool} ${reportCall.arguments}`;
   const lines = [
@@ -52,7 +58,6 @@ export function describeEntry(entry: Entry, listed: ListedSchedule): string {
     ['missed times', missed === 'run' ? 'run later, once' : 'are skipped'],
     ['overlapping times', overlap === 'skip' ? 'are skipped' : 'wait'],
     ['servers', servers.join(', ')],
-    ['session', session ?? ''],
     ['limits of a run', describeLimits(perRun)],
     ['limits of a day', describeLimits(perDay)],
     ['report', report ?? ''],
@@ -78,7 +83,8 @@ export function renderRuns(runs: readonly StoredRun[], { timezone }: Entry): str
   const rows = runs.map(({ id, run }) => {
     const used = `${counted(run.calls, 'call')}, ${counted(run.seconds, 'second')}, ${counted(run.tokens, 'token')}`;
     const missed = run.missed === 0 ? '' : `${counted(run.missed, 'earlier time')} missed`;
-    const notes = [run.isByHand ? 'by hand' : '', missed, run.reason ?? ''].filter((part) => part !== '');
+    const said = [run.reason, run.reportProblem].map((text) => text?.split('\n')[0] ?? '');
+    const notes = [run.isByHand ? 'by hand' : '', missed, ...said].filter((part) => part !== '');
     return [id, localTime(new Date(run.due), timezone), run.status, used, notes.join('; ')];
   });
   return renderTable(rows, 'It has not run yet.');

@@ -52,7 +52,7 @@ export function watchSignals({ logger }: Pick<TickParts, 'logger'>): {
 }
 
 export function tickWork(
-  { context, logger, store }: TickParts,
+  { context, isWatched = false, logger, store }: TickParts & { readonly isWatched?: boolean },
   questions: RunQuestions,
   signal: AbortSignal,
 ): TickWork {
@@ -61,6 +61,7 @@ export function tickWork(
     store,
     questions,
     logger,
+    isWatched,
     now: () => new Date(),
     claim: claimSession,
     execute: (one) =>
@@ -68,6 +69,7 @@ export function tickWork(
         const { executeRun } = await import('./execute.ts');
         return signal.aborted ? undefined : executeRun({ ...one, store, questions, context, signal });
       }),
+    unknownOf: async (one) => (await import('./execute.ts')).unknownOfRun({ ...one, store, context }),
     report: async (one) => (await import('./report.ts')).sendReport(one, context),
   };
 }

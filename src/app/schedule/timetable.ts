@@ -3,7 +3,7 @@
  * becomes the next one that does; where it is set back, a fixed hour comes once, and `*` in both of the same hours.
  */
 import { Cron } from 'croner';
-import { BridgeError, messageOf } from '../../core/base/errors.ts';
+import { BridgeError } from '../../core/base/errors.ts';
 import { parseDurationMs } from '../../core/base/units.ts';
 
 const EVERY = /^every\s+(.+)$/i;
@@ -38,20 +38,33 @@ function ofInterval(text: string, from: Date): Timetable {
 }
 
 function ofCron(when: string, timezone: string): Timetable {
+  if (!isTimezone(timezone)) {
+    throw new BridgeError('USAGE_INVALID', `there is no time zone '${timezone}'`, {
+      hint: 'Use a name such as Europe/Berlin, America/New_York or UTC.',
+    });
+  }
   let cron: Cron;
   try {
     cron = new Cron(when, { timezone, paused: true, mode: '5-part' });
-    if (cron.nextRun() === null) {
-      throw new Error('it is never due');
-    }
-  } catch (error) {
-    throw invalid(`'${when}' in the time zone ${timezone} is no time: ${messageOf(error).replace(/^Cron\w+: /, '')}`);
+  } catch {
+    throw invalid(`'${when}' is no time`);
+  }
+  if (cron.nextRun() === null) {
+    throw invalid(`'${when}' never comes`);
   }
   return {
     next: (after) => cron.nextRun(after) ?? undefined,
     // Of those before the next second.
     last: (until) => cron.previousRuns(1, new Date(until.getTime() + 1_000))[0],
   };
+}
+
+function isTimezone(name: string): boolean {
+  try {
+    return Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== '';
+  } catch {
+    return false;
+  }
 }
 
 function invalid(problem: string): BridgeError {

@@ -25,7 +25,7 @@ export async function findWaker(stateDir: string): Promise<SystemScheduler | { r
 export async function whyNotWoken(stateDir: string): Promise<string | undefined> {
   const found = await findWaker(stateDir);
   if ('why' in found) {
-    return `Nothing here looks for what is due: ${found.why}. A bridge that serves HTTP does, or a line in crontab: ${cronLine()}`;
+    return `Nothing here looks for what is due: ${found.why}. A bridge that serves HTTP does, or a line in crontab: ${cronLine(stateDir)}`;
   }
   const missing = await found.missingProgram();
   if (missing !== undefined) {
@@ -40,8 +40,10 @@ function tickCommand(): string[] {
   return [process.execPath, ...process.execArgv, process.argv[1] ?? '', 'schedule', 'tick'];
 }
 
-function cronLine(): string {
-  return `* * * * * ${tickCommand()
-    .map((word) => quoteShellWord(word))
-    .join(' ')}`;
+/** `%` ends the command in crontab(5). */
+function cronLine(stateDir: string): string {
+  const variables = { MCP_BRIDGE_STATE_DIR: stateDir, PATH: process.env['PATH'] ?? '' };
+  const set = Object.entries(variables).map(([name, value]) => `${name}=${quoteShellWord(value)}`);
+  const words = tickCommand().map((word) => quoteShellWord(word));
+  return `* * * * * ${[...set, ...words].join(' ').replaceAll('%', '\\%')}`;
 }

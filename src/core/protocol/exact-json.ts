@@ -114,3 +114,19 @@ function isEscaped(text: string, position: number): boolean {
   }
   return backslashes % 2 === 1;
 }
+
+/** JSON with sorted keys: the same for objects that differ only in the order of their members. Empty for undefined. */
+export function canonicalJson(value: unknown): string {
+  return value === undefined ? '' : stringifyExact(sorted(value));
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) {
+    return value.map(sorted);
+  }
+  if (typeof value !== 'object' || value === null || isCarriedNumber(value)) {
+    return value;
+  }
+  const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(entries.map(([key, member]) => [key, sorted(member)]));
+}

@@ -109,7 +109,7 @@ export interface AnsweredCall {
   readonly server: string;
   readonly tool: string;
   /** With masked secrets. */
-  readonly arguments: Readonly<Record<string, unknown>>;
+  readonly arguments: JsonObject;
   /** Whether the recorded answer can be given again. */
   readonly isUsable: boolean;
   readonly error?: BridgeError | undefined;
@@ -175,14 +175,10 @@ export interface OpenedReplay {
     isSame(answer: CellAnswer): boolean;
   }[];
   /** In the order in which they began. */
-  readonly calls: readonly {
-    readonly server: string;
-    readonly tool: string;
-    readonly arguments: JsonObject;
-    readonly hasFailed: boolean;
+  readonly calls: readonly (AnsweredCall & {
     /** Whether the tool only reads, according to its server. */
     readonly isReading: boolean;
-  }[];
+  })[];
   /** Creates a bridge whose calls are answered from the recording. */
   createBridge(): Promise<Bridge>;
 }

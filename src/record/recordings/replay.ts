@@ -5,7 +5,7 @@ import type { CellAnswer } from '../../core/base/cell.ts';
 import { BridgeError, ERROR_CODES, type ErrorCode, messageOf } from '../../core/base/errors.ts';
 import type { JsonObject } from '../../core/base/is-object.ts';
 import { counted } from '../../core/base/units.ts';
-import { parseExact, stringifyExact } from '../../core/protocol/exact-json.ts';
+import { canonicalJson, parseExact, stringifyExact } from '../../core/protocol/exact-json.ts';
 import { summarizeCellError } from '../../core/render/cell-error.ts';
 import { type LineOfType, RECORDING_VERSION, type RecordedLine, RecordedLineSchema } from './format.ts';
 
@@ -228,7 +228,7 @@ function notRecorded(message: string, hint: string): BridgeError {
 /** Names of the arguments that are not the same. */
 function differences(one: JsonObject, other: JsonObject): string[] {
   const names = [...new Set([...Object.keys(one), ...Object.keys(other)])];
-  return names.filter((name) => canonical(one[name]) !== canonical(other[name]));
+  return names.filter((name) => canonicalJson(one[name]) !== canonicalJson(other[name]));
 }
 
 function describeCall(server: string, tool: string, given: JsonObject): string {
@@ -239,23 +239,7 @@ function describeCall(server: string, tool: string, given: JsonObject): string {
 
 /** The same for the same call; the order of arguments does not matter. */
 export function callKey(server: string, tool: string, given: JsonObject): string {
-  return `${server}\n${tool}\n${canonical(given)}`;
-}
-
-/** JSON with sorted keys: the order of arguments does not matter. */
-function canonical(value: unknown): string {
-  return value === undefined ? '' : stringifyExact(sorted(value));
-}
-
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) {
-    return value.map(sorted);
-  }
-  if (typeof value !== 'object' || value === null) {
-    return value;
-  }
-  const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return Object.fromEntries(entries.map(([key, member]) => [key, sorted(member)]));
+  return `${server}\n${tool}\n${canonicalJson(given)}`;
 }
 
 /** The error of a recorded call. A later version may have recorded a code that this one does not know. */

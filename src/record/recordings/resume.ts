@@ -16,7 +16,7 @@ import type { AnsweredCall } from '../../edges/terminal/command.ts';
 import type { LineOfType, RecordedLine } from './format.ts';
 import { callKey, errorOf, parseLine } from './replay.ts';
 
-type RecordedCall = LineOfType<'call'>;
+export type RecordedCall = LineOfType<'call'>;
 
 /** What is in the file of a run. */
 export interface ResumableRun {
@@ -113,7 +113,7 @@ function cannotResume(path: string, reason: string): BridgeError {
 }
 
 /** The recorded calls, with whether `RunAnswers` can give the answer again. */
-export function answeredCalls({ recorded }: ResumableRun): readonly AnsweredCall[] {
+export function answeredCalls(recorded: readonly RecordedCall[]): readonly AnsweredCall[] {
   return recorded.map(({ arguments: given, error, left_out_bytes, masked, server, tool }) => ({
     server,
     tool,

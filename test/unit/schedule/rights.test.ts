@@ -8,6 +8,7 @@ import {
   whyBeyond,
   widenRights,
 } from '../../../src/app/schedule/rights.ts';
+import { parseExact } from '../../../src/core/protocol/exact-json.ts';
 
 const post = (given: Record<string, unknown>): MadeCall => ({ server: 'chat', tool: 'post', arguments: given });
 const first = post({
@@ -90,10 +91,36 @@ it('several values are all allowed, and of many different ones only the length c
   );
   expect(whyBeyond({ tools: some }, post({ color: 'green' }), 1)).toBeUndefined();
   expect(whyBeyond({ tools: some }, post({ color: 'blue' }), 1)).toContain('"red" or "green"');
-  const letters = 'abcdefghijklmnop'.split('').map((letter) => post({ color: letter }));
-  const many = learnRights(letters, () => false);
+  const names = Array.from({ length: 101 }, (_, index) => post({ color: `c${String.fromCodePoint(0x4e00 + index)}` }));
+  const many = learnRights(names, () => false);
   expect(whyBeyond({ tools: many }, post({ color: 'blue' }), 1)).toBeUndefined();
-  expect(whyBeyond({ tools: many }, post({ color: 'blues' }), 1)).toContain('at most 4 characters');
+  expect(whyBeyond({ tools: many }, post({ color: 'blues and' }), 1)).toContain('at most 8 characters');
+});
+
+it('what was always given may not be left out, and lists stay about as long', () => {
+  const drop = { server: 'db', tool: 'drop', arguments: { table: 'logs', where: 'old', rows: ['a'] } };
+  const tools = learnRights([drop], () => false);
+  const { where: _, ...less } = drop.arguments;
+  expect(whyBeyond({ tools }, { ...drop, arguments: less }, 1)).toContain("always called with a value at 'where'");
+  const rows = Array.from({ length: 12 }, () => 'a');
+  expect(whyBeyond({ tools }, { ...drop, arguments: { ...drop.arguments, rows } }, 1)).toContain('at most 11 values');
+  const both = learnRights([drop, { ...drop, arguments: less }], () => false);
+  expect(whyBeyond({ tools: both }, { ...drop, arguments: less }, 1)).toBeUndefined();
+});
+
+it('numbers in prose carry no data, and large ones are compared as they are', () => {
+  const tools = learnRights([post({ text: 'We have 3 open issues' })], () => false);
+  expect(whyBeyond({ tools }, post({ text: `We have ${'9'.repeat(300)} open issues` }), 1)).toBeDefined();
+  const id = () => parseExact('{"channel":1234567890123456789}') as Record<string, unknown>;
+  const known = RightsSchema.parse(
+    JSON.parse(JSON.stringify({ acceptedAt: '', source: '', tools: learnRights([post(id())], () => false) })),
+  );
+  expect(whyBeyond(known, post(id()), 1)).toBeUndefined();
+});
+
+it('a # of the text itself is told from a number', () => {
+  const tools = learnRights([post({ channel: '#general', text: 'We have 3 #new ones' })], () => false);
+  expect(describeRights({ tools })).toContain('channel: "\\\\#general"\n');
 });
 
 it('numbers that are written stay within those seen', () => {
@@ -112,21 +139,37 @@ it('numbers that are written stay within those seen', () => {
 
 it('of an argument with many different keys only the size counts', () => {
   const rows = Object.fromEntries(
-    Array.from({ length: 50 }, (_, index) => [`key${'abcdefghij'[index % 10]}${index}`, 'x']),
+    Array.from({ length: 150 }, (_, index) => [`key${'abcdefghij'[index % 10]}${index}`, 'x']),
   );
   const tools = learnRights([post({ rows })], () => false);
   expect(whyBeyond({ tools }, post({ rows: { other: 1 } }), 1)).toBeUndefined();
   expect(whyBeyond({ tools }, post({ rows: 'x'.repeat(10_000) }), 1)).toContain("'rows' may be any value of at most");
 });
 
-it('a person can widen them to one more call', () => {
+it('a person can widen them to one more call, and to nothing else', () => {
   const tools = learnRights([first], () => false);
-  const other = post({ ...first.arguments, channel: 'D1', to: [] });
-  const wider = widenRights(tools, other, false);
+  const facts = { count: 1, isReading: false };
+  const other = post({ ...first.arguments, channel: 'D1', to: [], text: 'Other words' });
+  const wider = widenRights(tools, other, facts);
   expect(whyBeyond({ tools: wider }, other, 1)).toBeUndefined();
-  expect(whyBeyond({ tools: wider }, post({ ...first.arguments, priority: 3 }), 1)).toContain('priority');
+  expect(whyBeyond({ tools: wider }, first, 1)).toBeUndefined();
+  for (const change of [
+    { priority: 3 },
+    { channel: 'E1' },
+    { text: 'Third words' },
+    { to: [{ mail: 'eve@example.com' }] },
+  ]) {
+    expect(whyBeyond({ tools: wider }, post({ ...first.arguments, ...change }), 1)).toBeDefined();
+  }
+  expect(whyBeyond({ tools: wider }, first, 8)).toContain('at most 7 times');
+  expect(whyBeyond({ tools: widenRights(tools, first, { ...facts, count: 8 }) }, first, 16)).toBeUndefined();
   const remove = { ...first, tool: 'remove' };
-  expect(whyBeyond({ tools: widenRights(tools, remove, false) }, remove, 1)).toBeUndefined();
+  expect(whyBeyond({ tools: widenRights(tools, remove, facts) }, remove, 1)).toBeUndefined();
+  const byNumber = widenRights(tools, post({ ...first.arguments, priority: 5, body: 'x'.repeat(500) }), facts);
+  expect(
+    whyBeyond({ tools: byNumber }, post({ ...first.arguments, priority: 4, body: 'y'.repeat(2_000) }), 1),
+  ).toBeUndefined();
+  expect(whyBeyond({ tools: byNumber }, post({ ...first.arguments, priority: 6 }), 1)).toContain('from 2 to 5');
 });
 
 it('are shown as one block', () => {

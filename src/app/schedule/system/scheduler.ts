@@ -84,7 +84,7 @@ export class PlannedScheduler implements SystemScheduler {
     this.#plan = plan;
     this.#run = run;
     const text = `${JSON.stringify({ command, env }, undefined, 2)}\n`;
-    this.#record = { path: join(stateDir, 'system-scheduler.json'), text };
+    this.#record = { path: join(stateDir, 'schedules', '.system.json'), text };
     this.#files = [...plan.files, this.#record];
   }
 
