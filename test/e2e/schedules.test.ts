@@ -156,6 +156,21 @@ for (const engine of await coverEngines()) {
       expect(made()).toHaveLength(8);
     });
 
+    it('do not go on with a first run that was killed, because its calls were not noted', async () => {
+      const before = made().length;
+      const code = `await mcp_ledger.record_slowly(seconds=${4 * PATIENCE})`;
+      const child = start('schedule', 'add', 'first', 'every 1d', '-c', code, '--server', 'ledger', '-y');
+      await vi.waitFor(() => expect(made()).toHaveLength(before + 1), WAIT_MS);
+      child.kill('SIGKILL');
+      await new Promise((resolve) => child.on('close', resolve));
+      expect((await run('schedule', 'tick')).code).toBe(0);
+      expect(await json('schedule', 'log', 'first')).toMatchObject([
+        { status: 'failed', reason: 'It was interrupted.' },
+      ]);
+      expect(made()).toHaveLength(before + 1);
+      await run('schedule', 'remove', 'first');
+    });
+
     it('never send a call twice that may have been made before a kill', async () => {
       const slow = `await mcp_ledger.record(note="first")\nawait mcp_ledger.record_slowly(seconds=${4 * PATIENCE})`;
       const added = await run('schedule', 'add', 'slow', 'every 1d', '-c', slow, '--server', 'ledger', '-y');

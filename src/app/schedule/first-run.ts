@@ -37,7 +37,8 @@ export async function attend(first: FirstRun, work: Work): Promise<number> {
   const now = new Date();
   const id = runIdOf(now, true);
   const begun = newRun(now, now, true);
-  await store.addRun(name, id, begun);
+  // Its calls are not noted before they are sent, so that it must not go on if its process ends.
+  await store.addRun(name, id, { ...begun, status: 'failed', reason: 'It was interrupted.' });
   say(entry.rights === undefined ? `First run of '${name}':\n` : `Run of '${name}', because ${why}:\n`);
   const started = performance.now();
   const answer = await runCode({ context, entry, id, name, store }, source, {

@@ -7,7 +7,7 @@ import { type Entry, ScheduleStore } from './store.ts';
 /** Older ones are only counted. Chosen. */
 const MAX_LINES = 3;
 
-/** Never rejects. Undefined if there is nothing new. */
+/** Never rejects. Empty if there is nothing new. */
 export async function takeNews(stateDir: string): Promise<readonly string[]> {
   const store = new ScheduleStore(stateDir);
   try {

@@ -180,7 +180,7 @@ async function end(one: RunToExecute, ended: Run, work: TickWork): Promise<void>
   if (final.report === 'pending') {
     await sendReport({ ...one, run: final }, work);
   }
-  // After the report: what is told of the run says whether that has left.
+  // After the report, so that the answer to the client can say whether it was sent.
   if (work.isWatched !== true && !isWaiting) {
     await work.store.addNews(name, id);
   }

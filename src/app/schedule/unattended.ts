@@ -41,7 +41,7 @@ export interface RunInHand {
   readonly questions: RunQuestions;
   /** Ends the cell, because a question waits. */
   readonly stop: () => void;
-  /** Told of each call that is always allowed from now on. */
+  /** Called for each call that the person always allows from now on. */
   readonly onAlways: (call: MadeCall, facts: { readonly count: number; readonly isReading: boolean }) => void;
 }
 
@@ -151,7 +151,7 @@ export class Unattended {
     if (answer !== undefined) {
       return answer;
     }
-    // Before anything is awaited: code that ends meanwhile has not done what it asked for.
+    // Not after the question is written: code that ends meanwhile has not done what it asked for.
     this.#isStopping = true;
     this.#questions += 1;
     try {

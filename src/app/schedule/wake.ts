@@ -38,12 +38,17 @@ export function wakeEachMinute(run: () => Promise<void>, report: (error: unknown
   return () => clearTimeout(timer);
 }
 
+/** Of the program of this process. */
+export function tickCommand(): string[] {
+  return [process.execPath, ...process.execArgv, process.argv[1] ?? '', 'schedule', 'tick'];
+}
+
 /**
  * Runs `schedule tick` with the program of this process each minute, if the state directory has schedules then. What runs when it is
  * stopped runs to its end.
  */
 export function wakeSchedules(stateDir: string, logger: Logger): () => void {
-  const command = [process.execPath, ...process.execArgv, process.argv[1] ?? '', 'schedule', 'tick'];
+  const command = tickCommand();
   const tick = async (): Promise<void> => {
     const found = await stat(join(stateDir, 'schedules')).catch(() => undefined);
     if (found?.isDirectory() === true) {

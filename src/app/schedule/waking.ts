@@ -4,6 +4,7 @@ import { COMMAND } from '../../core/base/package.ts';
 import { quoteShellWord } from '../../core/base/shell-words.ts';
 import { findSystemScheduler } from './system/find.ts';
 import type { SystemScheduler } from './system/scheduler.ts';
+import { tickCommand } from './wake.ts';
 
 /** Where engines are, as the shell says it. */
 const ENGINE_VARIABLES = ['CONTAINER_HOST', 'DOCKER_CONTEXT', 'DOCKER_HOST', 'KUBECONFIG'];
@@ -34,10 +35,6 @@ export async function whyNotWoken(stateDir: string): Promise<string | undefined>
   return (await found.isInstalled())
     ? undefined
     : `Nothing looks for what is due. Run: ${COMMAND} schedule system install`;
-}
-
-function tickCommand(): string[] {
-  return [process.execPath, ...process.execArgv, process.argv[1] ?? '', 'schedule', 'tick'];
 }
 
 /** `%` ends the command in crontab(5). */
