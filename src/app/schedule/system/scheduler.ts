@@ -67,6 +67,8 @@ export interface SchedulerPlan {
 /** The plan, or why it cannot work. */
 export type Planned = SchedulerPlan | { readonly why: string };
 
+/** What is installed: `command` and `env` of {@link Woken}. The path in the state directory, and in a URL. */
+export const RECORD = 'schedules/.system.json';
 const MAX_FILE_BYTES = 1024 * 1024;
 /** launchd kills a command that does not end within 20 s, and takes 5 s more to forget it. */
 const STOP_LIMIT_MS = 30_000;
@@ -84,7 +86,7 @@ export class PlannedScheduler implements SystemScheduler {
     this.#plan = plan;
     this.#run = run;
     const text = `${JSON.stringify({ command, env }, undefined, 2)}\n`;
-    this.#record = { path: join(stateDir, 'schedules', '.system.json'), text };
+    this.#record = { path: join(stateDir, RECORD), text };
     this.#files = [...plan.files, this.#record];
   }
 

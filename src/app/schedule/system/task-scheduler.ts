@@ -1,7 +1,7 @@
 /** A task of the Task Scheduler of Windows: "Task Scheduler Schema" in Microsoft's documentation. */
 import { join } from 'node:path';
 import { systemProgram } from '../../../core/base/windows.ts';
-import { escapeXml, type Planned, type Woken } from './scheduler.ts';
+import { escapeXml, type Planned, RECORD, type Woken } from './scheduler.ts';
 
 export async function planTask({ command: [node = ''], home, id, stateDir }: Woken): Promise<Planned> {
   const fileOf = (end: string): string => join(stateDir, `system-scheduler.${end}`);
@@ -25,13 +25,13 @@ export async function planTask({ command: [node = ''], home, id, stateDir }: Wok
   };
 }
 
-/** A task has no variables of its own, so Node sets them. */
+/** A task has no variables of its own, so Node sets them. It is written to the state directory. */
 const SCRIPT = `import { spawnSync } from 'node:child_process';
 import { openSync, readFileSync } from 'node:fs';
 
-const beside = (end) => new URL(\`system-scheduler.\${end}\`, import.meta.url);
-const { command: [program, ...args], env } = JSON.parse(readFileSync(beside('json'), 'utf8'));
-const output = openSync(beside('log'), 'w');
+const beside = (path) => new URL(path, import.meta.url);
+const { command: [program, ...args], env } = JSON.parse(readFileSync(beside('${RECORD}'), 'utf8'));
+const output = openSync(beside('system-scheduler.log'), 'w');
 Object.assign(process.env, env);
 spawnSync(program, args, { stdio: ['ignore', output, output], windowsHide: true });
 `;
