@@ -11,6 +11,7 @@ import { homeFolder } from '../../core/base/home.ts';
 import { KEPT_OUTPUT_BYTES, MAX_SESSIONS, MAX_SHOWN_CHARS, SESSIONS_CEILING } from '../../core/base/limits.ts';
 import { escapeControls, LOG_LEVELS } from '../../core/base/log.ts';
 import { parseDurationMs, parseSizeBytes } from '../../core/base/units.ts';
+import { BUILDER_UID } from '../../core/session/engine.ts';
 import { parseAnswerWithin } from '../clients/answer-within.ts';
 import { CLIENT_IDS } from '../clients/client-ids.ts';
 import { type ConfigSource, parseSources } from '../servers/config-sources.ts';
@@ -290,8 +291,8 @@ const DEFINITIONS = {
     variable: 'MCP_BRIDGE_CONTAINER_USER',
     default: '65534:65534',
     meaning: 'User and group that run the code inside the container.',
-    allowed: 'UID or UID:GID, each at least 1 (not root)',
-    check: textLike(/^[1-9]\d{0,8}(:[1-9]\d{0,8})?$/),
+    allowed: `UID or UID:GID, each at least 1 (not root); not UID ${BUILDER_UID}, which owns installed packages`,
+    check: textLike(new RegExp(`^(?!${BUILDER_UID}(?::|$))[1-9]\\d{0,8}(:[1-9]\\d{0,8})?$`)),
   },
   idleTimeoutMs: {
     variable: 'MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT',
