@@ -4,6 +4,7 @@ import type { ProgramRequest, ProgramResult } from '../../core/base/program.ts';
 import { createHostCalls } from '../../core/calls/host-calls.ts';
 import type { LastAnswers } from '../../core/calls/last-answers.ts';
 import type { CallPipeline } from '../../core/calls/pipeline.ts';
+import type { Steps } from '../../core/calls/steps.ts';
 import type { HandleCall } from '../../core/session/dispatch.ts';
 import type { CellIdentity } from '../../core/session/events.ts';
 import { limitsOf } from '../../edges/settings/engine-options.ts';
@@ -31,12 +32,25 @@ export interface CallParts {
   readonly savedTools: SavedTools;
   readonly servers: ServersToCall;
   readonly shapes: KeptShapes | undefined;
+  readonly steps: Steps;
   readonly trace: BridgeTelemetry | undefined;
   readonly trail: AuditTrail | undefined;
 }
 
 export function answerCalls({ logger, settings }: Basis, parts: CallParts): HandleCall {
-  const { artifacts, calls, lastAnswers, packages, runProgram: run, savedTools, servers, shapes, trace, trail } = parts;
+  const {
+    artifacts,
+    calls,
+    lastAnswers,
+    packages,
+    runProgram: run,
+    savedTools,
+    servers,
+    shapes,
+    steps,
+    trace,
+    trail,
+  } = parts;
   const directory = servers.known;
   const answer = createHostCalls({
     pool: servers.pool,
@@ -49,6 +63,7 @@ export function answerCalls({ logger, settings }: Basis, parts: CallParts): Hand
       ...savedToolMethods(savedTools),
       ...artifactMethods(artifacts, (...saved) => trail?.artifactSaved(...saved)),
       ...lastAnswers.methods,
+      ...steps.methods,
       ...packages.methods,
       // Programs ask as the code that starts them.
       ...programMethods({ run, directory, handleCall: async (...call) => handleCall(...call) }),

@@ -5,10 +5,11 @@ import type { Approvals } from '../../core/calls/contract.ts';
 import { BridgeEvents, type Watcher } from '../../core/calls/events.ts';
 import { LastAnswers } from '../../core/calls/last-answers.ts';
 import { type CallPipeline, createCallPipeline } from '../../core/calls/pipeline.ts';
+import { Steps } from '../../core/calls/steps.ts';
 import { CHECKPOINTS, CheckpointStore } from '../../core/session/checkpoint-store.ts';
 import type { Sessions } from '../../core/session/sessions.ts';
 import type { StandbyPool } from '../../core/session/standby.ts';
-import type { BridgeOptions } from '../../edges/terminal/command.ts';
+import type { BridgeOptions, UnattendedCalls } from '../../edges/terminal/command.ts';
 import { createCellApprovals } from '../../features/approvals/index.ts';
 import { type Artifacts, createArtifacts } from '../../features/artifacts/index.ts';
 import { DryRun } from '../../features/dry-run/index.ts';
@@ -24,6 +25,7 @@ import {
 import { createSavedTools, type SavedTools } from '../../features/saved-tools/index.ts';
 import type { AuditTrail } from '../../record/audit/index.ts';
 import { CellViews } from '../../record/chat-view/index.ts';
+import type { RunAnswers } from '../../record/recordings/index.ts';
 import { type BridgeTelemetry, createBridgeTelemetry, watchServers } from '../../record/telemetry/index.ts';
 import type { Basis } from './basis.ts';
 import { answerCalls, createPackages, createRunProgram, type RunProgram } from './build-calls.ts';
@@ -76,6 +78,7 @@ async function openParts(basis: Basis, ifFailed: (end: () => unknown) => void): 
   ifFailed(records.close);
   const { mask, resume, trail } = records;
 
+  const unattended = await options.unattended?.({ mask, calls: records.answered });
   const live = watchBridge(basis, { servers, sessions: () => sessions, trail });
   ifFailed(() => live?.hub.leave(live.watched));
   const views = options.client === undefined || !settings.apps ? undefined : new CellViews(mask);
@@ -83,12 +86,12 @@ async function openParts(basis: Basis, ifFailed: (end: () => unknown) => void): 
   const modules = watchModules(basis);
   const features = [live?.watched, views, modules, ahead].map((feature) => feature?.watch);
   const count = countCalls(options.onCall);
-  const events = new BridgeEvents([...features, ...records.watches, ...(trace?.watches ?? []), count]);
+  const steps = new Steps(() => events, resume && { take: (...step) => takeKeptStep(resume, unattended, step) });
+  const events = new BridgeEvents([steps.watch, ...features, ...records.watches, ...(trace?.watches ?? []), count]);
 
   const approvals = createCellApprovals({ mask, policyFile: join(settings.stateDir, 'policy.json') });
   const dryRun = new DryRun(mask);
   const { isDryRun } = options;
-  const unattended = await options.unattended?.({ mask, calls: records.answered });
   const gates = { dryRun, isDryRun, resume, trail, unattended };
   const calls = makeCalls(approvals, { ...gates, events, traceCall: trace?.traceCall });
 
@@ -98,7 +101,7 @@ async function openParts(basis: Basis, ifFailed: (end: () => unknown) => void): 
   const savedTools = keepTools(basis, servers, trail);
   const shapes = keepShapes(basis, mask);
   const runProgram = createRunProgram(basis, trail);
-  const forCalls = { artifacts, lastAnswers, packages, runProgram, savedTools, servers, shapes, trace };
+  const forCalls = { artifacts, lastAnswers, packages, runProgram, savedTools, servers, shapes, steps, trace };
   const handleCall = answerCalls(basis, { ...forCalls, calls, trail });
 
   const checkpoints = new CheckpointStore(join(folder, CHECKPOINTS, instanceId), logger, { isOwn: true });
@@ -148,6 +151,17 @@ async function createServers(basis: Basis): Promise<CallableServers> {
 
 export async function closeServers({ pool, known }: ServersToCall): Promise<void> {
   await Promise.all([pool.close(), known.close()]);
+}
+
+/** Whoever counts the calls of a run without a person learns of those that its result stands for. */
+function takeKeptStep(
+  resume: RunAnswers,
+  unattended: UnattendedCalls | undefined,
+  step: Parameters<RunAnswers['takeStep']>,
+): string | undefined {
+  const taken = resume.takeStep(...step);
+  taken?.calls.forEach((call) => unattended?.skip(call));
+  return taken?.data;
 }
 
 /** Counts every call, refused ones too. */

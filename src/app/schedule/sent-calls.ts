@@ -103,6 +103,23 @@ export class SentCalls {
     return undefined;
   }
 
+  /** Its answer, or its error, is not given again. */
+  skip({ arguments: given, error, isUsable, server, tool }: AnsweredCall): void {
+    const tally = this.#tallies.get(keyOf(server, tool, given));
+    if (tally === undefined || tally.sent === 0) {
+      return;
+    }
+    if (error === undefined) {
+      tally.sent -= 1;
+      tally[isUsable ? 'usable' : 'made'] -= 1;
+    } else if (error.data[SENT] === true && !NOT_SENT.has(error.code)) {
+      tally.sent -= 1;
+      if (!UNKNOWN.has(error.code)) {
+        tally.failed.shift();
+      }
+    }
+  }
+
   /** Resolves when it is on disk. Rejects with `STATE_WRITE_FAILED`. */
   async note({ arguments: given, server, tool }: ToolCall): Promise<void> {
     const key = keyOf(server.name, tool.name, this.#mask(given));

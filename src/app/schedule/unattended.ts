@@ -12,7 +12,7 @@ import type { WaitingAnswer } from '../../core/base/waiting-question.ts';
 import { type Approvals, type CallGate, failed, isReadOnly, isSent, type ToolCall } from '../../core/calls/contract.ts';
 import { oneLine } from '../../core/catalog/visible.ts';
 import { canonicalJson, stringifyExact } from '../../core/protocol/exact-json.ts';
-import type { RunParts, RunQuestions, UnattendedCalls } from '../../edges/terminal/command.ts';
+import type { AnsweredCall, RunParts, RunQuestions, UnattendedCalls } from '../../edges/terminal/command.ts';
 import { type MadeCall, type Rights, whyBeyond } from './rights.ts';
 import { markSent, SentCalls } from './sent-calls.ts';
 
@@ -90,8 +90,21 @@ export class Unattended {
         }
       },
       sent: this.#watchSent(sent),
+      skip: (call) => {
+        sent.skip(call);
+        this.#countSkipped(call);
+      },
     };
   };
+
+  /** What the person has allowed for it is used up. */
+  #countSkipped(call: AnsweredCall): void {
+    this.calls += 1;
+    const count = this.#count(JSON.stringify([call.server, call.tool]));
+    if (whyBeyond(this.#run.rights, call, count) !== undefined) {
+      this.#count(aboutOf(call));
+    }
+  }
 
   #watchSent(sent: SentCalls): CallGate {
     return async (call, next) => {
@@ -126,8 +139,7 @@ export class Unattended {
     if (why === undefined) {
       return this.#isStopping ? never(context.signal, made) : undefined;
     }
-    const about = canonicalJson([made.server, made.tool, made.arguments]);
-    const answer = await this.#answerTo(about, context.signal, () => this.#questionAbout(made, why));
+    const answer = await this.#answerTo(aboutOf(made), context.signal, () => this.#questionAbout(made, why));
     const choice = answer.reply.action === 'accept' ? answer.reply.content?.['answer'] : undefined;
     if (choice === ALWAYS) {
       this.#run.onAlways(made, { count, isReading: isReadOnly(tool) });
@@ -198,6 +210,10 @@ export class Unattended {
     const requestedSchema = { type: 'object', properties: { answer }, required: ['answer'] };
     return { mode: 'form', message, requestedSchema, calls: [{ server: call.server, tool: call.tool, reason: why }] };
   }
+}
+
+function aboutOf({ arguments: given, server, tool }: MadeCall): string {
+  return canonicalJson([server, tool, given]);
 }
 
 /** Rejects when the cell ends. */

@@ -199,6 +199,10 @@ export const MAX_CLIENT_LINE_BYTES = 16 * MIB;
 export const MAX_UNREAD_BYTES = 16 * MIB;
 /** A longer result is left out of a recording. Chosen: what one call usually returns is far smaller. */
 export const MAX_RECORDED_RESULT_BYTES = 16 * MIB;
+/** A larger result of a step is not kept, so that the step is done again when its run goes on. In base64, it fits in a line. */
+export const MAX_KEPT_STEP_BYTES = 4 * MIB;
+/** Steps of a session that run at once. Chosen: as many as calls in flight. */
+export const MAX_STEPS_AT_ONCE = 1_024;
 /** The longest recording. Chosen: as much as all checkpoints of a project. */
 export const MAX_RECORDING_BYTES = 1024 * MIB;
 /** Bytes of a recording that wait for the disk; beyond that, calls wait. */

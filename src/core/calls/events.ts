@@ -40,7 +40,48 @@ export type CallEvent =
     }
   | { readonly type: 'call_unmade'; readonly call: UnmadeCall; readonly error: BridgeError };
 
-export type BridgeEvent = SessionEvent | CallEvent;
+/** A step of the work of a cell, or of a job. Both its events have the same object. */
+export interface BegunStep extends CellIdentity {
+  readonly job: string | undefined;
+  /** In its sandbox, counted from 1. */
+  readonly number: number;
+  /** As the code says it. */
+  readonly name: string;
+  /** The steps that had ended before it, and that nothing else had followed. */
+  readonly after: readonly number[];
+  /** The step that does it. */
+  readonly within: number | undefined;
+  /** Of a map. */
+  readonly rows: number | undefined;
+  /** Whether it is a row of a map. */
+  readonly isRow: boolean;
+  /** The cell that does it; undefined for a step of a job. */
+  readonly of: BegunCell | undefined;
+  /** Milliseconds since 1970. */
+  readonly startedAt: number;
+  /** In ms of `performance.now()`. */
+  readonly begun: number;
+}
+
+export interface EndedStep {
+  readonly step: BegunStep;
+  /** `kept`: it was not done, because an interrupted run that goes on had its result. */
+  readonly outcome: 'ok' | 'error' | 'cancelled' | 'kept';
+  /** Class of its exception, according to the sandbox. */
+  readonly exception?: string | undefined;
+  /** Undefined if it was tried once. */
+  readonly tries?: number | undefined;
+  readonly failedRows?: number | undefined;
+  /** Of a run that can go on: the result in base64, undefined if it is too large or cannot be pickled, and what it is the result of. */
+  readonly result?: { readonly key: string; readonly data: string | undefined } | undefined;
+}
+
+export type StepEvent =
+  | { readonly type: 'step_started'; readonly step: BegunStep }
+  /** The step goes on to the next when the watchers that return a promise have resolved it. */
+  | (EndedStep & { readonly type: 'step_ended'; readonly durationMs: number });
+
+export type BridgeEvent = SessionEvent | CallEvent | StepEvent;
 export type EventOfType<Type> = Extract<BridgeEvent, { readonly type: Type }>;
 
 /**
@@ -87,6 +128,16 @@ export class BridgeEvents {
   callEnded(made: BegunCall, outcome: CallOutcome, sent: SentCall | undefined): Promise<void> | undefined {
     const durationMs = performance.now() - made.begun;
     return this.emit({ type: 'call_ended', made, outcome, durationMs, sent });
+  }
+
+  stepStarted(names: Omit<BegunStep, 'of' | 'startedAt' | 'begun'>): BegunStep {
+    const step = { ...names, of: this.#cellOf(names), startedAt: Date.now(), begun: performance.now() };
+    void this.emit({ type: 'step_started', step });
+    return step;
+  }
+
+  stepEnded(ended: EndedStep): Promise<void> | undefined {
+    return this.emit({ ...ended, type: 'step_ended', durationMs: performance.now() - ended.step.begun });
   }
 
   /** A sandbox may name the cell of another one. */

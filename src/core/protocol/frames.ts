@@ -258,6 +258,9 @@ export const CALL_METHODS = [
   'load_artifact',
   'list_artifacts',
   'last_answer',
+  'begin_step',
+  'kept_step',
+  'end_step',
   'to_toon',
   'start_job',
   'reset',
@@ -278,6 +281,7 @@ export const CallFrameSchema = z
       .max(64)
       .optional()
       .describe('Name of the calling job. Only jobs may make calls while no cell runs.'),
+    step: z.int().positive().optional().describe('Number of the step in which the code makes the call.'),
   })
   .describe('Ask the host to do something.');
 

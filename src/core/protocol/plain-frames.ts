@@ -9,6 +9,7 @@ import type { SandboxFrame } from './frames.ts';
 type Check = (value: unknown) => boolean;
 
 const isCount: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
+const isStep: Check = (value) => isCount(value) && value !== 0;
 const isText: Check = (value) => typeof value === 'string';
 /** For `max(64)` of the schema. */
 const isShortText: Check = (value) => typeof value === 'string' && value.length <= 64;
@@ -29,7 +30,7 @@ function plain(required: Readonly<Record<string, Check>>, optional: Readonly<Rec
 
 /** A result with an error or with names is rare enough for its schema. */
 const PLAIN: ReadonlyMap<unknown, Plain> = new Map<SandboxFrame['type'], Plain>([
-  ['call', plain({ call: isCount, method: isShortText, params: isRecord }, { job: isShortText })],
+  ['call', plain({ call: isCount, method: isShortText, params: isRecord }, { job: isShortText, step: isStep })],
   ['cancel_call', plain({ call: isCount })],
   ['output', plain({ cell: isCount, stream: isStream, text: isText })],
   ['result', plain({ cell: isCount, outcome: (value) => value === 'ok' }, { value: isText })],

@@ -35,6 +35,8 @@ export interface CallContext {
   readonly signal: CancelSignal;
   /** Name of the calling job; undefined if the cell itself calls. */
   readonly job?: string | undefined;
+  /** Number of the step that calls; undefined outside steps. */
+  readonly step?: number | undefined;
   /** A number for a call that this one makes. */
   readonly nextNumber?: (() => number) | undefined;
   /** Whether what the call has started may make no calls of its own any more: its cell or its job has ended. */
@@ -298,7 +300,7 @@ export class Dispatcher {
   }
 
   #handle(frame: CallFrame, ofCall: ContextOfCall): unknown {
-    const { method, params, job } = frame;
+    const { method, params, job, step } = frame;
     if (method === 'start_job') {
       return this.#jobs.start(params['name']);
     }
@@ -318,6 +320,7 @@ export class Dispatcher {
       load,
       signal,
       job,
+      step,
       isOver: this.#isOver,
       asker,
       sandbox: this,

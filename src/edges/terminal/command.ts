@@ -123,6 +123,8 @@ export interface UnattendedCalls {
   readonly rights: CallGate;
   /** Around each call that is sent, and not answered from what was recorded. */
   readonly sent: CallGate;
+  /** Called for each call of a step that is not done again, because the run has kept its result. */
+  skip(call: AnsweredCall): void;
 }
 
 /** Where users log in at servers that are "per user". */

@@ -67,6 +67,11 @@ export function describeRecord(record: AuditRecord): string {
       return `a cell of session ${record.session} was not run: ${record.error_code}`;
     case 'call':
       return `${record.job === undefined ? '' : `job ${record.job}  `}${renderCall(record)}`;
+    case 'step': {
+      const rows = record.rows === undefined ? '' : ` of ${counted(record.rows, 'row')}`;
+      const how = record.outcome === 'error' ? `error ${record.exception ?? ''}` : record.outcome;
+      return `step ${record.step} ${record.name}${rows}  ${how}  ${milliseconds(record.duration_ms)}`;
+    }
     case 'question_answered':
       return `a question was answered by the operator: ${record.choice ?? record.action}`;
     case 'tool_saved': {

@@ -12,6 +12,7 @@ import type { Logger } from '../../core/base/log.ts';
 import { type MaybePromise, useWhenThere } from '../../core/base/maybe-promise.ts';
 import { counted } from '../../core/base/units.ts';
 import type { Decision } from '../../core/calls/contract.ts';
+import type { EventOfType } from '../../core/calls/events.ts';
 import { definitionBytes, type SizedTool } from '../../core/directory/definition-size.ts';
 import { renderCellError } from '../../core/render/cell-error.ts';
 import type { BegunCell, CellIdentity, SessionRun } from '../../core/session/events.ts';
@@ -251,6 +252,25 @@ export class AuditTrail {
       0,
       session,
     );
+  }
+
+  stepEnded({ durationMs, exception, failedRows, outcome, step, tries }: EventOfType<'step_ended'>): void {
+    const head = this.#head(step.startedAt);
+    const facts = {
+      cell: this.#cellId(step),
+      ...(step.job !== undefined && { job: step.job }),
+      step: step.number,
+      name: this.#mask(step.name),
+      after: [...step.after],
+      ...(step.within !== undefined && { within: step.within }),
+      ...(step.rows !== undefined && { rows: step.rows }),
+      ...(failedRows !== undefined && { failed_rows: failedRows }),
+      ...(tries !== undefined && { tries }),
+      outcome,
+      ...(exception !== undefined && { exception: this.#mask(exception) }),
+      duration_ms: rounded(durationMs),
+    };
+    this.#writer.add(() => ({ type: 'step', ...head(), ...facts }), 0, step.session);
   }
 
   /** Code has saved a function for later sessions. */

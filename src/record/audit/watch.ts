@@ -36,6 +36,8 @@ export function createAuditWatcher(
         }
         return trail.callEnded(ended, context);
       }
+      case 'step_ended':
+        return event.step.isRow ? undefined : trail.stepEnded(event);
       case 'call_unmade':
         return trail.callEnded(unmadeCall(event.call, event.error.code), event.call.context);
       default:

@@ -74,6 +74,8 @@ export function statusOf(record: AuditRecord): string {
       return record.status;
     case 'call':
       return statusOfCall(record);
+    case 'step':
+      return record.outcome;
     case 'cell_refused':
     case 'calls_refused':
     case 'packages_refused':
@@ -116,6 +118,7 @@ export function searchTextOf(record: AuditRecord): string {
       return lines(...listed(record.requirements), record.error_code, record.reason);
     case 'calls_refused':
       return lines(`${record.server ?? ''}.${record.tool ?? ''}`, record.error_code);
+    case 'step':
     case 'tool_saved':
     case 'artifact_saved':
       return lines(record.name);

@@ -58,9 +58,10 @@ export type HistoryItem =
       readonly record: Exclude<AuditRecord, { readonly type: 'cell_started' | 'cell_ended' | 'call' }>;
     };
 
-/** A cell with the files that it saved, as far as they were recorded. */
+/** A cell with its steps and the files that it saved, as far as they were recorded. */
 export interface FoundCell extends CellEntry {
   readonly files: readonly RecordOf<'artifact_saved'>[];
+  readonly steps: readonly RecordOf<'step'>[];
 }
 
 export interface HistoryPage {
@@ -79,8 +80,8 @@ export class History {
   #cells = new Map<string, Entry>();
   #groups = new Map<string, Group>();
   #begun = new UnendedCalls<Entry>();
-  /** Records of saved files, by cell. */
-  #saved = new Map<string, Entry[]>();
+  /** Records of saved files and of steps, by cell. */
+  #made = new Map<string, Entry[]>();
   #interned = new Map<string, string>();
   #texts = new Map<string, string>();
   #textChars = 0;
@@ -161,7 +162,8 @@ export class History {
     }
     const all = entry.group.calls;
     const calls = await this.#itemsOf(all.slice(0, MAX_CALLS));
-    const saved = await this.#itemsOf((this.#saved.get(item.id) ?? []).slice(-MAX_CALLS));
+    const made = await this.#itemsOf((this.#made.get(item.id) ?? []).slice(-MAX_CALLS));
+    const records = made.flatMap((one) => (one.kind === 'event' ? [one.record] : []));
     return {
       kind: 'cell',
       id: item.id,
@@ -169,7 +171,8 @@ export class History {
       ended: item.ended,
       calls: calls.flatMap((call) => (call.kind === 'call' ? [call.record] : [])),
       callsLeftOut: Math.max(0, all.length - MAX_CALLS),
-      files: saved.flatMap((one) => (one.kind === 'event' && one.record.type === 'artifact_saved' ? [one.record] : [])),
+      files: records.filter((record) => record.type === 'artifact_saved'),
+      steps: records.filter((record) => record.type === 'step'),
     };
   }
 
@@ -221,7 +224,7 @@ export class History {
     this.#cells = new Map();
     this.#groups = new Map();
     this.#begun = new UnendedCalls();
-    this.#saved = new Map();
+    this.#made = new Map();
     this.#interned = new Map();
     this.#texts = new Map();
     this.#unreadable = new Map();
@@ -247,10 +250,10 @@ export class History {
     }
     const entry = this.#entryOf(facts, place, type === 'call' ? 'call' : 'event');
     added.push(entry);
-    if (type === 'artifact_saved') {
-      const known = this.#saved.get(facts.cell) ?? [];
+    if (type === 'artifact_saved' || type === 'step') {
+      const known = this.#made.get(facts.cell) ?? [];
       known.push(entry);
-      this.#saved.set(facts.cell, known);
+      this.#made.set(facts.cell, known);
     }
     if (facts.record.type === 'call') {
       entry.group.calls.push(entry);

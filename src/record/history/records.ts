@@ -161,6 +161,29 @@ export const CallSchema = z
   })
   .describe('A tool call has ended, or is about to be sent. `at` is when it began.');
 
+export const StepSchema = z
+  .strictObject({
+    type: z.literal('step'),
+    ...common,
+    cell: cellKey.describe('Id of the cell that did it; its cell number is 0 for a background job.'),
+    job: z.string().optional().describe('Name of the background job that did it.'),
+    step: count.describe('Number of the step in its sandbox.'),
+    name: z.string().describe('Its name: that of the function, unless the code says otherwise.'),
+    after: z.array(count).describe('The steps that had ended before it, and that nothing else had followed.'),
+    within: count.optional().describe('The step that did it; left out for one that the cell did itself.'),
+    rows: count.optional().describe('Number of rows, if the step is a map. Its rows have no records.'),
+    failed_rows: count.optional().describe('Those of them that failed.'),
+    tries: count.optional().describe('How often it was tried, if more than once.'),
+    outcome: z
+      .enum(['ok', 'error', 'cancelled', 'kept'])
+      .describe(
+        'How it ended; `kept` if it was not done, because an interrupted run that goes on had done it, and `cancelled` also if its cell ended first.',
+      ),
+    exception: z.string().optional().describe('Class of its exception, according to the sandbox.'),
+    duration_ms: z.number().nonnegative().describe('How long it took.'),
+  })
+  .describe('A step of `runtime.step` or `runtime.step_map` has ended. `at` is when it began.');
+
 export const QuestionAnsweredSchema = z
   .strictObject({
     type: z.literal('question_answered'),
@@ -298,6 +321,7 @@ export const AuditRecordSchema = z.discriminatedUnion('type', [
   CellEndedSchema,
   CellRefusedSchema,
   CallSchema,
+  StepSchema,
   DefinitionsSchema,
   QuestionAnsweredSchema,
   ToolSavedSchema,

@@ -1,9 +1,9 @@
 /** A running cell as far as the API shows it: the end of its output and its last calls, whatever their number. */
 import type { CellClock } from '../../core/base/cell.ts';
 import type { ErrorCode } from '../../core/base/errors.ts';
-import type { BegunCall } from '../../core/calls/events.ts';
+import type { BegunCall, BegunStep, EventOfType } from '../../core/calls/events.ts';
 import type { BegunCell } from '../../core/session/events.ts';
-import type { LiveSession } from '../local-api/schema.ts';
+import type { LiveSession, LiveStep } from '../local-api/schema.ts';
 
 /** Of the output, as `schema.ts` says. */
 const KEPT_OUTPUT_CHARS = 16_384;
@@ -24,6 +24,11 @@ interface EndedCall extends StartedCall {
   readonly errorCode: ErrorCode | undefined;
 }
 
+/** Of the steps that have ended, as `schema.ts` says. */
+const KEPT_STEPS = 200;
+
+/** Replaces known secrets. */
+type Mask = (text: string) => string;
 type Shown = NonNullable<LiveSession['cell']>;
 
 export class RunningCell {
@@ -36,6 +41,8 @@ export class RunningCell {
   /** A ring: the next call goes to `#endedCalls % KEPT_CALLS`. */
   readonly #ended: EndedCall[] = [];
   #endedCalls = 0;
+  readonly #runningSteps = new Map<number, { readonly step: BegunStep; rowsEnded: number; rowsFailed: number }>();
+  readonly #endedSteps: LiveStep[] = [];
   #output = '';
   #outputChars = 0;
 
@@ -68,14 +75,56 @@ export class RunningCell {
     this.#endedCalls += 1;
   }
 
+  /** What is to be shown of it; undefined for a row, which counts for its map. */
+  stepStarted(step: BegunStep, mask: Mask): LiveStep | undefined {
+    if (step.isRow) {
+      return undefined;
+    }
+    const running = { step, rowsEnded: 0, rowsFailed: 0 };
+    this.#runningSteps.set(step.number, running);
+    return showRunningStep(running, mask);
+  }
+
+  stepEnded(
+    { durationMs, exception, outcome, step, tries }: EventOfType<'step_ended'>,
+    mask: Mask,
+  ): LiveStep | undefined {
+    const map = step.isRow && step.within !== undefined ? this.#runningSteps.get(step.within) : undefined;
+    if (map !== undefined) {
+      map.rowsEnded += 1;
+      map.rowsFailed += outcome === 'error' ? 1 : 0;
+    }
+    const running = this.#runningSteps.get(step.number);
+    if (running === undefined) {
+      return undefined;
+    }
+    this.#runningSteps.delete(step.number);
+    const ended: LiveStep = {
+      ...showRunningStep(running, mask),
+      status: outcome,
+      duration_ms: durationMs,
+      ...(tries !== undefined && { tries }),
+      ...(exception !== undefined && { exception: mask(exception) }),
+    };
+    this.#endedSteps.push(ended);
+    if (this.#endedSteps.length > KEPT_STEPS) {
+      this.#endedSteps.shift();
+    }
+    return ended;
+  }
+
   /** @param mask replaces known secrets. */
-  show(mask: (text: string) => string): Shown {
+  show(mask: Mask): Shown {
     const { clock } = this;
     const { request, servers } = this.begun;
     const { code, timeoutMs } = request;
     const calls = [
       ...[...this.#running.values()].map((call) => ({ ...namesOf(call), status: 'running' as const })),
       ...this.#ended.map(showEnded),
+    ];
+    const steps = [
+      ...[...this.#runningSteps.values()].map((running) => showRunningStep(running, mask)),
+      ...this.#endedSteps,
     ];
     return {
       id: this.id,
@@ -89,8 +138,30 @@ export class RunningCell {
       calls: calls.toSorted((a, b) => a.call - b.call),
       calls_running: this.#running.size,
       calls_ended: this.#endedCalls,
+      ...(steps.length > 0 && { steps: steps.toSorted((a, b) => a.step - b.step) }),
     };
   }
+}
+
+function showRunningStep(
+  {
+    rowsEnded,
+    rowsFailed,
+    step,
+  }: { readonly step: BegunStep; readonly rowsEnded: number; readonly rowsFailed: number },
+  mask: Mask,
+): LiveStep {
+  const { after, name, number, rows, startedAt, within } = step;
+  return {
+    step: number,
+    name: mask(name),
+    after: [...after],
+    ...(within !== undefined && { within }),
+    started: isoTimeOf(startedAt),
+    status: 'running',
+    ...(rows !== undefined && { rows, rows_ended: rowsEnded }),
+    ...(rowsFailed > 0 && { rows_failed: rowsFailed }),
+  };
 }
 
 function showEnded(ended: EndedCall): Shown['calls'][number] {

@@ -7,7 +7,7 @@ import type { CellAnswer, CellRequest, Person, Reply } from '../../core/base/cel
 import { BridgeError } from '../../core/base/errors.ts';
 import { choiceIn } from '../../core/base/replies.ts';
 import type { ToolCall } from '../../core/calls/contract.ts';
-import { type EventOfType, errorCodeOf, type Watcher } from '../../core/calls/events.ts';
+import { type BegunStep, type EventOfType, errorCodeOf, type Watcher } from '../../core/calls/events.ts';
 import type { CatalogServer } from '../../core/catalog/known.ts';
 import type { ServerDirectory } from '../../core/directory/server-directory.ts';
 import type { BegunCell, CellIdentity } from '../../core/session/events.ts';
@@ -16,7 +16,7 @@ import type { SessionView } from '../../core/session/session.ts';
 import type { Sessions } from '../../core/session/sessions.ts';
 import type { UpstreamPool } from '../../edges/upstream/pool.ts';
 import { describeQuestion } from '../local-api/approval.ts';
-import type { LiveApproval, LiveEvent, LiveServer, LiveSession } from '../local-api/schema.ts';
+import type { LiveApproval, LiveEvent, LiveServer, LiveSession, LiveStep } from '../local-api/schema.ts';
 import type { EventStreams } from './event-streams.ts';
 import { type OpenQuestion, Questions } from './questions.ts';
 import { isoTimeOf, RunningCell } from './running-cell.ts';
@@ -210,6 +210,10 @@ export class WatchedBridge {
         return this.#emit(() => ({ type: 'call_started', ...this.#callOf(event.made.call) }));
       case 'call_ended':
         return this.#noteCallEnd(event);
+      case 'step_started':
+        return this.#noteStep(event.step, this.#cellOf(event.step.of)?.stepStarted(event.step, this.#options.mask));
+      case 'step_ended':
+        return this.#noteStep(event.step, this.#cellOf(event.step.of)?.stepEnded(event, this.#options.mask));
       default:
         return undefined;
     }
@@ -392,6 +396,12 @@ export class WatchedBridge {
         duration_ms: durationMs,
       };
     });
+  }
+
+  #noteStep(step: BegunStep, shown: LiveStep | undefined): void {
+    if (shown !== undefined) {
+      this.#emit(() => ({ type: 'step_changed', session: step.session, cell: this.#cellId(step), ...shown }));
+    }
   }
 
   #noteAnswer(open: OpenQuestion, by: 'client' | 'operator' | 'nobody', reply: Reply | undefined): void {

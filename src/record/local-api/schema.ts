@@ -59,6 +59,24 @@ const CallSchema = z.strictObject({
   error_code: errorCode,
 });
 
+export const StepSchema = z.strictObject({
+  step: count.describe('Number of the step in its sandbox.'),
+  name: text.describe('Its name: that of the function, unless the code says otherwise.'),
+  after: z.array(count).describe('The steps that had ended before it, and that nothing else had followed.'),
+  within: count.optional().describe('The step that does it; left out for one that the cell does itself.'),
+  started: at.describe('When it began.'),
+  status: z
+    .enum(['running', 'ok', 'error', 'cancelled', 'kept'])
+    .describe('`kept`: not done, because an interrupted run that goes on had done it.'),
+  duration_ms: durationMs.optional(),
+  rows: count.optional().describe('Number of rows, if it is a map.'),
+  rows_ended: count.optional().describe('Rows that have ended, if it is a map.'),
+  rows_failed: count.optional().describe('Rows that have failed, if any have.'),
+  tries: count.optional().describe('How often it was tried, if more than once.'),
+  exception: text.optional().describe('Class of its exception, according to the sandbox.'),
+});
+export type LiveStep = z.infer<typeof StepSchema>;
+
 const RunningCellSchema = z.strictObject({
   id: cellId,
   code: text.describe('The code, with known secrets replaced by `***`.'),
@@ -76,6 +94,10 @@ const RunningCellSchema = z.strictObject({
     .describe('The calls that run, and the last 100 that have ended, in the order of their numbers.'),
   calls_running: count.describe('Calls that run.'),
   calls_ended: count.describe('All calls that have ended.'),
+  steps: z
+    .array(StepSchema)
+    .optional()
+    .describe('Steps of `runtime.step`: those that run, and the last 200 that have ended; left out if there are none.'),
 });
 
 export const SessionSchema = z.strictObject({
@@ -223,6 +245,15 @@ export const EventSchema = z.discriminatedUnion('type', [
       duration_ms: durationMs,
     })
     .describe('A call has ended.'),
+  z
+    .strictObject({
+      type: z.literal('step_changed'),
+      ...common,
+      session,
+      cell: cellId,
+      ...StepSchema.shape,
+    })
+    .describe('A step has begun or ended. Rows of a map have no events of their own.'),
   z
     .strictObject({
       type: z.literal('approval_asked'),

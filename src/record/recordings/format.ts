@@ -71,6 +71,19 @@ const call = z.object({
     .optional(),
 });
 
+/** A step that was done; only in the file of a run that can go on. */
+const step = z.object({
+  type: z.literal('step'),
+  ...who,
+  name: z.string(),
+  /** What it is the result of: SHA-256 of its code and its inputs. */
+  key: z.string(),
+  /** The numbers of the calls that it made. */
+  calls: z.array(z.int()),
+  /** Base64 of the pickled result, which only a sandbox reads; left out if it is too large, or contains a secret. */
+  data: z.string().optional(),
+});
+
 const cellEnded = z.object({
   type: z.literal('cell_ended'),
   ...who,
@@ -82,7 +95,7 @@ const cellEnded = z.object({
   error: z.string().optional(),
 });
 
-export const RecordedLineSchema = z.discriminatedUnion('type', [head, server, cell, call, cellEnded]);
+export const RecordedLineSchema = z.discriminatedUnion('type', [head, server, cell, call, step, cellEnded]);
 
 export type RecordedLine = z.infer<typeof RecordedLineSchema>;
 export type LineOfType<Type extends RecordedLine['type']> = Extract<RecordedLine, { readonly type: Type }>;

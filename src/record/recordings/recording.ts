@@ -72,6 +72,10 @@ export class Recording {
       this.#addCall(event);
       return this.#options.run !== undefined || this.#unwrittenBytes > MAX_UNRECORDED_BYTES ? this.#writes : undefined;
     }
+    if (event.type === 'step_ended' && this.#options.run !== undefined) {
+      this.#addStep(event, this.#options.run.stepCalls.end(event.step));
+      return event.result === undefined ? undefined : this.#writes;
+    }
     return undefined;
   };
 
@@ -125,12 +129,14 @@ export class Recording {
   #addCall({ durationMs, made, outcome }: EventOfType<'call_ended'>): void {
     const { arguments: given, context, server, tool } = made.call;
     const { call, cell, generation, job, session } = context;
+    const number = (this.#options.run?.lastNumber ?? 0) + made.number;
+    this.#options.run?.stepCalls.note(context, number);
     const line: LineOfType<'call'> = {
       type: 'call',
       session,
       generation,
       cell,
-      number: (this.#options.run?.lastNumber ?? 0) + made.number,
+      number,
       call,
       ...(job === undefined ? {} : { job }),
       server: server.name,
@@ -149,6 +155,26 @@ export class Recording {
       ...line,
       left_out_bytes: bytes,
     }));
+  }
+
+  /** Pickled text stands in the result as it is, so a secret in it is found, and the result then left out. */
+  #addStep({ result, step }: EventOfType<'step_ended'>, calls: readonly number[]): void {
+    if (result === undefined) {
+      return;
+    }
+    const { cell, generation, name, session } = step;
+    const pickled = Buffer.from(result.data ?? '', 'base64').toString('utf8');
+    const data = this.#options.mask(pickled) === pickled ? result.data : undefined;
+    this.#add({
+      type: 'step',
+      session,
+      generation,
+      cell,
+      name,
+      key: result.key,
+      calls: [...calls],
+      ...(data !== undefined && { data }),
+    });
   }
 
   /** Adds a line for each server about which something else is known than before. */

@@ -48,6 +48,7 @@ export async function readRecording(path: string): Promise<Replay> {
   for (const line of lines) {
     switch (line.type) {
       case 'recording':
+      case 'step':
         break;
       case 'server':
         servers.set(line.name, line);

@@ -9,11 +9,13 @@ import { BridgeError, messageOf } from '../../core/base/errors.ts';
 import { MAX_RECORDING_BYTES } from '../../core/base/limits.ts';
 import { counted } from '../../core/base/units.ts';
 import type { CallGate } from '../../core/calls/contract.ts';
+import type { BegunStep } from '../../core/calls/events.ts';
 import { stringifyExact } from '../../core/protocol/exact-json.ts';
 import { makeFolders } from '../../core/state/file-system.ts';
 import { readBounded } from '../../core/state/state-files.ts';
 import type { AnsweredCall } from '../../edges/terminal/command.ts';
 import type { LineOfType, RecordedLine } from './format.ts';
+import { KeptSteps, StepCalls } from './kept-steps.ts';
 import { callKey, errorOf, parseLine } from './replay.ts';
 
 export type RecordedCall = LineOfType<'call'>;
@@ -29,6 +31,9 @@ export interface ResumableRun {
   readonly recorded: readonly RecordedCall[];
   /** Those that succeeded. */
   readonly calls: readonly RecordedCall[];
+  /** Results of its steps. */
+  readonly steps: readonly LineOfType<'step'>[];
+  readonly stepCalls: StepCalls;
   /** The highest number of a call. */
   readonly lastNumber: number;
   /** Lets another process continue it. */
@@ -70,7 +75,8 @@ async function readRun(path: string): Promise<Omit<ResumableRun, 'release'>> {
   });
   const bytes = data === undefined ? 0 : data.lastIndexOf('\n') + 1;
   if (data === undefined || data.length === 0) {
-    return { path, isNew: data === undefined, hasHead: false, recorded: [], calls: [], lastNumber: 0 };
+    const none = { recorded: [], calls: [], steps: [], stepCalls: new StepCalls(), lastNumber: 0 };
+    return { path, isNew: data === undefined, hasHead: false, ...none };
   }
   const lines = data.subarray(0, bytes).toString('utf8').split('\n').slice(0, -1).map(parse(path));
   if (lines[0]?.type !== 'recording') {
@@ -92,6 +98,8 @@ async function readRun(path: string): Promise<Omit<ResumableRun, 'release'>> {
     hasHead: true,
     recorded: calls,
     calls: calls.filter(({ error }) => error === undefined),
+    steps: lines.filter((line) => line.type === 'step'),
+    stepCalls: new StepCalls(),
     lastNumber: Math.max(0, ...calls.map(({ number }) => number)),
   };
 }
@@ -127,14 +135,17 @@ export function answeredCalls(recorded: readonly RecordedCall[]): readonly Answe
 export class RunAnswers {
   readonly #run: ResumableRun;
   readonly #mask: <Value>(value: Value) => Value;
+  readonly #steps: KeptSteps;
   /** By server, tool and arguments. */
   readonly #left = new Map<string, RecordedCall[]>();
   #reused = 0;
+  #takenSteps = 0;
   #unusable = 0;
 
   constructor(run: ResumableRun, mask: <Value>(value: Value) => Value) {
     this.#run = run;
     this.#mask = mask;
+    this.#steps = new KeptSteps(run.steps, run.stepCalls);
     for (const call of run.calls) {
       const key = callKey(call.server, call.tool, call.arguments);
       const same = this.#left.get(key) ?? [];
@@ -156,8 +167,29 @@ export class RunAnswers {
       return next(call);
     }
     this.#reused += 1;
+    this.#run.stepCalls.note(call.context, recorded.number);
     return { ok: true, result: recorded.result, isResumed: true };
   };
+
+  /** The result of a step that was done, in base64, with its calls, whose answers are not given again. */
+  takeStep(
+    step: BegunStep,
+    key: string,
+  ): { readonly data: string; readonly calls: readonly AnsweredCall[] } | undefined {
+    const taken = this.#steps.take(step, key);
+    if (taken === undefined) {
+      return undefined;
+    }
+    this.#takenSteps += step.isRow ? 0 : 1;
+    const isTaken = ({ number }: RecordedCall): boolean => taken.calls.has(number);
+    for (const [left, calls] of this.#left) {
+      this.#left.set(
+        left,
+        calls.filter((call) => !isTaken(call)),
+      );
+    }
+    return { data: taken.data, calls: answeredCalls(this.#run.recorded.filter(isTaken)) };
+  }
 
   /** The answer of the cell, with a notice of what was not made again. */
   withNotice(answer: CellAnswer): CellAnswer {
@@ -165,10 +197,13 @@ export class RunAnswers {
       this.#unusable === 0
         ? ''
         : ` ${counted(this.#unusable, 'call')} had to be made again: what was recorded has masked secrets, or was too long to be recorded.`;
+    const steps = this.#takenSteps === 0 ? '' : ` ${counted(this.#takenSteps, 'step')} done before and not done again.`;
     const notices =
-      this.#run.calls.length === 0
+      this.#run.calls.length === 0 && steps === ''
         ? []
-        : [`Resumed: ${counted(this.#reused, 'call')} answered from ${this.#run.path} and not made again.${again}`];
+        : [
+            `Resumed: ${counted(this.#reused, 'call')} answered from ${this.#run.path} and not made again.${steps}${again}`,
+          ];
     return { ...answer, notices: [...answer.notices, ...notices] };
   }
 }

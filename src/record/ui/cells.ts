@@ -5,6 +5,7 @@ import type { StoredThing } from '../../edges/terminal/stored-things.ts';
 import { sessionOf } from '../history/facts.ts';
 import type { FoundCell } from '../history/history.ts';
 import type { RecordOf } from '../history/records.ts';
+import type { LiveStep } from '../local-api/schema.ts';
 import type { Bridges } from './bridges.ts';
 import { type AuditViews, callHead, cellHead, fieldsOf } from './log.ts';
 import type { KeptParts, UiContext, UiParts } from './parts.ts';
@@ -37,7 +38,7 @@ export async function cellOf(id: string, cellParts: CellParts): Promise<UiCell> 
     attachmentsOf(entry.files, cellParts),
     sessionsFor(entry, bridges),
   ]);
-  const { calls, callsLeftOut, ended, started } = entry;
+  const { calls, callsLeftOut, ended, started, steps } = entry;
   const code = started?.code ?? '';
   const byNumber = keptByNumber(kept);
   return {
@@ -46,6 +47,7 @@ export async function cellOf(id: string, cellParts: CellParts): Promise<UiCell> 
     servers: [...(started?.servers ?? [])],
     calls: calls.map((call) => callOf(call, byNumber.get(numberOf(call)))),
     calls_left_out: callsLeftOut,
+    ...(steps.length > 0 && { steps: steps.map(stepOf).toSorted((a, b) => a.step - b.step) }),
     ...(kept?.ended !== undefined && { output: outputOf(kept.ended) }),
     ...(ended !== undefined && { output_bytes: ended.stdout_bytes + ended.stderr_bytes + ended.value_bytes }),
     attachments,
@@ -96,6 +98,16 @@ function callOf(call: RecordOf<'call'>, kept: KeptParts['calls'][number] | undef
         ...(kept.left_out_bytes !== undefined && { left_out_bytes: kept.left_out_bytes }),
       },
     }),
+  };
+}
+
+function stepOf({ at, failed_rows: failed, outcome, rows, ...record }: RecordOf<'step'>): LiveStep {
+  return {
+    ...fieldsOf(record, ['step', 'name', 'after', 'within', 'duration_ms', 'tries', 'exception']),
+    started: at,
+    status: outcome,
+    ...(rows !== undefined && { rows, rows_ended: rows }),
+    ...(failed !== undefined && { rows_failed: failed }),
   };
 }
 

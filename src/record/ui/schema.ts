@@ -6,7 +6,14 @@
 import { z } from 'zod';
 import { CELL_STATUSES } from '../../core/base/cell.ts';
 import { EFFECTS } from '../../core/calls/contract.ts';
-import { ApprovalSchema, BridgeInfoSchema, EventSchema, ServerSchema, SessionSchema } from '../local-api/schema.ts';
+import {
+  ApprovalSchema,
+  BridgeInfoSchema,
+  EventSchema,
+  ServerSchema,
+  SessionSchema,
+  StepSchema,
+} from '../local-api/schema.ts';
 
 const count = z.int().nonnegative();
 const at = z.iso.datetime();
@@ -264,6 +271,10 @@ export const CellSchema = z.strictObject({
   exception: text.optional().describe('Class of the exception, according to the sandbox.'),
   calls: z.array(CellCallSchema).describe('Its calls, in the order in which they ended.'),
   calls_left_out: count.describe('Calls beyond 10,000.'),
+  steps: z
+    .array(StepSchema)
+    .optional()
+    .describe('Its steps of `runtime.step`, in the order in which they began; left out if there are none.'),
   output: z
     .strictObject({
       stdout: text.describe('What it printed, cut in the middle if that was much.'),

@@ -16,6 +16,8 @@ export function eventSummary(record: EventRecord): string {
       return `${record.server ?? 'The bridge'} has ${counted(record.tools, 'tool')}`;
     case 'question_answered':
       return `The operator answered a question of session ${record.session}: ${record.choice ?? record.action}`;
+    case 'step':
+      return `Step ${record.step}, ${record.name}: ${record.outcome}`;
     case 'tool_saved':
       return `The function ${record.name} was saved`;
     case 'artifact_saved':
