@@ -22,7 +22,7 @@ from bridge_kernel.text_result import TextResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
     from typing import Any
 
     from bridge_kernel.jobs import Jobs
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bridge_kernel.progress import ProgressSender
     from bridge_kernel.servers import Registry
     from bridge_kernel.shell import Shell
+    from bridge_kernel.steps import Steps
 
 _DETAILS = ("summary", "full")
 _MAX_LIMIT = 20
@@ -66,6 +67,9 @@ _HELPERS = (
     "open_artifact",
     "list_artifacts",
     "last_answer",
+    "step",
+    "step_map",
+    "retry",
     "background",
     "jobs",
     "output",
@@ -79,7 +83,7 @@ _HELPERS = (
 )
 ASYNC_HELPERS = frozenset({
     "list_servers", "find_servers", "list_tools", "query_tool_docs", "search_tool_docs", "call_tool", "call_tool_raw",
-    "install", "run", "run_snippet", "sh",
+    "install", "run", "run_snippet", "sh", "step", "step_map",
 })  # fmt: skip
 """The helpers that must be awaited."""
 _CLASSES = (
@@ -133,6 +137,7 @@ class Runtime(ModuleType):
         self._open_packages = open_packages
         self._add_tool = add_tool
         self._jobs: Jobs | None = None
+        self._steps: Steps | None = None
         self._progress = progress
         self._said: set[object] = set()
 
@@ -331,6 +336,35 @@ class Runtime(ModuleType):
         """The answer of the cell before this one as text, for when it did not reach you; None if there was none."""
         text = self._host.call_sync("last_answer", {})
         return text if isinstance(text, str) else None
+
+    def step(self, function: Callable[..., Any], /, *inputs: Any, **named: Any) -> Pending:
+        """Calls a function as a step (await): shown with its time; done once in a run that is resumed."""
+        return self._pending("step", lambda: self._all_steps().step(function, inputs, named))
+
+    def step_map(
+        self, function: Callable[..., Any], rows: Iterable[Any], *, at_once: int = 8, errors: str = "raise"
+    ) -> Pending:
+        """Calls a function for each row, as one step (await); `errors="return"` puts exceptions among the results."""
+        return self._pending("step_map", lambda: self._all_steps().step_map(function, rows, at_once, errors))
+
+    def retry(
+        self,
+        times: int = 3,
+        *,
+        wait: float = 1,
+        on: type[Exception] | tuple[type[Exception], ...] = Exception,
+    ) -> Callable[[Any], Any]:
+        """Declares that a function may be called again: `@runtime.retry(3, wait=1)`; each wait is twice the last."""
+        from bridge_kernel.steps import retry
+
+        return retry(times, wait, on)
+
+    def _all_steps(self) -> Steps:
+        if self._steps is None:
+            from bridge_kernel.steps import Steps
+
+            self._steps = Steps(self._host)
+        return self._steps
 
     def background(self, work: Awaitable[Any], name: str | None = None, *, timeout: float | None = None) -> Any:
         """Runs a coroutine across cells as a job with `.status()` `.output()` `.result(timeout)` `.cancel()`."""

@@ -43,7 +43,7 @@ SANDBOX_FRAMES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "code_pack": (frozenset({"data"}), frozenset()),
     "ready": (frozenset({"protocol_version", "python_version", "platform"}), frozenset({"python"})),
     "output": (frozenset({"cell", "stream", "text"}), frozenset({"dropped_bytes", "dropped_lines"})),
-    "call": (frozenset({"call", "method", "params"}), frozenset({"job"})),
+    "call": (frozenset({"call", "method", "params"}), frozenset({"job", "step"})),
     "job_ended": (frozenset({"name"}), frozenset()),
     "cancel_call": (frozenset({"call"}), frozenset()),
     "display": (frozenset({"cell", "mime_type"}), frozenset({"base64", "text"})),

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 # The cell that created a task; inherited by the tasks it creates.
 _CELL_OF_TASK = "_bridge_cell"
+# Of the task that runs the code of a cell.
+_IS_CELL = "_bridge_is_cell"
 current_cell: contextvars.ContextVar[int] = contextvars.ContextVar("bridge_current_cell", default=0)
 
 
@@ -88,6 +90,7 @@ class CellLoop:
             self._wanted = cell
         self._context.run(current_cell.set, cell)
         self._task = self._context.run(self._create_task, coroutine)
+        setattr(self._task, _IS_CELL, True)
 
     def _create_task(self, coroutine: Coroutine[object, object, None]) -> asyncio.Task[None]:
         try:
@@ -131,6 +134,11 @@ class CellLoop:
     def _cancel_cell(self, cell: int) -> None:
         if self._task is not None and cell == self._cell:
             self._task.cancel()
+
+
+def is_cell_task(task: object) -> bool:
+    """Whether a task runs the code of a cell, and was not created by it."""
+    return hasattr(task, _IS_CELL)
 
 
 def _caller() -> types.FrameType:

@@ -22,6 +22,9 @@ from bridge_kernel.large_results import Body, loads
 # The name of the job that a task belongs to, inherited by the tasks it creates; empty for all others.
 current_job: ContextVar[str] = ContextVar("bridge_current_job", default="")
 
+# The number of the step that a task does, inherited by the tasks it creates; None outside steps.
+current_step: ContextVar[int | None] = ContextVar("bridge_current_step", default=None)
+
 # Whether the state of the session is being saved or restored here: code of its objects may run then, and calls nothing.
 # Inherited by the tasks that such code creates.
 is_moving_state: ContextVar[bool] = ContextVar("bridge_is_moving_state", default=False)
@@ -395,6 +398,8 @@ class Channel:
         frame: Frame = {"type": "call", "call": number, "method": method, "params": params}
         if job := current_job.get():
             frame["job"] = job
+        if (step := current_step.get()) is not None:
+            frame["step"] = step
         return number, frame
 
     def _has_room(self, size: int) -> bool:

@@ -9,7 +9,7 @@ import { Steps } from '../../core/calls/steps.ts';
 import { CHECKPOINTS, CheckpointStore } from '../../core/session/checkpoint-store.ts';
 import type { Sessions } from '../../core/session/sessions.ts';
 import type { StandbyPool } from '../../core/session/standby.ts';
-import type { BridgeOptions, UnattendedCalls } from '../../edges/terminal/command.ts';
+import type { BridgeOptions } from '../../edges/terminal/command.ts';
 import { createCellApprovals } from '../../features/approvals/index.ts';
 import { type Artifacts, createArtifacts } from '../../features/artifacts/index.ts';
 import { DryRun } from '../../features/dry-run/index.ts';
@@ -25,7 +25,6 @@ import {
 import { createSavedTools, type SavedTools } from '../../features/saved-tools/index.ts';
 import type { AuditTrail } from '../../record/audit/index.ts';
 import { CellViews } from '../../record/chat-view/index.ts';
-import type { RunAnswers } from '../../record/recordings/index.ts';
 import { type BridgeTelemetry, createBridgeTelemetry, watchServers } from '../../record/telemetry/index.ts';
 import type { Basis } from './basis.ts';
 import { answerCalls, createPackages, createRunProgram, type RunProgram } from './build-calls.ts';
@@ -86,7 +85,10 @@ async function openParts(basis: Basis, ifFailed: (end: () => unknown) => void): 
   const modules = watchModules(basis);
   const features = [live?.watched, views, modules, ahead].map((feature) => feature?.watch);
   const count = countCalls(options.onCall);
-  const steps = new Steps(() => events, resume && { take: (...step) => takeKeptStep(resume, unattended, step) });
+  const steps = new Steps(
+    () => events,
+    resume?.keptResults((call) => unattended?.skip(call)),
+  );
   const events = new BridgeEvents([steps.watch, ...features, ...records.watches, ...(trace?.watches ?? []), count]);
 
   const approvals = createCellApprovals({ mask, policyFile: join(settings.stateDir, 'policy.json') });
@@ -151,17 +153,6 @@ async function createServers(basis: Basis): Promise<CallableServers> {
 
 export async function closeServers({ pool, known }: ServersToCall): Promise<void> {
   await Promise.all([pool.close(), known.close()]);
-}
-
-/** Whoever counts the calls of a run without a person learns of those that its result stands for. */
-function takeKeptStep(
-  resume: RunAnswers,
-  unattended: UnattendedCalls | undefined,
-  step: Parameters<RunAnswers['takeStep']>,
-): string | undefined {
-  const taken = resume.takeStep(...step);
-  taken?.calls.forEach((call) => unattended?.skip(call));
-  return taken?.data;
 }
 
 /** Counts every call, refused ones too. */

@@ -49,8 +49,10 @@ export interface BegunStep extends CellIdentity {
   readonly name: string;
   /** The steps that had ended before it, and that nothing else had followed. */
   readonly after: readonly number[];
-  /** The step that does it. */
+  /** The step that does it, or the map whose row does it. */
   readonly within: number | undefined;
+  /** The step or the row that does it. */
+  readonly parent: number | undefined;
   /** Of a map. */
   readonly rows: number | undefined;
   /** Whether it is a row of a map. */

@@ -12,8 +12,15 @@ import { checked, type Method } from './method.ts';
 
 /** What an interrupted run has kept. */
 export interface KeptResults {
-  /** Base64 of the result of a step of this key, which counts as done. Undefined if there is none left. */
-  take(step: BegunStep, key: string): string | undefined;
+  /** The next result of a step of this key; undefined if none is left. */
+  take(key: string): KeptResult | undefined;
+}
+
+export interface KeptResult {
+  /** Base64. */
+  readonly data: string;
+  /** Called if the step is not done again: the answers of its calls are used up. */
+  use(step: BegunStep): void;
 }
 
 /** A step follows few others, unless they ran at once; more are not drawn. */
@@ -36,17 +43,22 @@ const BeginParams = z.strictObject({
 const KeptParams = z.strictObject({ step: number, key: z.string().length(64) });
 const EndParams = z.strictObject({
   step: number,
-  outcome: z.enum(['ok', 'error', 'cancelled']),
+  outcome: z.enum(['ok', 'error', 'cancelled', 'kept']),
   exception: z.string().max(MAX_EXCEPTION_CHARS).optional(),
   tries: number.optional(),
   failed_rows: count.optional(),
   data: z.string().max(MAX_DATA_CHARS).base64().optional(),
 });
 
-/** Of a sandbox. */
+interface RunningStep {
+  readonly step: BegunStep;
+  key?: string;
+  kept?: KeptResult | undefined;
+}
+
 interface StepsOfSandbox {
   last: number;
-  readonly running: Map<number, { readonly step: BegunStep; key?: string }>;
+  readonly running: Map<number, RunningStep>;
 }
 
 export class Steps {
@@ -79,18 +91,17 @@ export class Steps {
     ];
   }
 
-  #begin({ after, is_row, name, rows, within }: z.output<typeof BeginParams>, context: CallContext) {
+  #begin({ after, is_row, name, rows, within: parent }: z.output<typeof BeginParams>, context: CallContext) {
     const { cell, generation, job, session } = context;
     const of = this.#sandboxes.get(keyOf(context)) ?? { last: 0, running: new Map() };
     this.#sandboxes.set(keyOf(context), of);
     if (of.running.size >= MAX_STEPS_AT_ONCE) {
-      throw new BridgeError(
-        'LIMIT_CALLS',
-        `${MAX_STEPS_AT_ONCE.toLocaleString('en-US')} steps of the session run, which is the limit`,
-      );
+      const limit = MAX_STEPS_AT_ONCE.toLocaleString('en-US');
+      throw new BridgeError('LIMIT_CALLS', `${limit} steps of the session run, which is the limit`);
     }
     of.last += 1;
-    const names = {
+    const around = parent === undefined ? undefined : of.running.get(parent)?.step;
+    const step = this.#events().stepStarted({
       session,
       generation,
       cell,
@@ -98,31 +109,32 @@ export class Steps {
       number: of.last,
       name,
       after,
-      within,
+      within: around?.isRow === true ? around.within : parent,
+      parent,
       rows,
       isRow: is_row === true,
-    };
-    const step = this.#events().stepStarted(names);
+    });
     of.running.set(step.number, { step });
     return { step: step.number, keeps: this.#kept !== undefined };
   }
 
   #takeKept(number: number, key: string, context: CallContext) {
     const running = this.#find(number, context);
-    const data = this.#kept?.take(running.step, key);
     running.key = key;
-    if (data === undefined) {
-      return null;
-    }
-    this.#sandboxes.get(keyOf(context))?.running.delete(number);
-    void this.#events().stepEnded({ step: running.step, outcome: 'kept' });
-    return { data };
+    running.kept = this.#kept?.take(key);
+    return running.kept === undefined ? null : { data: running.kept.data };
   }
 
   /** Resolves when a result that is kept is on disk. */
   async #end(params: z.output<typeof EndParams>, context: CallContext) {
     const { data, exception, failed_rows: failedRows, outcome, step: number, tries } = params;
-    const { key, step } = this.#find(number, context);
+    const { kept, key, step } = this.#find(number, context);
+    if (outcome === 'kept') {
+      if (kept === undefined) {
+        throw new BridgeError('CALL_REFUSED', `no result of step ${number} was kept`);
+      }
+      kept.use(step);
+    }
     this.#sandboxes.get(keyOf(context))?.running.delete(number);
     const result = key === undefined || outcome !== 'ok' ? undefined : { key, data };
     await this.#events().stepEnded({ step, outcome, exception, tries, failedRows, result });

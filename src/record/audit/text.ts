@@ -68,7 +68,8 @@ export function describeRecord(record: AuditRecord): string {
     case 'call':
       return `${record.job === undefined ? '' : `job ${record.job}  `}${renderCall(record)}`;
     case 'step': {
-      const rows = record.rows === undefined ? '' : ` of ${counted(record.rows, 'row')}`;
+      const failed = record.failed_rows === undefined ? '' : `, ${record.failed_rows} failed`;
+      const rows = record.rows === undefined ? '' : ` (${counted(record.rows, 'row')}${failed})`;
       const how = record.outcome === 'error' ? `error ${record.exception ?? ''}` : record.outcome;
       return `step ${record.step} ${record.name}${rows}  ${how}  ${milliseconds(record.duration_ms)}`;
     }

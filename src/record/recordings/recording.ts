@@ -130,7 +130,7 @@ export class Recording {
     const { arguments: given, context, server, tool } = made.call;
     const { call, cell, generation, job, session } = context;
     const number = (this.#options.run?.lastNumber ?? 0) + made.number;
-    this.#options.run?.stepCalls.note(context, number);
+    this.#options.run?.stepCalls.note(context, [number]);
     const line: LineOfType<'call'> = {
       type: 'call',
       session,

@@ -10,12 +10,13 @@ import { MAX_RECORDING_BYTES } from '../../core/base/limits.ts';
 import { counted } from '../../core/base/units.ts';
 import type { CallGate } from '../../core/calls/contract.ts';
 import type { BegunStep } from '../../core/calls/events.ts';
+import type { KeptResults } from '../../core/calls/steps.ts';
 import { stringifyExact } from '../../core/protocol/exact-json.ts';
 import { makeFolders } from '../../core/state/file-system.ts';
 import { readBounded } from '../../core/state/state-files.ts';
 import type { AnsweredCall } from '../../edges/terminal/command.ts';
 import type { LineOfType, RecordedLine } from './format.ts';
-import { KeptSteps, StepCalls } from './kept-steps.ts';
+import { StepCalls } from './kept-steps.ts';
 import { callKey, errorOf, parseLine } from './replay.ts';
 
 export type RecordedCall = LineOfType<'call'>;
@@ -135,7 +136,6 @@ export function answeredCalls(recorded: readonly RecordedCall[]): readonly Answe
 export class RunAnswers {
   readonly #run: ResumableRun;
   readonly #mask: <Value>(value: Value) => Value;
-  readonly #steps: KeptSteps;
   /** By server, tool and arguments. */
   readonly #left = new Map<string, RecordedCall[]>();
   #reused = 0;
@@ -145,7 +145,6 @@ export class RunAnswers {
   constructor(run: ResumableRun, mask: <Value>(value: Value) => Value) {
     this.#run = run;
     this.#mask = mask;
-    this.#steps = new KeptSteps(run.steps, run.stepCalls);
     for (const call of run.calls) {
       const key = callKey(call.server, call.tool, call.arguments);
       const same = this.#left.get(key) ?? [];
@@ -167,28 +166,39 @@ export class RunAnswers {
       return next(call);
     }
     this.#reused += 1;
-    this.#run.stepCalls.note(call.context, recorded.number);
+    this.#run.stepCalls.note(call.context, [recorded.number]);
     return { ok: true, result: recorded.result, isResumed: true };
   };
 
-  /** The result of a step that was done, in base64, with its calls, whose answers are not given again. */
-  takeStep(
-    step: BegunStep,
-    key: string,
-  ): { readonly data: string; readonly calls: readonly AnsweredCall[] } | undefined {
-    const taken = this.#steps.take(step, key);
-    if (taken === undefined) {
-      return undefined;
-    }
-    this.#takenSteps += step.isRow ? 0 : 1;
-    const isTaken = ({ number }: RecordedCall): boolean => taken.calls.has(number);
-    for (const [left, calls] of this.#left) {
+  /** Results of steps. @param onSkipped called for each call that such a result stands for. */
+  keptResults(onSkipped: (call: AnsweredCall) => void): KeptResults {
+    const left = new Map<string, LineOfType<'step'>[]>();
+    this.#run.steps.forEach((line) => left.set(line.key, [...(left.get(line.key) ?? []), line]));
+    const calls = new Map(this.#run.recorded.map((call) => [call.number, call]));
+    return {
+      take: (key) => {
+        const line = left.get(key)?.shift();
+        const use = (step: BegunStep): void => {
+          const made = (line?.calls ?? []).flatMap((number) => calls.get(number) ?? []);
+          this.#run.stepCalls.note({ ...step, step: step.number }, line?.calls ?? []);
+          this.#takenSteps += step.isRow ? 0 : 1;
+          made.forEach((call) => this.#forget(call));
+          answeredCalls(made).forEach(onSkipped);
+        };
+        return line?.data === undefined ? undefined : { data: line.data, use };
+      },
+    };
+  }
+
+  #forget({ arguments: given, number, server, tool }: RecordedCall): void {
+    const key = callKey(server, tool, given);
+    const same = this.#left.get(key);
+    if (same !== undefined) {
       this.#left.set(
-        left,
-        calls.filter((call) => !isTaken(call)),
+        key,
+        same.filter((call) => call.number !== number),
       );
     }
-    return { data: taken.data, calls: answeredCalls(this.#run.recorded.filter(isTaken)) };
   }
 
   /** The answer of the cell, with a notice of what was not made again. */
