@@ -135,6 +135,32 @@ describe.runIf(engine !== undefined)('exec', () => {
     expect(audit).toContain('not sent: answered by an earlier run');
   });
 
+  it('--resume does no step again that was done, and each row of a map once', async () => {
+    const file = join(stateDir, 'run.jsonl');
+    const flow = (isSlow: boolean): string => `
+async def book(row):
+    await mcp_ledger.record(row=row)
+    return row * row
+def read():
+    print("read")
+    return list(range(6))
+rows = await runtime.step(read)
+squares = await runtime.step_map(book, rows[:3], at_once=1)
+${isSlow ? 'await mcp_ledger.record_slowly(seconds=600)' : ''}
+squares += await runtime.step_map(book, rows[3:])
+await runtime.step(book, 2)
+print(squares)`;
+    const args = ['--resume', file, '--timeout', '100', '--server', 'ledger', '-c'];
+    await interrupt(...args, flow(true));
+    const resumed = await run(...args, flow(false));
+    expect(resumed).toMatchObject({ code: 0, stdout: '[0, 1, 4, 9, 16, 25]\n' });
+    expect(resumed.stderr).toContain('Resumed: 0 calls answered from ');
+    expect(resumed.stderr).toContain('1 step done before and not done again');
+    const booked = made().flatMap((call) => (call as { arguments: { row?: number } }).arguments.row ?? []);
+    // The last step books row 2 once more: what was kept of the first time is used up.
+    expect(booked.toSorted()).toEqual([0, 1, 2, 2, 3, 4, 5]);
+  });
+
   it('--resume makes failed calls again, and goes on as often as needed', async () => {
     const file = join(stateDir, 'run.jsonl');
     const code = `
