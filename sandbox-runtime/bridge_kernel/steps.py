@@ -345,9 +345,8 @@ def _code_of_function(function: types.FunctionType, seen: set[int]) -> Iterator[
         for each in code.co_consts:
             if not isinstance(each, types.CodeType):
                 # The order of a set differs from process to process.
-                is_set = isinstance(each, frozenset)
-                shown: list[str] = sorted(map(repr, each)) if is_set else [repr(each)]  # pyright: ignore
-                yield shown
+                parts: Any = each if isinstance(each, frozenset) else [each]
+                yield sorted(map(repr, parts))
     for name in sorted(names & function.__globals__.keys()):
         yield from _code_of_value(function.__globals__[name], seen)
     for cell in function.__closure__ or ():
@@ -386,7 +385,7 @@ def _say_not_kept(work: _Work | _Map, reason: str) -> None:
 
 
 def _load(data: str) -> tuple[bool, object]:
-    """Whether the result could be restored, and the result. Classes of the user are those that the code has defined now."""
+    """Whether the result could be restored, and the result. Classes of the user are those of the code that runs."""
     try:
         return True, pickle.loads(base64.b64decode(data))
     except Exception:  # noqa: BLE001 Objects of the user are restored; its class may be gone.

@@ -29,23 +29,23 @@ const MAX_NAME_CHARS = 200;
 const MAX_EXCEPTION_CHARS = 100;
 const MAX_DATA_CHARS = 4 * Math.ceil(MAX_KEPT_STEP_BYTES / 3);
 
-const number = z.int().positive();
+const positive = z.int().positive();
 const count = z.int().nonnegative();
 const BeginParams = z.strictObject({
   name: z.string().min(1).max(MAX_NAME_CHARS),
   after: z
     .custom<unknown[]>((value) => Array.isArray(value) && value.length <= MAX_AFTER, 'expected a short list')
-    .pipe(z.array(number)),
-  within: number.optional(),
+    .pipe(z.array(positive)),
+  within: positive.optional(),
   rows: count.optional(),
   is_row: z.literal(true).optional(),
 });
-const KeptParams = z.strictObject({ step: number, key: z.string().length(64) });
+const KeptParams = z.strictObject({ step: positive, key: z.string().length(64) });
 const EndParams = z.strictObject({
-  step: number,
+  step: positive,
   outcome: z.enum(['ok', 'error', 'cancelled', 'kept']),
   exception: z.string().max(MAX_EXCEPTION_CHARS).optional(),
-  tries: number.optional(),
+  tries: positive.optional(),
   failed_rows: count.optional(),
   data: z.string().max(MAX_DATA_CHARS).base64().optional(),
 });

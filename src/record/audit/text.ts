@@ -67,12 +67,8 @@ export function describeRecord(record: AuditRecord): string {
       return `a cell of session ${record.session} was not run: ${record.error_code}`;
     case 'call':
       return `${record.job === undefined ? '' : `job ${record.job}  `}${renderCall(record)}`;
-    case 'step': {
-      const failed = record.failed_rows === undefined ? '' : `, ${record.failed_rows} failed`;
-      const rows = record.rows === undefined ? '' : ` (${counted(record.rows, 'row')}${failed})`;
-      const how = record.outcome === 'error' ? `error ${record.exception ?? ''}` : record.outcome;
-      return `step ${record.step} ${record.name}${rows}  ${how}  ${milliseconds(record.duration_ms)}`;
-    }
+    case 'step':
+      return renderStep(record);
     case 'question_answered':
       return `a question was answered by the operator: ${record.choice ?? record.action}`;
     case 'tool_saved': {
@@ -111,6 +107,13 @@ function outcomeOf(ended: RecordOf<'cell_ended'>): string {
   const why = ended.error_code ?? ended.exception;
   const outputBytes = ended.stdout_bytes + ended.stderr_bytes + ended.value_bytes + ended.error_bytes;
   return `${ended.status}${why === undefined ? '' : ` ${why}`}  ${milliseconds(ended.duration_ms)}  ${counted(outputBytes, 'byte')} of output`;
+}
+
+function renderStep(record: RecordOf<'step'>): string {
+  const { duration_ms: took, exception = '', failed_rows: failed, name, outcome, rows, step } = record;
+  const few = failed === undefined ? '' : `, ${failed} failed`;
+  const many = rows === undefined ? '' : ` (${counted(rows, 'row')}${few})`;
+  return `step ${step} ${name}${many}  ${outcome === 'error' ? `error ${exception}` : outcome}  ${milliseconds(took)}`;
 }
 
 function renderCall(call: RecordOf<'call'>): string {
