@@ -29,18 +29,20 @@ const BOUNDED: Readonly<Record<string, string>> = {
     base/connections.ts #known #owned #strangers
     base/run-process.ts endings
     calls/events.ts #cells
+    calls/steps.ts #sandboxes
     directory/background-work.ts #busy #again
     engines/kubernetes/pods.ts #waiting
     engines/sandbox.ts #running
     live/event-streams.ts #readers
     live/hub.ts #bridges
     live/questions.ts #open
-    live/running-cell.ts #running
+    live/running-cell.ts #running #runningSteps
     live/watched-bridge.ts #running
     packages/build-turns.ts #lines #running
     packages/packages.ts #progress
     packages/shared-progress.ts #listeners
     policy/rules/counters.ts #waiting
+    recordings/kept-steps.ts #running
     server/answer-room.ts #exchanges
     server/http/endpoint.ts #open
     server/http/http-front.ts #leaving
@@ -103,7 +105,7 @@ const BOUNDED: Readonly<Record<string, string>> = {
     upstream/tool-list.ts tools notices fingerprints`,
   'reads files of a limited size: the log, a recording, an index of packages': `
     history/call-sums.ts #counts #open
-    history/history.ts #files #cells #groups #saved #interned #unreadable
+    history/history.ts #files #cells #groups #made #interned #unreadable
     history/log-totals.ts #bridges #cells
     history/reader.ts #files #unreadable
     history/savings.ts #bridges

@@ -9,16 +9,18 @@ interface StepOfSandbox extends Pick<BegunStep, 'session' | 'generation'> {
 export class StepCalls {
   readonly #running = new Map<string, Set<number>>();
 
+  begin({ generation, number, session }: BegunStep): void {
+    this.#running.set(keyOf(session, generation, number), new Set());
+  }
+
+  /** Ignores steps that do not run: the sandbox says which step makes a call. */
   note({ generation, session, step }: StepOfSandbox, numbers: Iterable<number>): void {
-    if (step === undefined) {
-      return;
+    const noted = step === undefined ? undefined : this.#running.get(keyOf(session, generation, step));
+    if (noted !== undefined) {
+      for (const number of numbers) {
+        noted.add(number);
+      }
     }
-    const key = keyOf(session, generation, step);
-    const noted = this.#running.get(key) ?? new Set();
-    for (const number of numbers) {
-      noted.add(number);
-    }
-    this.#running.set(key, noted);
   }
 
   /** Its calls are from now on those of the step around it. */

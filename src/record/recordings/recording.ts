@@ -72,6 +72,9 @@ export class Recording {
       this.#addCall(event);
       return this.#options.run !== undefined || this.#unwrittenBytes > MAX_UNRECORDED_BYTES ? this.#writes : undefined;
     }
+    if (event.type === 'step_started') {
+      this.#options.run?.stepCalls.begin(event.step);
+    }
     if (event.type === 'step_ended' && this.#options.run !== undefined) {
       this.#addStep(event, this.#options.run.stepCalls.end(event.step));
       return event.result === undefined ? undefined : this.#writes;
