@@ -179,6 +179,28 @@ describe.runIf(chromium !== undefined)('Now', () => {
     expect(await session.getByRole('group', { name: 'Output, 2 lines' }).innerText()).toContain('hi');
   });
 
+  it('shows the steps of a cell as a graph, and rows of a map without an event', async () => {
+    const { page, server, faults } = await open();
+    const session = page.getByRole('article', { name: 'Session report' });
+    const graph = session.getByRole('group', { name: 'Graph of 4 steps' });
+    expect(await graph.locator('li').first().innerText()).toMatch(/load_orders[\s\S]*ok\s*1\.84 s/);
+    expect(await graph.locator('.step-arrow:not(.longest)').count()).toBe(3);
+    await expectShown(graph.getByText('17 of 40 rows, 1 failed'));
+    // The overview is read again while the map runs.
+    const { overview } = server.samples;
+    server.samples.overview = JSON.parse(JSON.stringify(overview).replace('"rows_ended":17', '"rows_ended":33'));
+    await graph.getByText('33 of 40 rows, 1 failed').waitFor({ timeout: 6_000 * PATIENCE });
+    const of = { bridge: BRIDGE, session: 'report', cell: `${BRIDGE}/report/1/2`, at: new Date().toISOString() };
+    const started = new Date().toISOString();
+    server.send(
+      { type: 'step_changed', ...of, step: 4, name: 'check_order', after: [2, 3], started, status: 'ok', rows: 40 },
+      { type: 'step_changed', ...of, step: 45, name: 'write_report', after: [4], started, status: 'running' },
+    );
+    await expectShown(session.getByText('5 steps, 1 running'));
+    await expectShown(session.getByText('40 rows', { exact: true }));
+    expect(await faults()).toEqual([]);
+  });
+
   it('shows a session that waits for a person, and its time that stands still', async () => {
     const { page, server } = await open('now', {
       change: ({ samples }) => {
@@ -500,6 +522,18 @@ describe.runIf(chromium !== undefined)('History', () => {
     expect(await faults()).toEqual([]);
   });
 
+  it('shows the steps of a cell, with those that a step did inside it', async () => {
+    const { page, faults } = await open(VIEWS[3]);
+    const graph = page.getByRole('group', { name: 'Graph of 8 steps' });
+    const box = (name: string) => graph.getByRole('listitem').filter({ has: page.getByText(name, { exact: true }) });
+    expect(await box('load_customers').getByRole('listitem').count()).toBe(2);
+    expect(await box('load_orders').innerText()).toMatch(/kept[\s\S]*from an earlier run/);
+    expect(await box('remind').innerText()).toMatch(/ok[\s\S]*8 rows, 1 failed/);
+    expect(await box('write_report').innerText()).toMatch(/error[\s\S]*KeyError/);
+    await expectShown(page.getByText('Thick: the chain that took longest.'));
+    expect(await faults()).toEqual([]);
+  });
+
   it('runs a cell again, and saves its function as a tool', async () => {
     const { page, server } = await open(VIEWS[3]);
     server.answers.set('save-as-tool', { ok: true, name: 'overdue' });
@@ -789,5 +823,7 @@ describe.runIf(chromium !== undefined && process.env['MCP_BRIDGE_TEST_PICTURES']
       const bytes = await page.screenshot({ path: join(PICTURES, `${name}-${scheme}.png`) });
       expect(`${name}: ${bytes.length < 150 * 1024}`).toBe(`${name}: true`);
     }
+    await goTo(page, VIEWS[3] ?? '');
+    await page.getByRole('region', { name: 'Steps' }).screenshot({ path: join(PICTURES, `steps-${scheme}.png`) });
   });
 });

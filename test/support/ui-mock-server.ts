@@ -58,10 +58,27 @@ export class UiMockServer {
   }
 
   send(...events: UiEvent[]): void {
+    events.forEach((event) => this.#note(event));
     const text = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
     for (const stream of this.#streams) {
       stream.write(text);
     }
+  }
+
+  /** The overview may be read again at any time: it has the cells that run. */
+  #note(event: UiEvent): void {
+    if (event.type !== 'cell_started' && event.type !== 'cell_ended') {
+      return;
+    }
+    const { overview } = this.samples;
+    const sessions = overview.sessions.map((session) => {
+      if (session.bridge !== event.bridge || session.name !== event.session) {
+        return session;
+      }
+      const { cell: _, ...idle } = { ...session, state: 'idle' as const };
+      return event.type === 'cell_ended' ? idle : { ...idle, state: 'running' as const, cell: begunCell(event) };
+    });
+    this.samples.overview = { ...overview, sessions };
   }
 
   async close(): Promise<void> {
@@ -162,4 +179,10 @@ export class UiMockServer {
 
 function sendJson(response: ServerResponse, answer: unknown, status = 200): void {
   response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(answer));
+}
+
+function begunCell({ at, cell: id, code, servers, timeout_ms: timeoutMs }: Extract<UiEvent, { type: 'cell_started' }>) {
+  const deadline = new Date(Date.parse(at) + timeoutMs).toISOString();
+  const nothing = { output: '', output_chars: 0, calls: [], calls_running: 0, calls_ended: 0 };
+  return { id, code, servers, started: at, deadline, ...nothing };
 }

@@ -5,6 +5,8 @@ import type {
   UiOverview,
   UiSavings,
   UiServer,
+  UiSession,
+  UiStep,
   UiStoredItem,
   UiStoredKind,
 } from '../../src/record/ui/schema.ts';
@@ -27,6 +29,14 @@ for order in orders:
 frame = pd.DataFrame(missing).sort_values("total", ascending=False)
 print(f"{len(missing)} of {len(orders)} orders are not invoiced")
 frame.head(10)
+`;
+
+const STEPS_CODE = `orders = await runtime.step(load_orders, "2026-11-20")
+rates, customers = await runtime.gather(
+    runtime.step(load_rates), runtime.step(load_customers, orders)
+)
+checked = await runtime.step_map(check_order, orders, at_once=8)
+await runtime.step(write_report, checked, rates, customers)
 `;
 
 export interface UiSamples {
@@ -170,6 +180,7 @@ function sampleOverview(ago: Ago): UiOverview {
         names: ['failures'],
         saved: ago(9 * HOUR_MS),
       },
+      reportSession(ago),
     ],
     approvals: [
       {
@@ -252,6 +263,50 @@ function sampleOverview(ago: Ago): UiOverview {
         error: 'status 502 from https://api.example.com/mcp',
       },
     ],
+  };
+}
+
+/** A cell that runs, in steps. */
+function reportSession(ago: Ago): UiSession {
+  const steps: UiStep[] = [
+    { step: 1, name: 'load_orders', after: [], started: ago(14_000), status: 'ok', duration_ms: 1_840 },
+    { step: 2, name: 'load_rates', after: [1], started: ago(12_100), status: 'ok', duration_ms: 310, tries: 2 },
+    { step: 3, name: 'load_customers', after: [1], started: ago(12_100), status: 'ok', duration_ms: 2_240 },
+    {
+      step: 4,
+      name: 'check_order',
+      after: [2, 3],
+      started: ago(9_800),
+      status: 'running',
+      rows: 40,
+      rows_ended: 17,
+      rows_failed: 1,
+    },
+  ];
+  return {
+    bridge: '0a1b2c3d',
+    name: 'report',
+    state: 'running',
+    engine: 'podman',
+    generation: 1,
+    cells: 2,
+    waiting: 0,
+    servers: ['shop'],
+    age_ms: 5 * MINUTE_MS,
+    names: ['orders', 'rates', 'customers'],
+    cell: {
+      id: '0a1b2c3d/report/1/2',
+      code: STEPS_CODE,
+      servers: ['shop'],
+      started: ago(14_100),
+      deadline: ago(-105_900),
+      output: '',
+      output_chars: 0,
+      calls: [],
+      calls_running: 0,
+      calls_ended: 0,
+      steps,
+    },
   };
 }
 
@@ -427,7 +482,7 @@ function sampleCell(ago: Ago): UiCell {
     client: 'claude-code',
     status: 'error',
     duration_ms: 2_640,
-    code: `def overdue(orders, days=30):\n    """Orders that are unpaid for longer than \`days\`."""\n    return [o for o in orders if not o["paid"] and o["age_days"] > days]\n\norders = await mcp_shop.list_orders(since="2026-10-01")\nlate = overdue(orders)\nfor order in late:\n    await mcp_invoices.remind(order_id=order["id"])\nprint(f"{len(late)} reminders")\nlate[0]["customer"]["vat"]  # not every customer has one\n`,
+    code: `def overdue(orders, days=30):\n    """Orders that are unpaid for longer than \`days\`."""\n    return [o for o in orders if not o["paid"] and o["age_days"] > days]\n\norders = await mcp_shop.list_orders(since="2026-10-01")\nlate = overdue(orders)\n\nasync def remind(order):\n    await mcp_invoices.remind(order_id=order["id"])\n\nawait runtime.step_map(remind, late)\nprint(f"{len(late)} reminders")\nawait runtime.step(write_report, late)  # not every customer has a VAT number\n`,
     servers: ['shop', 'invoices'],
     exception: 'KeyError',
     calls: Array.from({ length: 9 }, (_, index) => ({
@@ -456,6 +511,7 @@ function sampleCell(ago: Ago): UiCell {
       stdout: '8 reminders\n',
       error: "KeyError: 'vat'",
     },
+    steps: sampleSteps((ms) => ago(began - ms)),
     output_bytes: 12,
     attachments: [
       { name: 'overdue.png', mime_type: 'image/png', size: 1_204, url: '/api/stored/artifacts/content?id=overdue.png' },
@@ -468,6 +524,38 @@ function sampleCell(ago: Ago): UiCell {
     ],
     functions: ['overdue'],
   };
+}
+
+/** @param at time after the start of the cell. */
+function sampleSteps(at: Ago): UiStep[] {
+  return [
+    { step: 1, name: 'load_orders', after: [], started: at(20), status: 'kept', duration_ms: 2 },
+    { step: 2, name: 'load_customers', after: [1], started: at(25), status: 'ok', duration_ms: 470 },
+    { step: 3, name: 'fetch_page', after: [], within: 2, started: at(30), status: 'ok', duration_ms: 210 },
+    { step: 4, name: 'fetch_page', after: [], within: 2, started: at(30), status: 'ok', duration_ms: 240 },
+    { step: 5, name: 'load_rates', after: [1], started: at(25), status: 'ok', duration_ms: 130, tries: 2 },
+    { step: 6, name: 'load_terms', after: [1], started: at(25), status: 'cancelled', duration_ms: 90 },
+    {
+      step: 7,
+      name: 'remind',
+      after: [4, 5],
+      started: at(500),
+      status: 'ok',
+      duration_ms: 1_760,
+      rows: 8,
+      rows_ended: 8,
+      rows_failed: 1,
+    },
+    {
+      step: 16,
+      name: 'write_report',
+      after: [7],
+      started: at(2_270),
+      status: 'error',
+      duration_ms: 40,
+      exception: 'KeyError',
+    },
+  ];
 }
 
 function sampleSavings(now: number): UiSavings {

@@ -310,6 +310,7 @@ export const CellSchema = z.strictObject({
   functions: z.array(text).describe('Names of the functions that it defines at top level, and that can be saved.'),
 });
 export type UiCell = z.infer<typeof CellSchema>;
+export type UiStep = z.infer<typeof StepSchema>;
 
 const CostsSchema = z.strictObject({
   definitions: tokens.describe('Definitions of tools.'),

@@ -18,6 +18,8 @@ const MAX_QUEUE = 50_000;
 /** The overview is read at most this often, and at least so often, for ages and memory. */
 const OVERVIEW_MS = 700;
 const OVERVIEW_AGE_MS = 10_000;
+/** For rows of a map, which have no events. */
+const ROWS_AGE_MS = 2_000;
 /** A page in the background has no frames. */
 const HIDDEN_MS = 500;
 
@@ -31,7 +33,7 @@ let wakeUp = (): void => {};
 /** Reads events until the page is closed, or its token is refused. */
 export async function stayConnected(): Promise<void> {
   window.addEventListener('online', () => wakeUp());
-  window.setInterval(refreshIfOld, OVERVIEW_AGE_MS / 2);
+  window.setInterval(refreshIfOld, ROWS_AGE_MS / 2);
   for (let attempt = 0; ; attempt += 1) {
     const ended = await readEvents().then(
       () => 0,
@@ -171,7 +173,8 @@ export function askForOverview(): void {
 }
 
 function refreshIfOld(): void {
-  if (connection.value === 'live' && !document.hidden && Date.now() - overviewAt > OVERVIEW_AGE_MS) {
+  const maxAge = rawModel().isMapRunning ? ROWS_AGE_MS : OVERVIEW_AGE_MS;
+  if (connection.value === 'live' && !document.hidden && Date.now() - overviewAt >= maxAge) {
     askForOverview();
   }
 }

@@ -2,7 +2,7 @@
  * What the page knows about running bridges: an overview, and the events since. Changed in place, because a cell can write thousands
  * of lines; whoever shows it draws again once per frame. Bounded: see `OutputLines` and the limits below.
  */
-import type { UiApproval, UiBridge, UiEvent, UiOverview, UiServerState, UiSession } from '../schema.ts';
+import type { UiApproval, UiBridge, UiEvent, UiOverview, UiServerState, UiSession, UiStep } from '../schema.ts';
 import { OutputLines } from './output-lines.ts';
 import type { TimedCall } from './waterfall.ts';
 
@@ -35,6 +35,9 @@ export interface LiveCell {
   callsLeftOut: number;
   callsEnded: number;
   callsFailed: number;
+  /** By number. */
+  readonly steps: Map<number, UiStep>;
+  stepsLeftOut: number;
 }
 
 export interface PageSession extends UiSession {
@@ -52,6 +55,8 @@ export interface PastQuestion {
 
 /** Of one cell; more are counted. */
 const MAX_CALLS = 5_000;
+/** Of one cell; of more, those that ended first are counted. About twice what can run at once. */
+const MAX_STEPS = 2_000;
 /** Sessions whose last cell is kept. */
 const MAX_CELLS = 100;
 const MAX_ANSWERED = 20;
@@ -95,6 +100,15 @@ export class LiveModel {
   /** The cell that runs in a session, or its last one. */
   cell(key: string): LiveCell | undefined {
     return this.#cells.get(key);
+  }
+
+  /** Events do not say how far a map is. */
+  get isMapRunning(): boolean {
+    return [...this.#cells.values()].some(
+      (cell) =>
+        cell.status === 'running' &&
+        [...cell.steps.values()].some(({ rows, status }) => rows !== undefined && status === 'running'),
+    );
   }
 
   /** Takes what the server says now. `isFresh`: events may be missing, so nothing that was built from them is kept. */
@@ -143,6 +157,7 @@ export class LiveModel {
     const pausedMs = cell.paused === true ? deadlineAt - this.#loadedAt : undefined;
     if (known?.id === cell.id && !isFresh) {
       Object.assign(known, { deadlineAt, pausedMs });
+      cell.steps?.forEach((step) => setStep(known, step));
       return;
     }
     // Its end was reported after this overview was made.
@@ -168,6 +183,7 @@ export class LiveModel {
       callsLeftOut: Math.max(0, cell.calls_ended + cell.calls_running - calls.length),
       callsEnded: cell.calls_ended,
       callsFailed: cell.calls.filter(({ status }) => status === 'error').length,
+      steps: new Map(cell.steps?.map((step) => [step.step, step])),
     });
   }
 
@@ -207,6 +223,7 @@ export class LiveModel {
       case 'cell_ended':
       case 'call_started':
       case 'call_ended':
+      case 'step_changed':
         this.#applyToCell(event);
         break;
       default:
@@ -267,6 +284,11 @@ export class LiveModel {
       addOutput(cell, event);
     } else if (event.type === 'cell_ended') {
       this.#endCell(key, cell, event);
+    } else if (event.type === 'step_changed') {
+      // An overview that had its beginning knows more of its rows.
+      if (event.status !== 'running' || !cell.steps.has(event.step)) {
+        setStep(cell, event);
+      }
     } else {
       applyCall(cell, event);
     }
@@ -287,7 +309,7 @@ export class LiveModel {
 
 type CellEvent = Extract<
   UiEvent,
-  { type: 'call_ended' | 'call_started' | 'cell_ended' | 'cell_output' | 'cell_started' }
+  { type: 'call_ended' | 'call_started' | 'cell_ended' | 'cell_output' | 'cell_started' | 'step_changed' }
 >;
 
 function newCell(id: string, code: string, servers: readonly string[], startedAt: number): LiveCell {
@@ -307,6 +329,8 @@ function newCell(id: string, code: string, servers: readonly string[], startedAt
     callsLeftOut: 0,
     callsEnded: 0,
     callsFailed: 0,
+    steps: new Map(),
+    stepsLeftOut: 0,
   };
 }
 
@@ -318,6 +342,22 @@ function addOutput(cell: LiveCell, event: Extract<UiEvent, { type: 'cell_output'
   cell.output.droppedChars += missing + Math.max(0, dropped - Math.max(0, known - text.length));
   cell.output.append(stream, text.slice(known));
   cell.outputChars = Math.max(cell.outputChars, from + text.length + dropped);
+}
+
+/** A step that has ended stays so: an overview may have been made before. */
+function setStep(cell: LiveCell, step: UiStep): void {
+  const { steps } = cell;
+  if ((steps.get(step.step)?.status ?? 'running') !== 'running') {
+    return;
+  }
+  // In the order in which they end, so that an overview, which has the last ones, brings none back.
+  steps.delete(step.step);
+  steps.set(step.step, step);
+  if (steps.size > MAX_STEPS) {
+    const oldest = [...steps.values()].find(({ status }) => status !== 'running') ?? step;
+    steps.delete(oldest.step);
+    cell.stepsLeftOut += 1;
+  }
 }
 
 function applyCall(cell: LiveCell, event: Extract<UiEvent, { type: 'call_ended' | 'call_started' }>): void {

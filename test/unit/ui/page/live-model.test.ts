@@ -1,7 +1,7 @@
 /** The page's picture of running bridges, from an overview and the events since. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { LiveModel, sessionKey } from '../../../../src/record/ui/page/live-model.ts';
-import type { UiEvent, UiOverview, UiSession } from '../../../../src/record/ui/schema.ts';
+import type { UiEvent, UiOverview, UiSession, UiStep } from '../../../../src/record/ui/schema.ts';
 
 const NOW = '2026-11-27T10:00:00.000Z';
 const after = (ms: number): string => new Date(Date.parse(NOW) + ms).toISOString();
@@ -162,6 +162,76 @@ describe('a cell', () => {
     }
     expect(model.cell(KEY)?.calls.size).toBe(5_000);
     expect(model.cell(KEY)?.callsLeftOut).toBe(10);
+  });
+
+  describe('in steps', () => {
+    const step = (number: number, changes: Partial<UiStep> = {}): UiStep => ({
+      step: number,
+      name: 'load',
+      after: [],
+      started: after(200),
+      status: 'running',
+      ...changes,
+    });
+    const changed = (...args: Parameters<typeof step>): UiEvent => ({
+      type: 'step_changed',
+      at: after(200),
+      ...of,
+      ...step(...args),
+    });
+    const running = (...steps: UiStep[]) => overview({ ...SESSION, state: 'running', cell: { ...RUNNING, steps } });
+    const steps = () => [...(model.cell(KEY)?.steps.values() ?? [])].toSorted((a, b) => a.step - b.step);
+
+    it('shows each from its beginning to its end', () => {
+      for (const event of [
+        START,
+        changed(1),
+        changed(2, { after: [1] }),
+        changed(1, { status: 'ok', duration_ms: 5 }),
+      ]) {
+        model.apply(event);
+      }
+      expect(steps()).toMatchObject([
+        { status: 'ok', duration_ms: 5 },
+        { after: [1], status: 'running' },
+      ]);
+    });
+
+    it('takes them and the rows of a map from the overview, and asks for it while a map runs', () => {
+      model.load(running(step(1), step(2, { rows: 9, rows_ended: 3 })), true);
+      expect([steps().length, model.isMapRunning]).toEqual([2, true]);
+      model.load(running(step(1), step(2, { rows: 9, rows_ended: 5, rows_failed: 1 })), false);
+      // Its beginning, which the overview already had, does not set its rows back.
+      model.apply(changed(2, { rows: 9, rows_ended: 0 }));
+      expect(steps()[1]).toMatchObject({ rows_ended: 5, rows_failed: 1 });
+      model.apply(changed(2, { rows: 9, rows_ended: 9, status: 'ok', duration_ms: 7 }));
+      expect([steps()[1]?.status, model.isMapRunning]).toEqual(['ok', false]);
+    });
+
+    it('leaves a step ended that an earlier overview says runs', () => {
+      model.load(running(step(1)), true);
+      model.apply(changed(1, { status: 'error', exception: 'KeyError' }));
+      model.load(running(step(1)), false);
+      expect(steps()).toMatchObject([{ status: 'error' }]);
+    });
+
+    it('keeps 2,000, with all that run and the last to end, and counts the others once', () => {
+      model.apply(START);
+      model.apply(changed(1));
+      model.apply(changed(2));
+      for (let number = 3; number <= 2_010; number += 1) {
+        model.apply(changed(number, { status: 'ok' }));
+      }
+      const last = [2, 2_011].map((number) => step(number, { status: 'ok' }));
+      for (const { step: number } of last) {
+        model.apply(changed(number, { status: 'ok' }));
+      }
+      // It has the last to end, and brings none back.
+      model.load(running(step(1), ...last), false);
+      const numbers = steps().map((each) => each.step);
+      expect([numbers.length, ...numbers.slice(0, 3)]).toEqual([2_000, 1, 2, 14]);
+      expect(model.cell(KEY)?.stepsLeftOut).toBe(11);
+    });
   });
 
   it('ignores events of another cell', () => {

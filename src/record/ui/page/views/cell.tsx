@@ -7,6 +7,7 @@ import { formatBytes, formatCount, formatDuration, formatNumberOf, formatWhen } 
 import { Attachment, Picture } from '../parts/attachment.tsx';
 import { Code, LongText } from '../parts/code.tsx';
 import { ActionButton, Badge, Fact, Problem, Status } from '../parts/controls.tsx';
+import { StepsGraph, stepsSummary } from '../parts/step-graph.tsx';
 import { Shown } from '../parts/text.tsx';
 import { useLoad } from '../parts/use-load.ts';
 import { pictureType } from '../picture-type.ts';
@@ -59,6 +60,14 @@ function Cell({ cell }: { readonly cell: UiCell }) {
               <Attachment key={`${index}${attachment.name}`} attachment={attachment} />
             ))}
           </div>
+        </section>
+      )}
+      {cell.steps !== undefined && (
+        <section aria-labelledby="steps">
+          <h2 id="steps">
+            Steps <span class="dim">{stepsSummary(cell.steps)}</span>
+          </h2>
+          <StepsGraph steps={cell.steps} now={Date.parse(cell.at)} />
         </section>
       )}
       <section aria-labelledby="calls">

@@ -8,6 +8,7 @@ import type { OutputLine } from '../output-lines.ts';
 import { Waterfall } from '../parts/call-waterfall.tsx';
 import { Code } from '../parts/code.tsx';
 import { ActionButton, Badge, confirmFirst, Empty, Fact, Status } from '../parts/controls.tsx';
+import { StepsGraph, stepsSummary } from '../parts/step-graph.tsx';
 import { Shown } from '../parts/text.tsx';
 import { useLoad } from '../parts/use-load.ts';
 import { VirtualList } from '../parts/virtual-list.tsx';
@@ -243,6 +244,11 @@ function CellPart({ cell }: { readonly cell: LiveCell }) {
       <div class="cell-output">
         <OutputPart cell={cell} />
       </div>
+      {cell.steps.size > 0 && (
+        <div class="cell-steps">
+          <StepsPart cell={cell} />
+        </div>
+      )}
       <div class="cell-calls">
         <CallsPart cell={cell} />
       </div>
@@ -298,6 +304,18 @@ function OutputRow({ line }: { readonly line: OutputLine | undefined }) {
     <div class={`output-line ${line?.stream ?? ''}`}>
       <Shown text={line?.text ?? ''} links />
     </div>
+  );
+}
+
+function StepsPart({ cell }: { readonly cell: LiveCell }) {
+  const steps = [...cell.steps.values()];
+  return (
+    <>
+      <h4>
+        Steps <span class="dim">{stepsSummary(steps)}</span>
+      </h4>
+      <StepsGraph steps={steps} now={clock.value} leftOut={cell.stepsLeftOut} />
+    </>
   );
 }
 
