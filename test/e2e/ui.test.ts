@@ -114,6 +114,34 @@ describe.each(engines.map((engine) => ({ engine, name: engine.label })))('on $na
     open.pop();
   });
 
+  it('shows the steps of a cell while they run, and when they have ended', async () => {
+    const { bridge, ui } = await start();
+    const code = `import asyncio
+gate = asyncio.Event()
+async def row(number):
+    if number == 2:
+        await gate.wait()
+    return 1 / (number - 1)
+def first(): ...
+await runtime.step(first)
+try:
+    await asyncio.wait_for(runtime.step_map(row, range(3), errors="return"), 30)
+finally:
+    print("never", flush=True)`;
+    const answer = bridge.runPython(code, { timeout: 120 });
+    const running = async () => (await overviewOf(ui)).sessions[0]?.cell?.steps;
+    const map = { step: 2, name: 'row', after: [1], status: 'running', rows: 3, rows_ended: 2, rows_failed: 1 };
+    await expect.poll(running, WAIT).toMatchObject([{ step: 1, name: 'first', after: [], status: 'ok' }, map]);
+    await ui.post(`/api/bridges/${await bridgeOf(ui)}/sessions/default/interrupt`);
+    await answer;
+    const find = async () => CellSchema.parse(await ui.get('/api/cells?id=default/1/1')).steps;
+    const { rows_ended: _rows, ...ended } = map;
+    await expect.poll(find, WAIT).toMatchObject([
+      { step: 1, status: 'ok' },
+      { ...ended, status: 'cancelled' },
+    ]);
+  });
+
   it('shows what a recording has kept, and the savings', async () => {
     const { bridge, ui } = await start({ MCP_BRIDGE_RECORD: join(newFolder(), 'recordings') });
     await bridge.runPython('print("out")\nawait mcp_echo.echo(text="a")\nawait mcp_echo.echo(text="b")', ECHO);

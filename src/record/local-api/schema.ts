@@ -70,7 +70,7 @@ export const StepSchema = z.strictObject({
     .describe('`kept`: not done, because an interrupted run that goes on had done it.'),
   duration_ms: durationMs.optional(),
   rows: count.optional().describe('Number of rows, if it is a map.'),
-  rows_ended: count.optional().describe('Rows that have ended, if it is a map.'),
+  rows_ended: count.optional().describe('Rows that have ended, if it is a map and that is known.'),
   rows_failed: count.optional().describe('Rows that have failed, if any have.'),
   tries: count.optional().describe('How often it was tried, if more than once.'),
   exception: text.optional().describe('Class of its exception, according to the sandbox.'),

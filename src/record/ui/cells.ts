@@ -106,7 +106,9 @@ function stepOf({ at, failed_rows: failed, outcome, rows, ...record }: RecordOf<
     ...fieldsOf(record, ['step', 'name', 'after', 'within', 'duration_ms', 'tries', 'exception']),
     started: at,
     status: outcome,
-    ...(rows !== undefined && { rows, rows_ended: rows }),
+    ...(rows !== undefined && { rows }),
+    // Of others, the log does not say how far they came.
+    ...(rows !== undefined && outcome === 'ok' && { rows_ended: rows }),
     ...(failed !== undefined && { rows_failed: failed }),
   };
 }
