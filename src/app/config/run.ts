@@ -1,7 +1,7 @@
 /** Carries out `config …`. It works with invalid settings, too, because that is how to correct them. */
 import { join } from 'node:path';
 import { BridgeError } from '../../core/base/errors.ts';
-import { escapeControls, escapeInJson } from '../../core/base/log.ts';
+import { escapeControls, renderJson } from '../../core/base/log.ts';
 import { COMMAND } from '../../core/base/package.ts';
 import { changeJsonFile } from '../../core/state/change-file.ts';
 import { listSettings, type SettingValue, variableNamed, wrongSettings } from '../../edges/settings/inspect.ts';
@@ -36,9 +36,7 @@ export async function manageSettings(line: ConfigCommand, io: Io): Promise<numbe
   const chosen = all.filter(({ variable, from }) =>
     line.action === 'list' ? line.isAll || from !== 'default' : names.includes(variable),
   );
-  io.writeOut(
-    line.isJson ? `${escapeInJson(JSON.stringify(chosen.map(asJson), undefined, 2))}\n` : render(line, chosen, stored),
-  );
+  io.writeOut(line.isJson ? renderJson(chosen.map(asJson)) : render(line, chosen, stored));
   if (isChange) {
     for (const sentence of await whatWins(names, stateDir, io)) {
       io.writeError(`${escapeControls(sentence)}\n`);

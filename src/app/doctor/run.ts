@@ -3,7 +3,7 @@
 import { arch, platform } from 'node:os';
 import { styleText } from 'node:util';
 import { ERROR_CODES } from '../../core/base/errors.ts';
-import { escapeControls, escapeInJson, escapeInLines, silentLogger } from '../../core/base/log.ts';
+import { escapeControls, escapeInLines, renderJson, silentLogger } from '../../core/base/log.ts';
 import { VERSION } from '../../core/base/package.ts';
 import { counted } from '../../core/base/units.ts';
 import type { EngineName } from '../../core/session/engine.ts';
@@ -70,11 +70,7 @@ export async function doctor(command: DoctorCommand, options: DoctorOptions): Pr
     engines: engines.verdicts,
     findings: [...findings, ...machine, ...engines.findings, ...servers, ...others.flat()],
   };
-  writeOut(
-    command.isJson
-      ? `${escapeInJson(JSON.stringify(diagnosis, undefined, 2))}\n`
-      : render(diagnosis, options.hasColors),
-  );
+  writeOut(command.isJson ? renderJson(diagnosis) : render(diagnosis, options.hasColors));
   return exitCodeOf(diagnosis);
 }
 

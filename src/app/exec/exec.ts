@@ -2,7 +2,7 @@
 import type { CellAnswer, Person } from '../../core/base/cell.ts';
 import { ERROR_CODES } from '../../core/base/errors.ts';
 import { INTERRUPT_GRACE_MS } from '../../core/base/limits.ts';
-import { escapeInJson, escapeInLines } from '../../core/base/log.ts';
+import { escapeInLines, renderJson } from '../../core/base/log.ts';
 import { JSON_BOUNDS, readUntrusted } from '../../core/protocol/untrusted-json.ts';
 import { renderCellError } from '../../core/render/cell-error.ts';
 import { buildReport } from '../../core/render/payload.ts';
@@ -160,8 +160,7 @@ function printReports(answers: readonly CellAnswer[], command: ExecCommand, opti
     ...(command.tool === undefined ? {} : resultOf(answer)),
   }));
   const isList = command.tool === undefined && !hasCode(command);
-  const json = JSON.stringify(isList ? reports : reports[0], undefined, 2);
-  options.writeOut(`${escapeInJson(json)}\n`);
+  options.writeOut(renderJson(isList ? reports : reports[0]));
 }
 
 /** What the function returned, unless it is too long. */

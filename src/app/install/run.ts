@@ -3,7 +3,7 @@ import { isAbsolute } from 'node:path';
 import type { Person } from '../../core/base/cell.ts';
 import { BridgeError } from '../../core/base/errors.ts';
 import { refuseUnusableHome, workingFolder } from '../../core/base/home.ts';
-import { escapeControls, escapeInJson, escapeInLines } from '../../core/base/log.ts';
+import { escapeControls, escapeInLines, renderJson } from '../../core/base/log.ts';
 import { COMMAND_NAME, thisProgramStart } from '../../core/base/package.ts';
 import { splitWords } from '../../core/base/shell-words.ts';
 import type { ClientId } from '../../edges/clients/client-ids.ts';
@@ -103,7 +103,7 @@ export async function install(command: InstallCommand, options: InstallOptions):
     reports.push({ client: id, ...(await carryOut(plan, command, print)) });
   }
   if (command.isJson) {
-    options.writeOut(`${escapeInJson(JSON.stringify(reports, undefined, 2))}\n`);
+    options.writeOut(renderJson(reports));
   } else if (command.command === 'install') {
     print(escapeInLines(await describeCallable(plans, command, { ...options, system })));
   } else {
@@ -286,7 +286,7 @@ async function printSnippets(
   const snippets = await Promise.all(clients.map(async (id) => ({ id, ...(await snippetOf(id, planOptions)) })));
   if (isJson) {
     const reports = snippets.map(({ id, path, text }) => ({ client: id, path, text }));
-    writeOut(`${escapeInJson(JSON.stringify(reports, undefined, 2))}\n`);
+    writeOut(renderJson(reports));
     return;
   }
   for (const { client, path, text } of snippets) {

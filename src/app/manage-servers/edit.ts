@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { BridgeError, messageOf } from '../../core/base/errors.ts';
 import { workingFolder } from '../../core/base/home.ts';
-import { escapeControls, escapeInJson, escapeInLines, silentLogger } from '../../core/base/log.ts';
+import { escapeControls, escapeInLines, renderJson, silentLogger } from '../../core/base/log.ts';
 import { COMMAND } from '../../core/base/package.ts';
 import { quoteShellWord } from '../../core/base/shell-words.ts';
 import { withFileLock } from '../../core/state/file-lock.ts';
@@ -68,8 +68,7 @@ const STATE_DIR_MODE = 0o700;
 /** Resolves with 0. Rejects before anything is written if one of several names is refused. */
 export async function editServers(command: EditServersCommand, options: EditServersOptions): Promise<number> {
   const { settings, writeOut } = options;
-  const print = (json: unknown, text: () => string): void =>
-    writeOut(command.isJson ? `${escapeInJson(JSON.stringify(json, undefined, 2))}\n` : text());
+  const print = (json: unknown, text: () => string): void => writeOut(command.isJson ? renderJson(json) : text());
   if (command.action === 'add' && command.example === true) {
     const examples = await readExamples();
     print(

@@ -1,5 +1,5 @@
 /** Where and how the actions of `servers` print. */
-import { escapeControls, escapeInJson } from '../../core/base/log.ts';
+import { escapeControls, renderJson } from '../../core/base/log.ts';
 import { noServerConfiguredLines } from '../../core/base/no-server.ts';
 import type { CommandContext, CommandHost } from '../../edges/terminal/command.ts';
 import { type Progress, startProgress } from '../../edges/terminal/progress-line.ts';
@@ -21,7 +21,7 @@ export type OutputOptions = Pick<CommandContext, 'settings'> & Pick<CommandHost,
 
 export function createOutput({ isJson }: ServersCommand, { settings, writeOut, writeError }: OutputOptions): Output {
   return {
-    print: (json, text) => writeOut(isJson ? `${escapeInJson(JSON.stringify(json, undefined, 2))}\n` : text()),
+    print: (json, text) => writeOut(isJson ? renderJson(json) : text()),
     writeError,
     startProgress: () => startProgress({ isJson, writePlain: (message) => writeError(`${escapeControls(message)}\n`) }),
     noServers: noServerConfiguredLines(settings.stateDir),

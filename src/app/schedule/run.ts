@@ -1,7 +1,7 @@
 /** `schedule`: adds, shows, runs and removes schedules, and does what is due. */
 import { join, resolve } from 'node:path';
 import { BridgeError, ERROR_CODES, toBridgeError } from '../../core/base/errors.ts';
-import { escapeInJson, escapeInLines } from '../../core/base/log.ts';
+import { escapeInLines, renderJson } from '../../core/base/log.ts';
 import { COMMAND } from '../../core/base/package.ts';
 import { counted } from '../../core/base/units.ts';
 import type { WaitingQuestion } from '../../core/base/waiting-question.ts';
@@ -35,7 +35,7 @@ export async function schedule(
     context: options,
     store: new ScheduleStore(settings.stateDir),
     questions: await options.openQuestions(),
-    print: (json, text) => writeOut(command.isJson ? `${escapeInJson(JSON.stringify(json, undefined, 2))}\n` : text),
+    print: (json, text) => writeOut(command.isJson ? renderJson(json) : text),
     say: (text) => writeError(text),
   };
   const handlers = { add, check, list, log, pause, remove, run, show, system, resume };

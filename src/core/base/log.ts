@@ -35,6 +35,11 @@ export function escapeInLines(text: string): string {
     .join('');
 }
 
+/** JSON on several lines that may go to a terminal, with a line break at its end. */
+export function renderJson(value: unknown): string {
+  return `${escapeInJson(JSON.stringify(value, undefined, 2))}\n`;
+}
+
 /** JSON text with the characters escaped that JSON allows in strings but a terminal acts on. The value stays the same. */
 export function escapeInJson(json: string): string {
   return json.replace(/[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, (character) => {

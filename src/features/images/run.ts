@@ -2,7 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { BridgeError } from '../../core/base/errors.ts';
-import { escapeInJson } from '../../core/base/log.ts';
+import { renderJson } from '../../core/base/log.ts';
 import { COMMAND, PACKAGE_ROOT } from '../../core/base/package.ts';
 import { qualifyImage } from '../../edges/engines/container/podman.ts';
 import { withInstallFolders } from '../../edges/engines/executable.ts';
@@ -34,8 +34,7 @@ const BUILT_NAME = 'localhost/mcp-bridge-python';
 export async function image(command: ImageCommand, options: ImageOptions): Promise<number> {
   const { settings, writeError, writeOut } = options;
   const images = chooseEngine(command, settings);
-  const print = (json: unknown, text: string): unknown =>
-    writeOut(command.isJson ? `${escapeInJson(JSON.stringify(json, undefined, 2))}\n` : text);
+  const print = (json: unknown, text: string): unknown => writeOut(command.isJson ? renderJson(json) : text);
   switch (command.action) {
     case 'list': {
       const reports = await listImages(images, settings.image);

@@ -1,7 +1,7 @@
 /** `import`: prints what was taken over and what was not. */
 
 import { ERROR_CODES } from '../../core/base/errors.ts';
-import { escapeInJson } from '../../core/base/log.ts';
+import { renderJson } from '../../core/base/log.ts';
 import type { CommandContext } from '../../edges/terminal/command.ts';
 import { renderTable } from '../../edges/terminal/text-table.ts';
 import type { ImportCommand } from './command.ts';
@@ -25,7 +25,7 @@ export async function runImport(command: ImportCommand, { settings, writeOut }: 
   const { file, isDryRun, isForced, isJson } = command;
   const parts = await importIsolatorConfig({ file, stateDir: settings.stateDir, isDryRun, isForced });
   if (isJson) {
-    writeOut(`${escapeInJson(JSON.stringify({ dry_run: isDryRun, parts }, undefined, 2))}\n`);
+    writeOut(renderJson({ dry_run: isDryRun, parts }));
   } else {
     const rows = parts.map(({ detail, outcome, part }) => [OUTCOMES[outcome], part, detail]);
     writeOut(renderTable(rows, 'There is nothing to take over.'));

@@ -3,7 +3,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { BridgeError, messageOf, toBridgeError } from '../../core/base/errors.ts';
 import { MAX_SNIPPET_BYTES } from '../../core/base/limits.ts';
-import { escapeInJson, escapeInLines } from '../../core/base/log.ts';
+import { escapeInLines, renderJson } from '../../core/base/log.ts';
 import { COMMAND } from '../../core/base/package.ts';
 import { didYouMean } from '../../core/base/suggest.ts';
 import { counted } from '../../core/base/units.ts';
@@ -25,7 +25,7 @@ export async function manageSnippets(command: SnippetsCommand, options: Snippets
   const shared = sharedSnippets(settings, async () => languages, options.logger.warning);
   const snippets = new Snippets(settings.stateDir, async () => languages, shared);
   const print = (json: unknown, text: string): void => {
-    options.writeOut(command.isJson ? `${escapeInJson(JSON.stringify(json, undefined, 2))}\n` : text);
+    options.writeOut(command.isJson ? renderJson(json) : text);
   };
   try {
     switch (command.action) {

@@ -2,7 +2,7 @@
 
 import { writeFile } from 'node:fs/promises';
 import { BridgeError, messageOf } from '../../core/base/errors.ts';
-import { escapeInJson } from '../../core/base/log.ts';
+import { renderJson } from '../../core/base/log.ts';
 import { COMMAND } from '../../core/base/package.ts';
 import { didYouMean } from '../../core/base/suggest.ts';
 import { sizeText } from '../../core/base/units.ts';
@@ -79,7 +79,7 @@ export async function packages(command: PackagesCommand, options: PackagesRunOpt
     open,
     builder,
     locks,
-    print: (json, text) => writeOut(command.isJson ? `${escapeInJson(JSON.stringify(json, undefined, 2))}\n` : text),
+    print: (json, text) => writeOut(command.isJson ? renderJson(json) : text),
   };
   return carryOut({ list, show, add, remove, prune, lock }, command, work);
 }
@@ -261,7 +261,7 @@ async function lock({ isJson, names, output }: LineFor<PackagesCommand, 'lock'>,
   }
   const held = uniteSets(chosen);
   const json = { python: first.python, packages: held.map(describePackage) };
-  const text = isJson ? `${JSON.stringify(json, undefined, 2)}\n` : renderLock(held, first.python);
+  const text = isJson ? renderJson(json) : renderLock(held, first.python);
   if (output === undefined) {
     work.writeOut(text);
     return 0;

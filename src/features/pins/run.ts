@@ -3,7 +3,7 @@ import { createTwoFilesPatch } from 'diff';
 import { CancelSource } from '../../core/base/cancel.ts';
 import { BridgeError } from '../../core/base/errors.ts';
 import { isObject } from '../../core/base/is-object.ts';
-import { escapeControls } from '../../core/base/log.ts';
+import { escapeControls, renderJson } from '../../core/base/log.ts';
 import { didYouMean } from '../../core/base/suggest.ts';
 import { isServer } from '../../core/catalog/names.ts';
 import { describeChange } from '../../core/catalog/tool-change.ts';
@@ -32,7 +32,7 @@ export async function acceptTools(line: AcceptCommand, options: AcceptOptions): 
   });
   return runWithServers(servers, options.logger, async () => {
     const reported = await accept(line, servers);
-    const text = line.isJson ? `${JSON.stringify(reported, undefined, 2)}\n` : renderAccepted(line.server, reported);
+    const text = line.isJson ? renderJson(reported) : renderAccepted(line.server, reported);
     options.writeOut(text);
     return 0;
   });

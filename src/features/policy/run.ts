@@ -2,7 +2,7 @@
 
 import { CancelSource } from '../../core/base/cancel.ts';
 import { BridgeError, ERROR_CODES } from '../../core/base/errors.ts';
-import { escapeInJson, silentLogger } from '../../core/base/log.ts';
+import { renderJson, silentLogger } from '../../core/base/log.ts';
 import { methodTool } from '../../core/calls/surface-calls.ts';
 import type { CatalogServer } from '../../core/catalog/known.ts';
 import { resolveName } from '../../core/catalog/names.ts';
@@ -54,7 +54,7 @@ async function answer(
   options: PolicyOptions,
 ): Promise<number> {
   const print: Print = (json, text) => {
-    options.writeOut(command.isJson ? `${escapeInJson(JSON.stringify(json, undefined, 2))}\n` : text);
+    options.writeOut(command.isJson ? renderJson(json) : text);
   };
   switch (command.action) {
     case 'show': {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff';
 import { BridgeError, messageOf } from '../../core/base/errors.ts';
-import { escapeInJson, escapeInLines } from '../../core/base/log.ts';
+import { escapeInLines, renderJson } from '../../core/base/log.ts';
 import { COMMAND } from '../../core/base/package.ts';
 import { didYouMean } from '../../core/base/suggest.ts';
 import { makeVisible } from '../../core/catalog/visible.ts';
@@ -49,7 +49,7 @@ export async function tools(command: ToolsCommand, options: ToolsRunOptions): Pr
     ...options,
     store: new FunctionStore(stateDir),
     toolbox: new Toolbox({ folders, stateDir, report: (problem) => logger.warning(problem) }),
-    print: (json, text) => writeOut(command.isJson ? `${escapeInJson(JSON.stringify(json, undefined, 2))}\n` : text),
+    print: (json, text) => writeOut(command.isJson ? renderJson(json) : text),
     say: (text) => (command.isJson ? undefined : writeOut(text)),
   };
   const handlers = { list: listAll, show, diff, edit, rm: remove, approve, export: exportTools, import: importTools };

@@ -5,7 +5,7 @@ import { text as readAll } from 'node:stream/consumers';
 import { z } from 'zod';
 import { BridgeError, messageOf } from '../../core/base/errors.ts';
 import { MAX_SAVED_TOOL_BYTES, MAX_SAVED_TOOLS } from '../../core/base/limits.ts';
-import { escapeInJson } from '../../core/base/log.ts';
+import { renderJson } from '../../core/base/log.ts';
 import { JSON_BOUNDS, readUntrusted } from '../../core/protocol/untrusted-json.ts';
 import { makeFolders } from '../../core/state/file-system.ts';
 import { readBounded } from '../../core/state/state-files.ts';
@@ -31,7 +31,7 @@ interface Target {
 /** Rejects with `STATE_WRITE_FAILED`. */
 export async function writeFunctions(tools: readonly SavedTool[], { isForced, path, writeOut }: Target): Promise<void> {
   if (path === '-') {
-    writeOut(`${escapeInJson(JSON.stringify({ version: 1, functions: tools }, undefined, 2))}\n`);
+    writeOut(renderJson({ version: 1, functions: tools }));
     return;
   }
   try {

@@ -2,7 +2,7 @@
 import type { Question, Reply } from '../../core/base/cell.ts';
 import { BridgeError } from '../../core/base/errors.ts';
 import { isObject } from '../../core/base/is-object.ts';
-import { escapeInJson, escapeInLines } from '../../core/base/log.ts';
+import { escapeInLines, renderJson } from '../../core/base/log.ts';
 import { COMMAND } from '../../core/base/package.ts';
 import { choiceIn, replyOf } from '../../core/base/replies.ts';
 import { quoteShellWord } from '../../core/base/shell-words.ts';
@@ -29,8 +29,7 @@ type Allow = LineFor<ApprovalsCommand, 'allow'>;
 /** Resolves with the exit code. Rejects with `USAGE_INVALID` for a question that does not wait, or an answer that it does not offer. */
 export async function approvals(command: ApprovalsCommand, options: ApprovalsOptions): Promise<number> {
   const { logger, settings, writeOut } = options;
-  const print: Work['print'] = (json, text) =>
-    writeOut(command.isJson ? `${escapeInJson(JSON.stringify(json, undefined, 2))}\n` : text);
+  const print: Work['print'] = (json, text) => writeOut(command.isJson ? renderJson(json) : text);
   const work = { ...options, print, queue: new QuestionQueue(settings.stateDir, logger) };
   return carryOut({ list, show, allow, deny }, command, work);
 }

@@ -1,7 +1,7 @@
 /** Carries out `tokens …`. */
 
 import { BridgeError } from '../../core/base/errors.ts';
-import { escapeInJson } from '../../core/base/log.ts';
+import { renderJson } from '../../core/base/log.ts';
 import { COMMAND } from '../../core/base/package.ts';
 import { type CommandContext, type CommandHost, carryOut, type LineFor } from '../../edges/terminal/command.ts';
 import { renderTable } from '../../edges/terminal/text-table.ts';
@@ -36,7 +36,7 @@ async function add(
     io.writeError(`No server is configured as ${unknown.join(', ')}: check the spelling, or add it later.\n`);
   }
   if (isJson) {
-    io.writeOut(`${escapeInJson(JSON.stringify({ name, token, ...limits }, undefined, 2))}\n`);
+    io.writeOut(renderJson({ name, token, ...limits }));
     return 0;
   }
   io.writeOut(`${token}\n`);
@@ -61,7 +61,7 @@ async function list({ isJson }: LineFor<TokensCommand, 'list'>, { tokens, ...io 
   const stored = (await tokens.list()) ?? [];
   if (isJson) {
     const shown = stored.map(({ sha256: _sha256, ...token }) => ({ ...token, expired: isExpired(token) }));
-    io.writeOut(`${escapeInJson(JSON.stringify({ tokens: shown }, undefined, 2))}\n`);
+    io.writeOut(renderJson({ tokens: shown }));
     return 0;
   }
   io.writeOut(renderTable(rowsOf(stored), 'There are no tokens. Make one with: tokens add NAME'));
@@ -89,7 +89,7 @@ async function remove({ names, isJson }: LineFor<TokensCommand, 'remove'>, { tok
   const unknown = await tokens.remove(names);
   const removed = names.filter((name) => !unknown.includes(name));
   if (isJson) {
-    io.writeOut(`${escapeInJson(JSON.stringify({ removed, unknown }, undefined, 2))}\n`);
+    io.writeOut(renderJson({ removed, unknown }));
   } else if (removed.length > 0) {
     io.writeOut(`Removed: ${removed.join(', ')}\n`);
   }

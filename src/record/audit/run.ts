@@ -1,7 +1,7 @@
 /** `audit`: shows, follows and counts the record of cells and calls. Starts and changes nothing. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { escapeInJson } from '../../core/base/log.ts';
+import { escapeInJson, renderJson } from '../../core/base/log.ts';
 import { counted } from '../../core/base/units.ts';
 import type { CommandContext, LineFor } from '../../edges/terminal/command.ts';
 import { joinRecords, matches } from '../history/entries.ts';
@@ -136,9 +136,7 @@ async function count(
     builder.add(record);
   }
   const statistics = builder.result();
-  options.writeOut(
-    command.isJson ? `${JSON.stringify(statistics, undefined, 2)}\n` : renderStatistics(statistics, options.nothing),
-  );
+  options.writeOut(command.isJson ? renderJson(statistics) : renderStatistics(statistics, options.nothing));
 }
 
 function reportDamage(reader: Pick<AuditReader, 'badLines' | 'unreadable'>, writeError: (text: string) => void): void {

@@ -1,6 +1,6 @@
 /** `top`: asks every running bridge what it does, shows it, and passes on what a person decides. */
 import { messageOf } from '../../core/base/errors.ts';
-import { escapeInJson } from '../../core/base/log.ts';
+import { renderJson } from '../../core/base/log.ts';
 import type { CommandContext, CommandHost } from '../../edges/terminal/command.ts';
 import { describeBridges, findBridges, type LiveClient } from '../local-api/client.ts';
 import type { TopCommand } from './top-command.ts';
@@ -25,8 +25,7 @@ export async function top({ isJson, isOnce }: TopCommand, options: TopOptions): 
   }
   const { shown } = await askAll(settings.stateDir);
   if (isJson) {
-    const json = JSON.stringify({ at: new Date().toISOString(), bridges: shown }, undefined, 2);
-    writeOut(`${escapeInJson(json)}\n`);
+    writeOut(renderJson({ at: new Date().toISOString(), bridges: shown }));
     return 0;
   }
   const columns = isShown ? sizeOf(options).columns : ANY_WIDTH;

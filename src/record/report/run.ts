@@ -1,7 +1,7 @@
 /** Reads the log, and writes the report as text, JSON or a page. */
 import { writeFile } from 'node:fs/promises';
 import { BridgeError, messageOf } from '../../core/base/errors.ts';
-import { escapeInJson } from '../../core/base/log.ts';
+import { renderJson } from '../../core/base/log.ts';
 import { counted } from '../../core/base/units.ts';
 import { OWNER_ONLY_FILE } from '../../core/state/state-files.ts';
 import type { CommandContext } from '../../edges/terminal/command.ts';
@@ -33,7 +33,7 @@ export async function runReport(command: ReportCommand, options: ReportOptions):
     writeError('The audit log is off, so nothing new is recorded: set MCP_BRIDGE_AUDIT to on.\n');
   }
   if (isJson) {
-    writeOut(`${escapeInJson(JSON.stringify(sums, undefined, 2))}\n`);
+    writeOut(renderJson(sums));
   }
   if (sums.first === null) {
     writeError(`${nothing(directory, sums, settings.audit === 'off')}\n`);

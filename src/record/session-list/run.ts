@@ -2,7 +2,7 @@
 
 import { BridgeError, ERROR_CODES, messageOf } from '../../core/base/errors.ts';
 import type { Logger } from '../../core/base/log.ts';
-import { escapeInJson } from '../../core/base/log.ts';
+import { renderJson } from '../../core/base/log.ts';
 import { COMMAND } from '../../core/base/package.ts';
 import { counted } from '../../core/base/units.ts';
 import type { Engine, ListedSandbox } from '../../core/session/engine.ts';
@@ -66,7 +66,7 @@ export async function sessions(command: SessionsCommand, options: SessionsOption
   const now = Date.now();
   if (command.isJson) {
     const all = [...reports, ...saved.map((session) => ({ kind: 'saved', ...session }))];
-    writeOut(`${escapeInJson(JSON.stringify(all, undefined, 2))}\n`);
+    writeOut(renderJson(all));
   } else if (listed.answered.length > 0 || listed.unanswered.length === 0) {
     const rows = reports.map((report) => [...renderSandbox(report, now), ...word]);
     writeOut(renderTable(rows, describeNone(listed)));

@@ -3,7 +3,7 @@ import { realpath } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { BridgeError, messageOf } from '../../core/base/errors.ts';
 import { MAX_CHECKPOINT_BYTES, MAX_CHECKPOINT_PART_BYTES } from '../../core/base/limits.ts';
-import { escapeControls, escapeInJson, type Logger } from '../../core/base/log.ts';
+import { escapeControls, type Logger, renderJson } from '../../core/base/log.ts';
 import { COMMAND } from '../../core/base/package.ts';
 import { counted } from '../../core/base/units.ts';
 import {
@@ -77,7 +77,7 @@ export async function manageSaved(command: SavedCommand, options: SavedOptions):
     ({ client, folder, session }) => `${DONE[command.action]} session ${session} of ${client} in ${folder}.`,
   );
   const text = lines.map((line) => `${escapeControls(line)}\n`).join('');
-  options.writeOut(command.isJson ? `${escapeInJson(JSON.stringify(done, undefined, 2))}\n` : text);
+  options.writeOut(command.isJson ? renderJson(done) : text);
   return 0;
 }
 
@@ -108,7 +108,7 @@ async function show(found: Found, { isJson }: SavedCommand, { writeOut }: SavedO
   }));
   if (isJson) {
     const report = { ...reportOf(found), python, engine, servers, lost, checkpoints: named };
-    writeOut(`${escapeInJson(JSON.stringify(report, undefined, 2))}\n`);
+    writeOut(renderJson(report));
     return;
   }
   const lines = [

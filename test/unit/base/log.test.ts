@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { createLogger, escapeControls, escapeInJson, escapeInLines, LOG_LEVELS } from '../../../src/core/base/log.ts';
+import { createLogger, escapeControls, escapeInLines, LOG_LEVELS, renderJson } from '../../../src/core/base/log.ts';
 
 function collect(level: (typeof LOG_LEVELS)[number]): string[] {
   const lines: string[] = [];
@@ -90,9 +90,9 @@ it('escapeInLines keeps lines and tabs', () => {
   expect(escapeInLines('a\n\tb\r\n\u001b[2J')).toBe('a\n\tb\\x0d\n\\x1b[2J');
 });
 
-it('escapeInJson changes no value, and leaves nothing that controls a terminal', () => {
+it('renderJson changes no value, and leaves nothing that controls a terminal', () => {
   const value = { text: 'a\n\u001b[2J\u009b2J\u007f\u202eä' };
-  const json = escapeInJson(JSON.stringify(value, undefined, 2));
-  expect(json).toBe('{\n  "text": "a\\n\\u001b[2J\\u009b2J\\u007f\\u202eä"\n}');
+  const json = renderJson(value);
+  expect(json).toBe('{\n  "text": "a\\n\\u001b[2J\\u009b2J\\u007f\\u202eä"\n}\n');
   expect(JSON.parse(json)).toEqual(value);
 });
