@@ -43,6 +43,7 @@ export function createContext(env: NodeJS.ProcessEnv, stored?: StoredSettings): 
     createBridge: async (options) => (await import('./bridge.ts')).createBridge(settings, logger, options),
     openReplay: async (path) => (await import('./replay.ts')).openReplay(path, settings, logger),
     findFunction: async (name) => (await import('../../features/saved-tools/index.ts')).findFunction(name, settings),
+    listFunctions: async () => (await import('../../features/saved-tools/index.ts')).listFunctionNames(settings),
     openQuestions: async () =>
       new (await import('../../features/waiting-questions/index.ts')).QuestionQueue(settings.stateDir, logger),
     openServers: async (options) =>

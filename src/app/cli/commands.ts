@@ -7,7 +7,7 @@ import { examinePackages, packagesCommand } from '../../features/packages/index.
 import { acceptCommand } from '../../features/pins/index.ts';
 import { examinePolicies, policyCommand } from '../../features/policy/index.ts';
 import { examinePrestart } from '../../features/prestart/index.ts';
-import { findFunction, toolsCommand } from '../../features/saved-tools/index.ts';
+import { findFunction, listFunctionNames, toolsCommand } from '../../features/saved-tools/index.ts';
 import { secretsCommand } from '../../features/secrets/index.ts';
 import { approvalsCommand } from '../../features/waiting-questions/index.ts';
 import { tokensCommand } from '../../front/tokens/index.ts';
@@ -41,7 +41,7 @@ export const COMMANDS = [
     examinePolicies,
     examinePrestart,
     examineRegistrations,
-    examineSchedules(findFunction),
+    examineSchedules({ find: findFunction, list: listFunctionNames }),
   ]),
   configCommand(listClientVariables),
   auditCommand,

@@ -11,9 +11,12 @@ import { whyNotWoken } from './waking.ts';
 
 const section = 'machine';
 
-export function examineSchedules(
-  findFunction: (name: string, settings: Settings) => ReturnType<CommandContext['findFunction']>,
-): Examination {
+interface SavedFunctions {
+  find(name: string, settings: Settings): ReturnType<CommandContext['findFunction']>;
+  list(settings: Settings): ReturnType<CommandContext['listFunctions']>;
+}
+
+export function examineSchedules(functions: SavedFunctions): Examination {
   return async ({ servers, settings }) => {
     const store = new ScheduleStore(settings.stateDir);
     const names = await store.names().catch(() => []);
@@ -25,7 +28,8 @@ export function examineSchedules(
         const entry = await store.read(name);
         const work = { name, entry, runs: await store.runs(name), now: new Date() };
         const context = {
-          findFunction: (tool: string) => findFunction(tool, settings),
+          findFunction: (tool: string) => functions.find(tool, settings),
+          listFunctions: () => functions.list(settings),
           openServers: async () => servers,
         };
         const { problems } = await examineSchedule(work, context, true);

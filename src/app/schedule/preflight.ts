@@ -33,7 +33,7 @@ export interface PreflightWork {
 /** Never rejects. @param areServersOpen whether `openServers` returns servers that are in use. */
 export async function examineSchedule(
   { entry, name, now, runs }: PreflightWork,
-  context: Pick<CommandContext, 'findFunction' | 'openServers'>,
+  context: Pick<CommandContext, 'findFunction' | 'listFunctions' | 'openServers'>,
   areServersOpen = false,
 ): Promise<Preflight> {
   const read = await readSource(entry, context).catch(toBridgeError);

@@ -34,6 +34,8 @@ export interface CommandContext {
   readonly openReplay: (path: string) => Promise<OpenedReplay>;
   /** Finds a function that code has kept, or a shared one. Rejects with `USAGE_INVALID` or `CALL_REFUSED`. */
   readonly findFunction: (name: string) => Promise<KeptFunction>;
+  /** Names of the functions that can be found. */
+  readonly listFunctions: () => Promise<readonly string[]>;
   /** The questions that wait for a person. */
   readonly openQuestions: () => Promise<RunQuestions>;
   /** Starts nothing and reads no server file before the first `refresh`. */
