@@ -30,7 +30,7 @@ export function createProgram({ settle, show }: ProgramEnds): Command {
   defineHelp(program, settle);
   addNotes(
     program,
-    `Settings are environment variables such as MCP_BRIDGE_TIMEOUT; \`help settings\` lists them.
+    `Settings such as MCP_BRIDGE_TIMEOUT are kept by \`config set\` or come from the environment; \`help settings\` lists them.
 
 Topics: ${TOPIC_NAMES.join(', ')}.
 \`help TOPIC\` prints a topic, \`help IMAGE_MISSING\` explains an error code, \`help MCP_BRIDGE_TIMEOUT\` a setting.`,
