@@ -123,6 +123,7 @@ class Channel:
         self._turn_of: asyncio.AbstractEventLoop | None = None
         self._pending: dict[int, Pending] = {}
         self._next_call = 1
+        self.stray_calls = 0
         # By call: bytes of those that were sent and have no answer.
         self._sent_bytes: dict[int, int] = {}
         self._unanswered_bytes = 0
@@ -400,6 +401,8 @@ class Channel:
             frame["job"] = job
         if (step := current_step.get()) is not None:
             frame["step"] = step
+        elif threading.current_thread() is not threading.main_thread():
+            self.stray_calls += 1
         return number, frame
 
     def _has_room(self, size: int) -> bool:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     class Host(Protocol):
         """The connection to the host. Its methods raise `MCPError`."""
 
+        stray_calls: int
+        """Calls of threads that do not say which step or job they belong to."""
+
         async def call(
             self,
             method: str,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import contextvars
 import functools
 import hashlib
 import io
@@ -18,6 +17,7 @@ import types
 
 from bridge_kernel.errors import ArgumentError, MCPError, PolicyError
 from bridge_kernel.loop import current_cell, is_cell_task
+from bridge_kernel.proxies import Server, Tool
 from bridge_kernel.rpc import current_job, current_step
 
 TYPE_CHECKING = False
@@ -33,12 +33,16 @@ _MAX_EXCEPTION_CHARS = 100
 _MAX_AFTER = 100
 _MAX_KEPT_BYTES = 4 << 20
 # Larger inputs are not compared, because reading them takes longer than most steps. Chosen.
-_MAX_INPUT_BYTES = 256 << 20
+_MAX_INPUT_BYTES = 64 << 20
+# Fewer than the host allows in all, so that steps within rows have room.
+_MAX_ROWS_AT_ONCE = 500
+_AGAIN = "would be done again if this run went on, because"
 _MAX_WAIT_SECONDS = 60.0
 _RETRY = "__bridge_retry__"
+# Of a task: the steps that it has done last.
+_BRANCH = "_bridge_branch"
 # Modules whose functions belong to the user.
 _MINE = ("__main__", "user_tools")
-_ATOMS = (str, bytes, int, float, complex, bool, type(None))
 # Codes of errors that another try does not change, or must not risk.
 _FINAL = ("APPROVAL_", "POLICY_", "LIMIT_", "OUTCOME_UNKNOWN", "CALL_REFUSED", "CALL_CANCELLED", "SERVER_NOT_AVAILABLE")
 
@@ -46,13 +50,15 @@ _FINAL = ("APPROVAL_", "POLICY_", "LIMIT_", "OUTCOME_UNKNOWN", "CALL_REFUSED", "
 class _Branch:
     """The steps that a task has done last: what it does next comes after them."""
 
-    __slots__ = ("last", "parent", "root", "task")
+    __slots__ = ("last", "outer", "parent", "root", "step")
 
-    def __init__(self, task: object, parent: _Branch | None) -> None:
-        self.task = task
+    def __init__(self, parent: _Branch | None, step: int | None = None, outer: _Branch | None = None) -> None:
+        """A branch of another, of a cell or a job, or of the work of a step that the branch `outer` does."""
         self.parent = parent
         self.root: _Branch = self if parent is None else parent.root
         self.last: set[int] = set() if parent is None else set(parent.last)
+        self.step = step
+        self.outer = outer
 
     def end(self, step: int, after: list[int]) -> None:
         """What this task has done, those that wait for it have done, too."""
@@ -62,8 +68,33 @@ class _Branch:
             branch.last.add(step)
             branch = branch.parent
 
+    def is_within(self, step: int) -> bool:
+        """Whether what it does is part of the work of a step."""
+        branch: _Branch | None = self
+        while branch is not None and branch.root.step != step:
+            branch = branch.root.outer
+        return branch is not None
 
-_branch: contextvars.ContextVar[_Branch | None] = contextvars.ContextVar("bridge_branch", default=None)
+
+def _branch_of(task: object) -> _Branch | None:
+    return getattr(task, _BRANCH, None)
+
+
+def _watch_tasks(loop: asyncio.AbstractEventLoop) -> None:
+    """From now on, a task begins where the one that creates it stands."""
+    before: Any = loop.get_task_factory()
+    if getattr(before, _BRANCH, False):
+        return
+
+    def make(loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> Any:
+        task = asyncio.Task(coroutine, loop=loop, **options) if before is None else before(loop, coroutine, **options)
+        branch = _branch_of(asyncio.current_task(loop))
+        if branch is not None:
+            setattr(task, _BRANCH, _Branch(branch))
+        return task
+
+    setattr(make, _BRANCH, True)
+    loop.set_task_factory(make)
 
 
 def retry(times: int, wait: float, on: type[BaseException] | tuple[type[BaseException], ...]) -> Callable[[Any], Any]:
@@ -72,6 +103,10 @@ def retry(times: int, wait: float, on: type[BaseException] | tuple[type[BaseExce
         raise ValueError(f"times must be a whole number of at least 1, not {times!r}")
     if not 0 <= wait <= _MAX_WAIT_SECONDS:
         raise ValueError(f"wait must be a number of seconds from 0 to {_MAX_WAIT_SECONDS:g}, not {wait!r}")
+
+    classes = on if isinstance(on, tuple) else (on,)
+    if not all(isinstance(each, type) and issubclass(each, BaseException) for each in classes):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"on must be a class of exceptions or a tuple of them, not {on!r}")
 
     def declare(function: Any) -> Any:
         setattr(function, _RETRY, (times, wait, on))
@@ -97,16 +132,32 @@ class Steps:
     async def step_map(self, function: Callable[..., Any], rows: Iterable[Any], at_once: int, errors: str) -> list[Any]:
         """Calls the function for each row as one step. The results are in the order of the rows."""
         _check(function, "step_map")
-        if isinstance(at_once, bool) or not isinstance(at_once, int) or at_once < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ValueError(f"at_once must be a whole number of at least 1, not {at_once!r}")
+        if isinstance(at_once, bool) or not isinstance(at_once, int) or not 1 <= at_once <= _MAX_ROWS_AT_ONCE:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ValueError(f"at_once must be a whole number from 1 to {_MAX_ROWS_AT_ONCE}, not {at_once!r}")
         if errors not in ("raise", "return"):
             raise ValueError(f"errors must be 'raise' or 'return', not {errors!r}")
-        work = _Map(self, function, list(rows), at_once, errors)
-        return await self._do(work)
+        return await self._do(_Map(self, function, list(rows), at_once, errors))
 
-    async def row(self, function: Callable[..., Any], row: Any) -> Any:
+    async def row(self, of: _Map, row: Any) -> Any:
         """One row of a map."""
-        return await self._do(_Work(function, (row,), {}), is_row=True)
+        return await self._do(_Work(of.function, (row,), {}, of.code), is_row=True)
+
+    def _here(self) -> _Branch:
+        """The branch of this task."""
+        task = asyncio.current_task()
+        branch = _branch_of(task)
+        if branch is not None and branch.root.step is not None:
+            return branch
+        cell, root = self._roots.get(current_job.get(), (-1, None))
+        if root is None or cell != current_cell.get():
+            root = _Branch(None)
+            self._roots[current_job.get()] = (current_cell.get(), root)
+            _watch_tasks(asyncio.get_running_loop())
+        # What an earlier cell has done last does not count.
+        if branch is None or branch.root is not root:
+            branch = root if is_cell_task(task) else _Branch(root)
+            setattr(task, _BRANCH, branch)
+        return branch
 
     async def _do(self, work: _Work | _Map, is_row: bool = False) -> Any:
         branch = self._here()
@@ -118,77 +169,94 @@ class Steps:
             params["rows"] = len(work.rows)
         if is_row:
             params["is_row"] = True
-        begun: Any = await self._host.call("begin_step", params)
+        begun = await self._begin(params)
         number: int = begun["step"]
         try:
             return await (self._kept(work, number) if begun["keeps"] else self._run(work, number))
+        except asyncio.CancelledError:
+            self._report({"step": number, "outcome": "cancelled"})
+            raise
         finally:
             branch.end(number, after)
 
-    def _here(self) -> _Branch:
-        """The branch of this task, which begins where the task that has created it stands."""
-        branch, task = _branch.get(), asyncio.current_task()
-        if current_step.get() is None:
-            cell, root = self._roots.get(current_job.get(), (-1, None))
-            if root is None or cell != current_cell.get():
-                root = _Branch(task if is_cell_task(task) else None, None)
-                self._roots[current_job.get()] = (current_cell.get(), root)
-            # What an earlier cell has done last does not count.
-            branch = branch if branch is not None and branch.root is root else root
-        if branch is None or branch.task is not task:
-            branch = _Branch(task, branch)
-            _branch.set(branch)
-        return branch
+    async def _begin(self, params: dict[str, object]) -> Any:
+        """The host begins the step, even if whoever waits for it is cancelled meanwhile: then it has to end it."""
+        asking: asyncio.Future[Any] = asyncio.ensure_future(self._host.call("begin_step", params))
+        setattr(asking, _BRANCH, None)
+
+        def end(asked: asyncio.Future[Any]) -> None:
+            if not asked.cancelled() and asked.exception() is None:
+                self._report({"step": asked.result()["step"], "outcome": "cancelled"})
+
+        try:
+            return await asyncio.shield(asking)
+        except asyncio.CancelledError:
+            asking.add_done_callback(end)
+            raise
 
     async def _kept(self, work: _Work | _Map, number: int) -> Any:
         """The result that an interrupted run has kept, or else that of the work, which is kept."""
-        key = None if isinstance(work, _Map) else key_of(work.function, work.args, work.named)
+        if isinstance(work, _Map):
+            work.code = code_hash(work.function)
+            return await self._run(work, number)
+        key = work.key()
         kept: Any = None if key is None else await self._host.call("kept_step", {"step": number, "key": key})
         if kept is not None:
-            found, value = _load(kept["data"])
-            if found:
+            try:
+                # Classes of the user are those of the code that runs.
+                value = pickle.loads(base64.b64decode(kept["data"]))
+            except Exception as error:  # noqa: BLE001 Objects of the user are restored.
+                _say(work, f"is done again, because its result cannot be restored: {error or type(error).__name__}")
+            else:
                 await self._host.call("end_step", {"step": number, "outcome": "kept"})
                 return value
-        if key is None and not isinstance(work, _Map):
-            _say_not_kept(work, "its inputs cannot be compared with those of a later run")
+        if key is None:
+            _say(work, f"{_AGAIN} its code and inputs cannot be compared with those of a later run")
         return await self._run(work, number, key)
 
     async def _run(self, work: _Work | _Map, number: int, key: str | None = None) -> Any:
         end: dict[str, object] = {"step": number}
+        strays = self._host.stray_calls
         value = await self._try(work, number, end)
-        if key is not None and (data := _dump(value, work)) is not None:
-            end["data"] = data
-        await self._host.call("end_step", end)
+        if key is not None:
+            if self._host.stray_calls != strays:
+                _say(work, f"{_AGAIN} threads have made calls that may be its own; asyncio.to_thread tells")
+            elif _leaves_tasks(number):
+                _say(work, f"{_AGAIN} it has left a task that runs")
+            elif (data := _dump(value, work)) is not None:
+                end["data"] = data
+        await self._end(end)
         return value
 
     async def _try(self, work: _Work | _Map, number: int, end: dict[str, object]) -> Any:
         """Does the work as often as it may be tried. Notes in `end` how it ended."""
-        step, branch = current_step.set(number), _branch.set(_Branch(asyncio.current_task(), None))
+        task = asyncio.current_task()
+        outer, step = _branch_of(task), current_step.set(number)
+        setattr(task, _BRANCH, _Branch(None, number, outer))
         try:
             value = await work.run(end)
-        except asyncio.CancelledError:
-            self._report({**end, "outcome": "cancelled"})
-            raise
         except Exception as error:
             end.update(outcome="error", exception=type(error).__name__[:_MAX_EXCEPTION_CHARS])
-            await self._host.call("end_step", end)
+            await self._end(end)
             raise
         finally:
-            _branch.reset(branch)
+            setattr(task, _BRANCH, outer)
             current_step.reset(step)
         end["outcome"] = "ok"
         return value
 
+    async def _end(self, end: dict[str, object]) -> None:
+        """What the step has done counts, also if the host has ended it with its cell."""
+        try:
+            await self._host.call("end_step", end)
+        except MCPError:
+            pass
+
     def _report(self, end: dict[str, object]) -> None:
-        """Not awaited: who cancels a step does not wait for the host, which ends all of them with their cell."""
-
-        async def send() -> None:
-            try:
-                await self._host.call("end_step", end)
-            except MCPError:
-                pass
-
-        task = asyncio.get_running_loop().create_task(send())
+        """Not awaited: who cancels a step does not wait for the host."""
+        task = asyncio.get_running_loop().create_task(self._end(end))
+        # It is no part of the work of a step around this one.
+        setattr(task, _BRANCH, None)
         self._reporting.add(task)
         task.add_done_callback(self._reporting.discard)
 
@@ -196,24 +264,34 @@ class Steps:
 class _Work:
     """A function and its inputs."""
 
-    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> None:
+    def __init__(
+        self, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], code: str | None = None
+    ) -> None:
+        """`code` is the hash of the code of the function, if it is known."""
         self.function = function
-        self.args = args
-        self.named = named
+        self._args = args
+        self._named = named
+        self._code = code
+
+    def key(self) -> str | None:
+        """Stands for the function with these inputs; None if they cannot be compared."""
+        code = self._code or code_hash(self.function)
+        inputs = input_hash(self._args, self._named)
+        return None if code is None or inputs is None else hashlib.sha256(f"{code} {inputs}".encode()).hexdigest()
 
     async def run(self, end: dict[str, object]) -> Any:
         """The result; the number of tries is noted in `end`."""
-        times, wait, on = getattr(self.function, _RETRY, (1, 0.0, ()))
+        times, wait, on = getattr(_unwrap(self.function), _RETRY, (1, 0.0, ()))
         for tried in range(1, times + 1):
             if tried > 1:
                 end["tries"] = tried
             try:
-                value = self.function(*self.args, **self.named)
+                value = self.function(*self._args, **self._named)
                 return await value if hasattr(value, "__await__") else value
             except Exception as error:
                 if tried == times or not isinstance(error, on) or _is_final(error):
                     raise
-            await asyncio.sleep(min(wait * 2 ** (tried - 1), _MAX_WAIT_SECONDS))
+            await asyncio.sleep(min(wait * 2 ** min(tried - 1, 10), _MAX_WAIT_SECONDS))
         raise AssertionError
 
 
@@ -223,6 +301,8 @@ class _Map:
     def __init__(self, steps: Steps, function: Callable[..., Any], rows: list[Any], at_once: int, errors: str) -> None:
         self.function = function
         self.rows = rows
+        # The same for all rows, whatever the first of them change.
+        self.code: str | None = None
         self._steps = steps
         self._at_once = at_once
         self._errors = errors
@@ -230,7 +310,7 @@ class _Map:
     async def run(self, end: dict[str, object]) -> list[Any]:
         """The results, in order; the number of failed rows is noted in `end`."""
         results: list[Any] = [None] * len(self.rows)
-        failed: dict[int, Exception] = {}
+        failed: dict[int, BaseException] = {}
         left = iter(range(len(self.rows)))
 
         async def work() -> None:
@@ -238,7 +318,11 @@ class _Map:
                 if failed and self._errors == "raise":
                     return
                 try:
-                    results[index] = await self._steps.row(self.function, self.rows[index])
+                    results[index] = await self._steps.row(self, self.rows[index])
+                except asyncio.CancelledError as error:
+                    if _is_cancelled():
+                        raise
+                    results[index] = failed[index] = error
                 except Exception as error:  # noqa: BLE001 Whatever it is, the row has failed.
                     results[index] = failed[index] = error
 
@@ -255,6 +339,18 @@ class _Map:
         return results
 
 
+def _is_cancelled() -> bool:
+    """Whether this task itself is to end, and not only what it waits for. Python 3.10 does not tell."""
+    cancelling = getattr(asyncio.current_task(), "cancelling", None)
+    return cancelling is None or cancelling() > 0
+
+
+def _leaves_tasks(step: int) -> bool:
+    here = asyncio.current_task()
+    branches = (_branch_of(task) for task in asyncio.all_tasks() if task is not here)
+    return any(branch is not None and branch.is_within(step) for branch in branches)
+
+
 def _check(function: object, helper: str) -> None:
     if callable(function) and not hasattr(function, "__await__"):
         return
@@ -264,9 +360,14 @@ def _check(function: object, helper: str) -> None:
     raise TypeError(f"{helper} takes a function and its inputs, such as runtime.{helper}(fetch, rows), not a {kind}")
 
 
-def _name_of(function: Any) -> str:
+def _unwrap(function: Any) -> Any:
     while isinstance(function, functools.partial):
         function = function.func
+    return function
+
+
+def _name_of(function: Any) -> str:
+    function = _unwrap(function)
     name = getattr(function, "__name__", None)
     return (name if isinstance(name, str) and name else type(function).__name__)[:_MAX_NAME_CHARS]
 
@@ -275,6 +376,10 @@ def _is_final(error: Exception) -> bool:
     return isinstance(error, (ArgumentError, PolicyError)) or (
         isinstance(error, MCPError) and str(error.code).startswith(_FINAL)
     )
+
+
+class _TooLargeError(Exception):
+    """There is more than may be compared."""
 
 
 class _Hash:
@@ -288,78 +393,132 @@ class _Hash:
         size = memoryview(data).nbytes
         self._left -= size
         if self._left < 0:
-            raise ValueError("too large")
+            raise _TooLargeError
         self.hash.update(data)
         return size
 
 
-def key_of(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
-    """Stands for the function with these inputs; None if they cannot be compared."""
+class _KeyPickler(pickle.Pickler):
+    """Writes what the user has written as its code, and everything else as its value."""
+
+    def __init__(self, sink: _Hash, seen: set[int]) -> None:
+        """`seen` are the functions and classes that were written before."""
+        super().__init__(sink, protocol=5)
+        # Without a memo, so that equal inputs are the same bytes, whether or not they share objects.
+        self.fast = True
+        self._seen = seen
+
+    def reducer_override(self, obj: Any) -> Any:
+        """See `pickle.Pickler`."""
+        parts = self._parts_of(obj)
+        return NotImplemented if parts is None else (_mark, (type(obj).__qualname__, parts))
+
+    def _parts_of(self, obj: Any) -> object:
+        kind = type(obj)
+        if kind is types.FunctionType or issubclass(kind, type):
+            if not _is_written_out(obj):
+                return None
+            if id(obj) in self._seen:
+                return obj.__qualname__
+            self._seen.add(id(obj))
+            return self._parts_of_function(obj) if kind is types.FunctionType else self._parts_of_class(obj)
+        if kind is types.BuiltinMethodType:
+            return None if isinstance(obj.__self__, (types.ModuleType, type)) else (obj.__name__, obj.__self__)
+        if issubclass(kind, (types.ModuleType, Server, Tool)):
+            return repr(obj)
+        if kind.__module__ == "functools" and hasattr(obj, "__wrapped__"):
+            return obj.__wrapped__
+        return _DESCRIPTORS[kind](obj) if kind in _DESCRIPTORS else None
+
+    def _parts_of_function(self, function: types.FunctionType) -> object:
+        names: set[str] = set()
+        parts: list[object] = []
+        codes = [function.__code__]
+        while codes:
+            code = codes.pop()
+            names.update(code.co_names)
+            parts.append((code.co_name, code.co_code, code.co_names, code.co_varnames))
+            for each in code.co_consts:
+                if isinstance(each, types.CodeType):
+                    codes.append(each)
+                else:
+                    # The order of a set differs from process to process.
+                    values: Any = each if isinstance(each, frozenset) else [each]
+                    parts.append(sorted(map(repr, values)))
+        known = function.__globals__
+        named = [(name, self._part_of(known[name])) for name in sorted(names & known.keys())]
+        cells = [self._part_of(cell.cell_contents) for cell in function.__closure__ or () if _is_filled(cell)]
+        return parts, named, cells, function.__defaults__, sorted((function.__kwdefaults__ or {}).items())
+
+    def _parts_of_class(self, kind: type) -> object:
+        # Python and pickle add values such as `__slotnames__`, some only when a class is used.
+        members = [
+            (name, self._part_of(member))
+            for name, member in sorted(vars(kind).items())
+            if not name.startswith("__") or isinstance(getattr(member, "__func__", member), types.FunctionType)
+        ]
+        return kind.__qualname__, kind.__bases__, type(kind), members
+
+    def _part_of(self, value: Any) -> object:
+        """A function or class as such; of others the hash, or only the type of what cannot be pickled, such as a lock."""
+        if isinstance(value, (types.FunctionType, type)):
+            return value
+        sink = _Hash()
+        try:
+            _KeyPickler(sink, self._seen).dump(value)
+        except _TooLargeError:
+            raise
+        except Exception:  # noqa: BLE001 Objects of the user are pickled.
+            return type(value).__qualname__
+        return sink.hash.digest()
+
+
+def _is_written_out(obj: Any) -> bool:
+    """Whether the user wrote it here, or no name leads to it."""
+    return obj.__module__ in _MINE or "<" in obj.__qualname__
+
+
+def _mark(*_: object) -> None:
+    """Named in what is hashed, and never called."""
+
+
+_DESCRIPTORS: dict[type, Callable[[Any], object]] = {
+    property: lambda each: (each.fget, each.fset, each.fdel),
+    staticmethod: lambda each: each.__func__,
+    classmethod: lambda each: each.__func__,
+    functools.cached_property: lambda each: each.func,
+    functools.partialmethod: lambda each: (each.func, each.args, each.keywords),
+    types.MemberDescriptorType: lambda each: each.__name__,
+    types.GetSetDescriptorType: lambda each: each.__name__,
+}
+
+
+def _hash_of(value: object) -> str | None:
+    """The hash of a value; None if it cannot be pickled, refers to itself, or is too large."""
     sink = _Hash()
-    # Without a memo, so that equal inputs are the same bytes, whether or not they share objects.
-    pickler = pickle.Pickler(sink, protocol=5)
-    pickler.fast = True
     try:
-        for part in _code_of(function, set()):
-            pickler.dump(part)
-        pickler.dump((args, sorted(named.items())))
+        _KeyPickler(sink, set()).dump(value)
     except Exception:  # noqa: BLE001 Objects of the user are pickled.
         return None
     return sink.hash.hexdigest()
 
 
-def _code_of(function: Any, seen: set[int]) -> Iterator[object]:
-    """What the code of a function is, for as much of it as the user wrote."""
-    if isinstance(function, (types.FunctionType, type)):
-        if id(function) in seen:
-            return
-        seen.add(id(function))
-    if isinstance(function, functools.partial):
-        yield function.args, sorted(function.keywords.items())
-        yield from _code_of(function.func, seen)
-    elif isinstance(function, types.MethodType):
-        yield function.__self__
-        yield from _code_of(function.__func__, seen)
-    elif isinstance(function, types.FunctionType) and function.__module__ in _MINE:
-        yield from _code_of_function(function, seen)
-    elif isinstance(function, type) and function.__module__ in _MINE:
-        yield function.__qualname__, [base.__qualname__ for base in function.__mro__]
-        for name, member in sorted(vars(function).items()):
-            inner = getattr(member, "__func__", member)
-            # Python and pickle add values such as `__slotnames__`, some only when a class is used.
-            if isinstance(inner, types.FunctionType) or not name.startswith("__"):
-                yield name
-                yield from _code_of_value(inner, seen)
-    else:
-        yield getattr(function, "__module__", None), getattr(function, "__qualname__", repr(function))
+def code_hash(function: Callable[..., Any]) -> str | None:
+    """Stands for the code of a function, with what it names; None if it cannot be compared."""
+    return _hash_of(function)
 
 
-def _code_of_function(function: types.FunctionType, seen: set[int]) -> Iterator[object]:
-    names: set[str] = set()
-    codes = [function.__code__]
-    while codes:
-        code = codes.pop()
-        names.update(code.co_names)
-        codes += [each for each in code.co_consts if isinstance(each, types.CodeType)]
-        yield code.co_name, code.co_code, code.co_names, code.co_varnames
-        for each in code.co_consts:
-            if not isinstance(each, types.CodeType):
-                # The order of a set differs from process to process.
-                parts: Any = each if isinstance(each, frozenset) else [each]
-                yield sorted(map(repr, parts))
-    for name in sorted(names & function.__globals__.keys()):
-        yield from _code_of_value(function.__globals__[name], seen)
-    for cell in function.__closure__ or ():
-        yield from _code_of_value(cell.cell_contents, seen, is_input=True)
-    yield function.__defaults__, sorted((function.__kwdefaults__ or {}).items())
+def input_hash(args: tuple[Any, ...], named: dict[str, Any]) -> str | None:
+    """Stands for the inputs of a function; None if they cannot be compared."""
+    return _hash_of((args, sorted(named.items())))
 
 
-def _code_of_value(value: Any, seen: set[int], is_input: bool = False) -> Iterator[object]:
-    """Of a global, only what is code or a constant: large data is no part of the code."""
-    if isinstance(value, (types.FunctionType, types.MethodType, functools.partial, type)):
-        yield from _code_of(value, seen)
-    elif is_input or isinstance(value, _ATOMS):
-        yield value
+def _is_filled(cell: types.CellType) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018 Raises if it is empty.
+    except ValueError:
+        return False
+    return True
 
 
 class _Kept(io.BytesIO):
@@ -374,19 +533,10 @@ def _dump(value: object, work: _Work | _Map) -> str | None:
     try:
         pickle.Pickler(sink, protocol=5).dump(value)
     except Exception as error:  # noqa: BLE001 Objects of the user are pickled.
-        _say_not_kept(work, f"its result is not kept: {error or type(error).__name__}")
+        _say(work, f"{_AGAIN} its result is not kept: {error or type(error).__name__}")
         return None
     return base64.b64encode(sink.getvalue()).decode()
 
 
-def _say_not_kept(work: _Work | _Map, reason: str) -> None:
-    name = _name_of(work.function)
-    print(f"Step {name!r} would be done again if this run went on, because {reason}.", file=sys.stderr)
-
-
-def _load(data: str) -> tuple[bool, object]:
-    """Whether the result could be restored, and the result. Classes of the user are those of the code that runs."""
-    try:
-        return True, pickle.loads(base64.b64decode(data))
-    except Exception:  # noqa: BLE001 Objects of the user are restored; its class may be gone.
-        return False, None
+def _say(work: _Work | _Map, what: str) -> None:
+    print(f"Step {_name_of(work.function)!r} {what}.", file=sys.stderr)

@@ -72,6 +72,7 @@ class FakeHost:
         self.tool_specs: dict[str, dict[str, object]] = {"read_file": READ_FILE_SPEC, "read-file": READ_FILE_SPEC}
         self.timeouts: list[float | None] = []
         self.reports: list[dict[str, object]] = []
+        self.stray_calls = 0
         self.answers: dict[str, Answer] = {
             "call_tool": lambda params: text_result("done"),
             "list_tools": lambda params: [dict(READ_FILE), dict(LIST)],

@@ -3,6 +3,7 @@
  * map is a step, too.
  */
 import { z } from 'zod';
+import type { CellStatus } from '../base/cell.ts';
 import { BridgeError } from '../base/errors.ts';
 import { MAX_KEPT_STEP_BYTES, MAX_STEPS_AT_ONCE } from '../base/limits.ts';
 import type { CallMethod } from '../protocol/frames.ts';
@@ -13,7 +14,7 @@ import { checked, type Method } from './method.ts';
 /** What an interrupted run has kept. */
 export interface KeptResults {
   /** The next result of a step of this key; undefined if none is left. */
-  take(key: string): KeptResult | undefined;
+  take(key: string): Promise<KeptResult | undefined>;
 }
 
 export interface KeptResult {
@@ -50,6 +51,9 @@ const EndParams = z.strictObject({
   data: z.string().max(MAX_DATA_CHARS).base64().optional(),
 });
 
+/** Cells whose tasks are cancelled. Tasks that others leave go on, and so do their steps. */
+const ENDING: ReadonlySet<CellStatus> = new Set<CellStatus>(['cancelled', 'timeout']);
+
 interface RunningStep {
   readonly step: BegunStep;
   key?: string;
@@ -75,7 +79,7 @@ export class Steps {
 
   /** Before the others: they learn of the steps that end with a cell before it has ended. */
   readonly watch: Watcher = (event) => {
-    if (event.type === 'cell_ended') {
+    if (event.type === 'cell_ended' && ENDING.has(event.outcome.status)) {
       this.#endWith(event.cell, ({ cell }) => cell === event.cell.cell);
     } else if (event.type === 'session_ended') {
       this.#endWith(event.run, () => true);
@@ -91,7 +95,7 @@ export class Steps {
     ];
   }
 
-  #begin({ after, is_row, name, rows, within: parent }: z.output<typeof BeginParams>, context: CallContext) {
+  #begin({ after, is_row, name, rows, within }: z.output<typeof BeginParams>, context: CallContext) {
     const { cell, generation, job, session } = context;
     const of = this.#sandboxes.get(keyOf(context)) ?? { last: 0, running: new Map() };
     this.#sandboxes.set(keyOf(context), of);
@@ -100,7 +104,7 @@ export class Steps {
       throw new BridgeError('LIMIT_CALLS', `${limit} steps of the session run, which is the limit`);
     }
     of.last += 1;
-    const around = parent === undefined ? undefined : of.running.get(parent)?.step;
+    const around = within === undefined ? undefined : of.running.get(within)?.step;
     const step = this.#events().stepStarted({
       session,
       generation,
@@ -108,9 +112,10 @@ export class Steps {
       job,
       number: of.last,
       name,
-      after,
-      within: around?.isRow === true ? around.within : parent,
-      parent,
+      // Only what has begun before: whoever draws them need not expect circles.
+      after: after.filter((number) => number < of.last),
+      within: around?.isRow === true ? around.within : around?.number,
+      parent: around?.number,
       rows,
       isRow: is_row === true,
     });
@@ -118,10 +123,10 @@ export class Steps {
     return { step: step.number, keeps: this.#kept !== undefined };
   }
 
-  #takeKept(number: number, key: string, context: CallContext) {
+  async #takeKept(number: number, key: string, context: CallContext) {
     const running = this.#find(number, context);
     running.key = key;
-    running.kept = this.#kept?.take(key);
+    running.kept = await this.#kept?.take(key);
     return running.kept === undefined ? null : { data: running.kept.data };
   }
 

@@ -2,7 +2,8 @@
  * Continues an interrupted run: calls that it had answered successfully get the recorded answer again, all others are made. The run
  * goes on in the same file. Each answer is on disk before code gets it, so that whatever the code saw is not done twice.
  */
-import { truncate } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { type FileHandle, truncate } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { CellAnswer } from '../../core/base/cell.ts';
 import { BridgeError, messageOf } from '../../core/base/errors.ts';
@@ -13,7 +14,7 @@ import type { BegunStep } from '../../core/calls/events.ts';
 import type { KeptResults } from '../../core/calls/steps.ts';
 import { stringifyExact } from '../../core/protocol/exact-json.ts';
 import { makeFolders } from '../../core/state/file-system.ts';
-import { readBounded } from '../../core/state/state-files.ts';
+import { openRegularFile, refuseSecondLink } from '../../core/state/state-files.ts';
 import type { AnsweredCall } from '../../edges/terminal/command.ts';
 import type { LineOfType, RecordedLine } from './format.ts';
 import { StepCalls } from './kept-steps.ts';
@@ -32,13 +33,22 @@ export interface ResumableRun {
   readonly recorded: readonly RecordedCall[];
   /** Those that succeeded. */
   readonly calls: readonly RecordedCall[];
-  /** Results of its steps. */
-  readonly steps: readonly LineOfType<'step'>[];
+  /** Its steps, in the order in which they ended. */
+  readonly steps: readonly KeptStep[];
   readonly stepCalls: StepCalls;
   /** The highest number of a call. */
   readonly lastNumber: number;
   /** Lets another process continue it. */
   release(): Promise<void>;
+}
+
+/** A step that was done. */
+export interface KeptStep {
+  readonly key: string;
+  /** Numbers of its calls, those of steps within it included. */
+  readonly calls: readonly number[];
+  /** Its line in the file, if that has its result. */
+  readonly place: { readonly at: number; readonly bytes: number } | undefined;
 }
 
 /** Takes a file for this process, or says which one has it. */
@@ -68,51 +78,97 @@ export async function openRun(path: string, claimFile: ClaimFile): Promise<Resum
 }
 
 async function readRun(path: string): Promise<Omit<ResumableRun, 'release'>> {
-  const data = await readBounded(path, MAX_RECORDING_BYTES).catch((error: unknown) => {
+  const file = await openRegularFile(path, constants.O_RDONLY).catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
       return undefined;
     }
     throw cannotResume(path, messageOf(error));
   });
-  const bytes = data === undefined ? 0 : data.lastIndexOf('\n') + 1;
-  if (data === undefined || data.length === 0) {
-    const none = { recorded: [], calls: [], steps: [], stepCalls: new StepCalls(), lastNumber: 0 };
-    return { path, isNew: data === undefined, hasHead: false, ...none };
+  const empty = { recorded: [], calls: [], steps: [], stepCalls: new StepCalls(), lastNumber: 0 };
+  if (file === undefined) {
+    return { path, isNew: true, hasHead: false, ...empty };
   }
-  const lines = data.subarray(0, bytes).toString('utf8').split('\n').slice(0, -1).map(parse(path));
-  if (lines[0]?.type !== 'recording') {
+  try {
+    const stats = await file.stat();
+    refuseSecondLink(stats);
+    const { size } = stats;
+    if (size > MAX_RECORDING_BYTES) {
+      throw cannotResume(path, `it has more than ${MAX_RECORDING_BYTES.toLocaleString('en-US')} bytes`);
+    }
+    return size === 0 ? { path, isNew: false, hasHead: false, ...empty } : await readLines(path, file, size);
+  } finally {
+    await file.close();
+  }
+}
+
+async function readLines(path: string, file: FileHandle, size: number): Promise<Omit<ResumableRun, 'release'>> {
+  const calls: RecordedCall[] = [];
+  const steps: KeptStep[] = [];
+  let last: RecordedLine | undefined;
+  let [count, bytes] = [0, 0];
+  for await (const { at, text } of wholeLines(file)) {
+    const line = parse(path, text, count);
+    count += 1;
+    bytes = at + Buffer.byteLength(text) + 1;
+    if (count === 1 && line.type !== 'recording') {
+      throw cannotResume(path, 'it is not a recording');
+    }
+    if (line.type === 'call') {
+      calls.push(line);
+    } else if (line.type === 'step') {
+      // Results stay in the file: a gigabyte of them may be there.
+      const { calls: made, data, key } = line;
+      steps.push({ key, calls: made, place: data === undefined ? undefined : { at, bytes: bytes - at } });
+    } else if (line.type === 'cell' || line.type === 'cell_ended') {
+      last = line;
+    }
+  }
+  if (count === 0) {
     throw cannotResume(path, 'it is not a recording');
   }
-  const last = lines.findLast((line) => line.type === 'cell' || line.type === 'cell_ended');
   if (last?.type === 'cell_ended' && last.status === 'success') {
     throw new BridgeError('USAGE_INVALID', `the run in ${path} has finished, so nothing is left to resume`, {
       hint: 'To run it again, name a new file.',
     });
   }
-  if (bytes < data.length) {
+  if (bytes < size) {
     await truncate(path, bytes);
   }
-  const calls = lines.filter((line) => line.type === 'call');
   return {
     path,
     isNew: false,
     hasHead: true,
     recorded: calls,
     calls: calls.filter(({ error }) => error === undefined),
-    steps: lines.filter((line) => line.type === 'step'),
+    steps,
     stepCalls: new StepCalls(),
-    lastNumber: Math.max(0, ...calls.map(({ number }) => number)),
+    lastNumber: calls.reduce((most, { number }) => Math.max(most, number), 0),
   };
 }
 
-function parse(path: string): (line: string, index: number) => RecordedLine {
-  return (line, index) => {
-    const parsed = parseLine(line);
-    if (typeof parsed === 'string') {
-      throw cannotResume(path, `line ${index + 1} ${parsed}`);
+/** Not the last line if it was not finished. @yields each with its place in bytes. */
+async function* wholeLines(file: FileHandle): AsyncGenerator<{ readonly at: number; readonly text: string }> {
+  let parts: Buffer[] = [];
+  let at = 0;
+  for await (const chunk of file.createReadStream({ start: 0, autoClose: false }) as AsyncIterable<Buffer>) {
+    let rest = chunk;
+    for (let end = rest.indexOf('\n'); end >= 0; end = rest.indexOf('\n')) {
+      const line = Buffer.concat([...parts, rest.subarray(0, end)]);
+      yield { at, text: line.toString('utf8') };
+      at += line.length + 1;
+      parts = [];
+      rest = rest.subarray(end + 1);
     }
-    return parsed;
-  };
+    parts.push(rest);
+  }
+}
+
+function parse(path: string, text: string, index: number): RecordedLine {
+  const parsed = parseLine(text);
+  if (typeof parsed === 'string') {
+    throw cannotResume(path, `line ${index + 1} ${parsed}`);
+  }
+  return parsed;
 }
 
 function cannotResume(path: string, reason: string): BridgeError {
@@ -132,6 +188,19 @@ export function answeredCalls(recorded: readonly RecordedCall[]): readonly Answe
   }));
 }
 
+/** The result in a line of a step, in base64. The file only grows. */
+async function readResult(path: string, { at, bytes }: NonNullable<KeptStep['place']>): Promise<string> {
+  const file = await openRegularFile(path, constants.O_RDONLY);
+  try {
+    const buffer = Buffer.alloc(bytes);
+    await file.read(buffer, 0, bytes, at);
+    const line = parse(path, buffer.toString('utf8'), 0);
+    return (line.type === 'step' ? line.data : undefined) ?? '';
+  } finally {
+    await file.close();
+  }
+}
+
 /** Answers the calls of a run from what was recorded of it. */
 export class RunAnswers {
   readonly #run: ResumableRun;
@@ -139,7 +208,7 @@ export class RunAnswers {
   /** By server, tool and arguments. */
   readonly #left = new Map<string, RecordedCall[]>();
   #reused = 0;
-  #takenSteps = 0;
+  readonly #kept = { steps: 0, rows: 0 };
   #unusable = 0;
 
   constructor(run: ResumableRun, mask: <Value>(value: Value) => Value) {
@@ -172,20 +241,30 @@ export class RunAnswers {
 
   /** Results of steps. @param onSkipped called for each call that such a result stands for. */
   keptResults(onSkipped: (call: AnsweredCall) => void): KeptResults {
-    const left = new Map<string, LineOfType<'step'>[]>();
-    this.#run.steps.forEach((line) => left.set(line.key, [...(left.get(line.key) ?? []), line]));
+    const left = new Map<string, KeptStep[]>();
+    this.#run.steps.forEach((step) => left.set(step.key, [...(left.get(step.key) ?? []), step]));
     const calls = new Map(this.#run.recorded.map((call) => [call.number, call]));
     return {
-      take: (key) => {
-        const line = left.get(key)?.shift();
-        const use = (step: BegunStep): void => {
-          const made = (line?.calls ?? []).flatMap((number) => calls.get(number) ?? []);
-          this.#run.stepCalls.note({ ...step, step: step.number }, line?.calls ?? []);
-          this.#takenSteps += step.isRow ? 0 : 1;
+      take: async (key) => {
+        // A step within another one, or around it, may have been used with it.
+        const isLeft = (step: KeptStep): boolean => step.calls.every((number) => calls.has(number));
+        const step = left.get(key)?.find(isLeft);
+        if (step?.place === undefined) {
+          return undefined;
+        }
+        left.set(
+          key,
+          (left.get(key) ?? []).filter((each) => each !== step),
+        );
+        const made = step.calls.flatMap((number) => calls.get(number) ?? []);
+        step.calls.forEach((number) => calls.delete(number));
+        const use = (by: BegunStep): void => {
           made.forEach((call) => this.#forget(call));
+          this.#run.stepCalls.note({ ...by, step: by.number }, step.calls);
+          this.#kept[by.isRow ? 'rows' : 'steps'] += 1;
           answeredCalls(made).forEach(onSkipped);
         };
-        return line?.data === undefined ? undefined : { data: line.data, use };
+        return { data: await readResult(this.#run.path, step.place), use };
       },
     };
   }
@@ -207,7 +286,9 @@ export class RunAnswers {
       this.#unusable === 0
         ? ''
         : ` ${counted(this.#unusable, 'call')} had to be made again: what was recorded has masked secrets, or was too long to be recorded.`;
-    const steps = this.#takenSteps === 0 ? '' : ` ${counted(this.#takenSteps, 'step')} done before and not done again.`;
+    const { rows, steps: whole } = this.#kept;
+    const kept = [whole > 0 && counted(whole, 'step'), rows > 0 && counted(rows, 'row')].filter(Boolean);
+    const steps = kept.length === 0 ? '' : ` ${kept.join(' and ')} done before and not done again.`;
     const notices =
       this.#run.calls.length === 0 && steps === ''
         ? []

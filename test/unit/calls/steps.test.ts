@@ -53,13 +53,17 @@ it('of a row is a step of the map', async () => {
     [1, 1, true],
     [1, 2, false],
   ]);
+  await ask('begin_step', { name: 'forged', after: [2, 4, 9], within: 99 });
+  expect(seen.at(-1)).toMatchObject({ step: { number: 4, after: [2], within: undefined, parent: undefined } });
 });
 
-it('is cancelled with its cell, before that has ended', async () => {
+it('is cancelled with a cell that is interrupted, before that has ended', async () => {
   const { ask, cell, events, shown } = setUp();
   await ask('begin_step', { name: 'of the cell', after: [] });
   await ask('begin_step', { name: 'of a job', after: [] }, { ...RUN, cell: 0 });
   void events.emit({ type: 'cell_ended', cell, outcome: SUCCESS, durationMs: 1 });
+  expect(shown()).toHaveLength(2);
+  void events.emit({ type: 'cell_ended', cell, outcome: { ...SUCCESS, status: 'timeout' }, durationMs: 1 });
   expect(shown().at(-1)).toEqual(['of the cell', 'cancelled']);
   void events.emit({ type: 'session_ended', run: RUN, reason: 'it was reset' });
   expect(shown().at(-1)).toEqual(['of a job', 'cancelled']);
@@ -80,7 +84,7 @@ it('uses up what was kept only if the step is not done again', async () => {
   const used: number[] = [];
   const left = ['one', 'two'];
   const { ask, seen } = setUp({
-    take: () => {
+    take: async () => {
       const data = left.shift();
       return data === undefined ? undefined : { data, use: (step) => used.push(step.number) };
     },

@@ -1,5 +1,6 @@
 /** A result that a run has kept stands for the calls of its step, and for no others. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { constants } from 'node:buffer';
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
@@ -131,6 +132,37 @@ test('answers that a step got again, and those of steps within it, are its own',
     await call('inner');
   });
   expect(third).toMatchObject({ sent: ['first', 'inner'], skipped: ['first', 'inner'] });
+});
+
+// Its write was never made: the result of the outer step stood for it, and that of the inner one, too.
+test.each([
+  ['within', [TWO, ONE]],
+  ['around', [ONE, TWO]],
+])('a step %s one that is not done again is', async (_, [first = '', second = '']) => {
+  const inner = ({ call }: Doing) => call('write');
+  const works = new Map([
+    [ONE, inner],
+    [TWO, ({ step }: Doing) => step(ONE, inner)],
+  ]);
+  const work = (key: string) => works.get(key) ?? inner;
+  await run(({ step }) => step(TWO, work(TWO)).then(stop));
+  const again = await run(async ({ step }) => {
+    expect(await step(first, work(first))).toBe(false);
+    expect(await step(second, work(second))).toBe(true);
+  });
+  expect(again).toMatchObject({ sent: ['write'], skipped: ['write'] });
+});
+
+test('a run whose results are longer than the longest text can go on', { timeout: 60_000 }, async () => {
+  await run(({ step }) => step(ONE, async () => undefined).then(stop));
+  const line = { type: 'step', ...RUN, name: 'work', key: TWO, calls: [], data: 'A'.repeat(15 * 2 ** 20) };
+  const text = `${JSON.stringify(line)}\n`;
+  for (let bytes = 0; bytes < constants.MAX_STRING_LENGTH; bytes += text.length) {
+    appendFileSync(file, text);
+  }
+  expect(statSync(file).size).toBeGreaterThan(constants.MAX_STRING_LENGTH);
+  const { notices } = await run(({ step }) => step(ONE, stop));
+  expect(notices[0]).toContain('1 step done before');
 });
 
 test('a step that is done again gets the recorded answers of its calls', async () => {
