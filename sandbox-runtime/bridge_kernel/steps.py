@@ -22,7 +22,7 @@ from bridge_kernel.rpc import current_job, current_step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from bridge_kernel.servers import Host
@@ -171,10 +171,11 @@ class Steps:
             params["is_row"] = True
         begun = await self._begin(params)
         number: int = begun["step"]
+        end: dict[str, object] = {"step": number}
         try:
-            return await (self._kept(work, number) if begun["keeps"] else self._run(work, number))
+            return await (self._kept(work, end) if begun["keeps"] else self._run(work, end))
         except asyncio.CancelledError:
-            self._report({"step": number, "outcome": "cancelled"})
+            self._report({**end, "outcome": "cancelled"})
             raise
         finally:
             branch.end(number, after)
@@ -194,13 +195,13 @@ class Steps:
             asking.add_done_callback(end)
             raise
 
-    async def _kept(self, work: _Work | _Map, number: int) -> Any:
+    async def _kept(self, work: _Work | _Map, end: dict[str, object]) -> Any:
         """The result that an interrupted run has kept, or else that of the work, which is kept."""
         if isinstance(work, _Map):
             work.code = code_hash(work.function)
-            return await self._run(work, number)
+            return await self._run(work, end)
         key = work.key()
-        kept: Any = None if key is None else await self._host.call("kept_step", {"step": number, "key": key})
+        kept: Any = None if key is None else await self._host.call("kept_step", {**end, "key": key})
         if kept is not None:
             try:
                 # Classes of the user are those of the code that runs.
@@ -208,14 +209,15 @@ class Steps:
             except Exception as error:  # noqa: BLE001 Objects of the user are restored.
                 _say(work, f"is done again, because its result cannot be restored: {error or type(error).__name__}")
             else:
-                await self._host.call("end_step", {"step": number, "outcome": "kept"})
+                await self._host.call("end_step", {**end, "outcome": "kept"})
                 return value
         if key is None:
             _say(work, f"{_AGAIN} its code and inputs cannot be compared with those of a later run")
-        return await self._run(work, number, key)
+        return await self._run(work, end, key)
 
-    async def _run(self, work: _Work | _Map, number: int, key: str | None = None) -> Any:
-        end: dict[str, object] = {"step": number}
+    async def _run(self, work: _Work | _Map, end: dict[str, object], key: str | None = None) -> Any:
+        """Does the work, and notes in `end` how it ended."""
+        number: Any = end["step"]
         strays = self._host.stray_calls
         value = await self._try(work, number, end)
         if key is not None:
@@ -414,7 +416,7 @@ class _KeyPickler(pickle.Pickler):
         return NotImplemented if parts is None else (_mark, (type(obj).__qualname__, parts))
 
     def _parts_of(self, obj: Any) -> object:
-        kind = type(obj)
+        kind: Any = type(obj)
         if kind is types.FunctionType or issubclass(kind, type):
             if not _is_written_out(obj):
                 return None
@@ -443,8 +445,7 @@ class _KeyPickler(pickle.Pickler):
                     codes.append(each)
                 else:
                     # The order of a set differs from process to process.
-                    values: Any = each if isinstance(each, frozenset) else [each]
-                    parts.append(sorted(map(repr, values)))
+                    parts.append(sorted(map(repr, each if isinstance(each, frozenset) else [each])))  # pyright: ignore[reportUnknownArgumentType]
         known = function.__globals__
         named = [(name, self._part_of(known[name])) for name in sorted(names & known.keys())]
         cells = [self._part_of(cell.cell_contents) for cell in function.__closure__ or () if _is_filled(cell)]
@@ -460,7 +461,7 @@ class _KeyPickler(pickle.Pickler):
         return kind.__qualname__, kind.__bases__, type(kind), members
 
     def _part_of(self, value: Any) -> object:
-        """A function or class as such; of others the hash, or only the type of what cannot be pickled, such as a lock."""
+        """A function or class as such; of others the hash, or the type of what cannot be pickled, such as a lock."""
         if isinstance(value, (types.FunctionType, type)):
             return value
         sink = _Hash()

@@ -155,7 +155,7 @@ print(squares)`;
     const resumed = await run(...args, flow(false));
     expect(resumed).toMatchObject({ code: 0, stdout: '[0, 1, 4, 9, 16, 25]\n' });
     expect(resumed.stderr).toContain('Resumed: 0 calls answered from ');
-    expect(resumed.stderr).toContain('1 step done before and not done again');
+    expect(resumed.stderr).toContain('1 step and 3 rows done before and not done again');
     const booked = made().flatMap((call) => (call as { arguments: { row?: number } }).arguments.row ?? []);
     // The last step books row 2 once more: what was kept of the first time is used up.
     expect(booked.toSorted((a, b) => a - b)).toEqual([0, 1, 2, 2, 3, 4, 5]);

@@ -121,6 +121,20 @@ except MCPError as e:
       expect(again.structured['result']).toBe("('everything',)");
       expect(again.text).not.toContain('loaded by the code');
     });
+
+    // It ended with its cell: its result, and its exception, were lost.
+    it('a step of a task goes on in the next cell', async () => {
+      const begin = `import asyncio
+async def one(text):
+    await mcp_everything.echo(message=text)
+    await asyncio.sleep(0.3)
+    return 1 / len(text)
+late = [asyncio.ensure_future(runtime.step(one, text)) for text in ("x", "")]
+await asyncio.sleep(0.1)`;
+      expect((await bridge.runPython(begin)).text).not.toContain('Error');
+      const { structured } = await bridge.runPython('await asyncio.gather(*late, return_exceptions=True)');
+      expect(structured['result']).toBe("[1.0, ZeroDivisionError('division by zero')]");
+    });
   });
 
   describe(`shapes of results on ${engine.label}`, () => {
