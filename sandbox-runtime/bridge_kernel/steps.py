@@ -416,7 +416,7 @@ class _KeyPickler(pickle.Pickler):
         return NotImplemented if parts is None else (_mark, (type(obj).__qualname__, parts))
 
     def _parts_of(self, obj: Any) -> object:
-        kind: Any = type(obj)
+        kind: type[Any] = type(obj)  # pyright: ignore[reportUnknownVariableType]
         if kind is types.FunctionType or issubclass(kind, type):
             if not _is_written_out(obj):
                 return None
