@@ -164,6 +164,9 @@ function largeRequests(amount: Amount): Flood {
     load_artifact: '{"name": LARGE, "offset": 0, "length": 1}',
     list_artifacts: '{"more": LARGE}',
     last_answer: '{"more": LARGE}',
+    begin_step: '{"name": LARGE, "after": []}',
+    kept_step: '{"step": 1, "key": LARGE}',
+    end_step: '{"step": 1, "outcome": "ok", "data": LARGE}',
     to_toon: '{"value": LARGE}',
     start_job: '{"name": LARGE}',
     checkpoint: '{"name": LARGE}',
@@ -233,6 +236,7 @@ function largeAnswers(amount: Amount): Flood[] {
       many,
     ],
     ['list_artifacts', 'of 1,000 files', '{}', many],
+    ['begin_step', 'that follow many and never end', '{"name": "n" * 200, "after": [*range(1, 101)]}', 10 * many],
     ['to_toon', 'of 240,000 values', '{"value": [{"a": n} for n in range(70_000)]}', amount(10, 200)],
   ];
   return given.map(([method, size, params, count]) => ({
