@@ -37,6 +37,7 @@ _MAX_INPUT_BYTES = 64 << 20
 # Fewer than the host allows in all, so that steps within rows have room.
 _MAX_ROWS_AT_ONCE = 500
 _AGAIN = "would be done again if this run went on, because"
+_MAX_SAID = 100
 _MAX_WAIT_SECONDS = 60.0
 _RETRY = "__bridge_retry__"
 # Of a task: the steps that it has done last.
@@ -121,6 +122,7 @@ class Steps:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._reporting: set[asyncio.Task[None]] = set()
+        self._said: set[str] = set()
         # With their cell. By job; empty for cells.
         self._roots: dict[str, tuple[int, _Branch]] = {}
 
@@ -181,7 +183,7 @@ class Steps:
             branch.end(number, after)
 
     async def _begin(self, params: dict[str, object]) -> Any:
-        """The host begins the step, even if whoever waits for it is cancelled meanwhile: then it has to end it."""
+        """The host begins the step, also if whoever waits for it is cancelled meanwhile; it is ended then."""
         asking: asyncio.Future[Any] = asyncio.ensure_future(self._host.call("begin_step", params))
         setattr(asking, _BRANCH, None)
 
@@ -198,7 +200,7 @@ class Steps:
     async def _kept(self, work: _Work | _Map, end: dict[str, object]) -> Any:
         """The result that an interrupted run has kept, or else that of the work, which is kept."""
         if isinstance(work, _Map):
-            work.code = code_hash(work.function)
+            work.code = code_hash(work.function) or ""
             return await self._run(work, end)
         key = work.key()
         kept: Any = None if key is None else await self._host.call("kept_step", {**end, "key": key})
@@ -206,13 +208,13 @@ class Steps:
             try:
                 # Classes of the user are those of the code that runs.
                 value = pickle.loads(base64.b64decode(kept["data"]))
-            except Exception as error:  # noqa: BLE001 Objects of the user are restored.
-                _say(work, f"is done again, because its result cannot be restored: {error or type(error).__name__}")
+            except Exception as why:  # noqa: BLE001 Objects of the user are restored.
+                self._say(work, f"is done again, because its result cannot be restored: {why or type(why).__name__}")
             else:
                 await self._host.call("end_step", {**end, "outcome": "kept"})
                 return value
         if key is None:
-            _say(work, f"{_AGAIN} its code and inputs cannot be compared with those of a later run")
+            self._say(work, f"{_AGAIN} its code and inputs cannot be compared with those of a later run")
         return await self._run(work, end, key)
 
     async def _run(self, work: _Work | _Map, end: dict[str, object], key: str | None = None) -> Any:
@@ -222,11 +224,14 @@ class Steps:
         value = await self._try(work, number, end)
         if key is not None:
             if self._host.stray_calls != strays:
-                _say(work, f"{_AGAIN} threads have made calls that may be its own; asyncio.to_thread tells")
+                self._say(work, f"{_AGAIN} threads have made calls that may be its own; asyncio.to_thread tells")
             elif _leaves_tasks(number):
-                _say(work, f"{_AGAIN} it has left a task that runs")
-            elif (data := _dump(value, work)) is not None:
-                end["data"] = data
+                self._say(work, f"{_AGAIN} it has left a task that runs")
+            else:
+                try:
+                    end["data"] = _dump(value)
+                except Exception as error:  # noqa: BLE001 Objects of the user are pickled.
+                    self._say(work, f"{_AGAIN} its result is not kept: {error or type(error).__name__}")
         await self._end(end)
         return value
 
@@ -246,6 +251,13 @@ class Steps:
             current_step.reset(step)
         end["outcome"] = "ok"
         return value
+
+    def _say(self, work: _Work | _Map, what: str) -> None:
+        """Once: a map may have many rows."""
+        text = f"Step {_name_of(work.function)!r} {what}."
+        if text not in self._said and len(self._said) < _MAX_SAID:
+            self._said.add(text)
+            print(text, file=sys.stderr)
 
     async def _end(self, end: dict[str, object]) -> None:
         """What the step has done counts, also if the host has ended it with its cell."""
@@ -269,7 +281,7 @@ class _Work:
     def __init__(
         self, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], code: str | None = None
     ) -> None:
-        """`code` is the hash of the code of the function, if it is known."""
+        """`code` is the hash of the code of the function, if it is known; empty if that cannot be compared."""
         self.function = function
         self._args = args
         self._named = named
@@ -277,9 +289,9 @@ class _Work:
 
     def key(self) -> str | None:
         """Stands for the function with these inputs; None if they cannot be compared."""
-        code = self._code or code_hash(self.function)
-        inputs = input_hash(self._args, self._named)
-        return None if code is None or inputs is None else hashlib.sha256(f"{code} {inputs}".encode()).hexdigest()
+        code = code_hash(self.function) if self._code is None else self._code
+        inputs = input_hash(self._args, self._named) if code else None
+        return None if inputs is None else hashlib.sha256(f"{code} {inputs}".encode()).hexdigest()
 
     async def run(self, end: dict[str, object]) -> Any:
         """The result; the number of tries is noted in `end`."""
@@ -529,15 +541,8 @@ class _Kept(io.BytesIO):
         return super().write(data)
 
 
-def _dump(value: object, work: _Work | _Map) -> str | None:
+def _dump(value: object) -> str:
+    """Raises whatever pickling raises, and ValueError for a result that is too large."""
     sink = _Kept()
-    try:
-        pickle.Pickler(sink, protocol=5).dump(value)
-    except Exception as error:  # noqa: BLE001 Objects of the user are pickled.
-        _say(work, f"{_AGAIN} its result is not kept: {error or type(error).__name__}")
-        return None
+    pickle.Pickler(sink, protocol=5).dump(value)
     return base64.b64encode(sink.getvalue()).decode()
-
-
-def _say(work: _Work | _Map, what: str) -> None:
-    print(f"Step {_name_of(work.function)!r} {what}.", file=sys.stderr)

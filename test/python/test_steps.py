@@ -313,6 +313,12 @@ class Kept(StepCase):
             await self.runtime.step(str, threading.Lock())
         self.assertIn("inputs cannot be compared", said.getvalue())
 
+    async def test_a_map_says_once_that_its_rows_are_not_kept(self) -> None:
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            await self.runtime.step_map(lambda _: threading.Lock(), range(20))
+        self.assertEqual(len(said.getvalue().splitlines()), 1)
+
     async def test_a_result_that_cannot_be_restored_is_made_again(self) -> None:
         self.host.answers["kept_step"] = lambda _: {"data": "AAAA"}
         self.assertIn("is done again, because its result cannot be restored", await self.said(len, "abc"))
