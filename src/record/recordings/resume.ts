@@ -207,6 +207,8 @@ export class RunAnswers {
   readonly #mask: <Value>(value: Value) => Value;
   /** By server, tool and arguments. */
   readonly #left = new Map<string, RecordedCall[]>();
+  /** By number, those whose answer was not given again, and which no result of a step stands for. */
+  readonly #unused: Map<number, RecordedCall>;
   #reused = 0;
   readonly #kept = { steps: 0, rows: 0 };
   #unusable = 0;
@@ -214,6 +216,7 @@ export class RunAnswers {
   constructor(run: ResumableRun, mask: <Value>(value: Value) => Value) {
     this.#run = run;
     this.#mask = mask;
+    this.#unused = new Map(run.recorded.map((call) => [call.number, call]));
     for (const call of run.calls) {
       const key = callKey(call.server, call.tool, call.arguments);
       const same = this.#left.get(key) ?? [];
@@ -229,6 +232,7 @@ export class RunAnswers {
     if (recorded === undefined) {
       return next(call);
     }
+    this.#unused.delete(recorded.number);
     const hasSecret = stringifyExact(given) !== stringifyExact(call.arguments);
     if (hasSecret || recorded.masked === true || recorded.left_out_bytes !== undefined) {
       this.#unusable += 1;
@@ -242,12 +246,15 @@ export class RunAnswers {
   /** Results of steps. @param onSkipped called for each call that such a result stands for. */
   keptResults(onSkipped: (call: AnsweredCall) => void): KeptResults {
     const left = new Map<string, KeptStep[]>();
-    this.#run.steps.forEach((step) => left.set(step.key, [...(left.get(step.key) ?? []), step]));
-    const calls = new Map(this.#run.recorded.map((call) => [call.number, call]));
+    for (const step of this.#run.steps) {
+      const same = left.get(step.key) ?? [];
+      same.push(step);
+      left.set(step.key, same);
+    }
     return {
       take: async (key) => {
-        // A step within another one, or around it, may have been used with it.
-        const isLeft = (step: KeptStep): boolean => step.calls.every((number) => calls.has(number));
+        // A step within another one, or around it, may have been used with it; and other code may have got its answers.
+        const isLeft = (step: KeptStep): boolean => step.calls.every((number) => this.#unused.has(number));
         const step = left.get(key)?.find(isLeft);
         if (step?.place === undefined) {
           return undefined;
@@ -256,8 +263,8 @@ export class RunAnswers {
           key,
           (left.get(key) ?? []).filter((each) => each !== step),
         );
-        const made = step.calls.flatMap((number) => calls.get(number) ?? []);
-        step.calls.forEach((number) => calls.delete(number));
+        const made = step.calls.flatMap((number) => this.#unused.get(number) ?? []);
+        step.calls.forEach((number) => this.#unused.delete(number));
         const use = (by: BegunStep): void => {
           made.forEach((call) => this.#forget(call));
           this.#run.stepCalls.note({ ...by, step: by.number }, step.calls);

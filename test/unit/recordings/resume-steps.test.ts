@@ -134,6 +134,16 @@ test('answers that a step got again, and those of steps within it, are its own',
   expect(third).toMatchObject({ sent: ['first', 'inner'], skipped: ['first', 'inner'] });
 });
 
+// The write of the step was never made: its recorded answer was given to the call before it.
+test('an answer that other code has got does not count for its step', async () => {
+  await run(({ step }) => step(ONE, ({ call }) => call('write')).then(stop));
+  const { sent } = await run(async ({ call, step }) => {
+    await call('write');
+    expect(await step(ONE, (doing) => doing.call('write'))).toBe(true);
+  });
+  expect(sent).toEqual(['write']);
+});
+
 // Its write was never made: the result of the outer step stood for it, and that of the inner one, too.
 test.each([
   ['within', [TWO, ONE]],
