@@ -321,8 +321,8 @@ class _Map:
         self._at_once = at_once
         self._errors = errors
 
-    async def run(self, end: dict[str, object]) -> list[Any]:
-        """The results, in order; the number of failed rows is noted in `end`."""
+    async def run(self, _: dict[str, object]) -> list[Any]:
+        """The results, in order."""
         results: list[Any] = [None] * len(self.rows)
         failed: dict[int, BaseException] = {}
         left = iter(range(len(self.rows)))
@@ -346,8 +346,6 @@ class _Map:
         finally:
             for worker in workers:
                 worker.cancel()
-            if failed:
-                end["failed_rows"] = len(failed)
         if failed and self._errors == "raise":
             raise failed[min(failed)]
         return results

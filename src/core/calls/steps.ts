@@ -47,7 +47,6 @@ const EndParams = z.strictObject({
   outcome: z.enum(['ok', 'error', 'cancelled', 'kept']),
   exception: z.string().max(MAX_EXCEPTION_CHARS).optional(),
   tries: positive.optional(),
-  failed_rows: count.optional(),
   data: z.string().max(MAX_DATA_CHARS).base64().optional(),
 });
 
@@ -58,6 +57,8 @@ interface RunningStep {
   readonly step: BegunStep;
   key?: string;
   kept?: KeptResult | undefined;
+  /** Of a map. */
+  failedRows?: number;
 }
 
 interface StepsOfSandbox {
@@ -132,15 +133,22 @@ export class Steps {
 
   /** Resolves when a result that is kept is on disk. */
   async #end(params: z.output<typeof EndParams>, context: CallContext) {
-    const { data, exception, failed_rows: failedRows, outcome, step: number, tries } = params;
-    const { kept, key, step } = this.#find(number, context);
+    const { data, exception, outcome, step: number, tries } = params;
+    const running = this.#find(number, context);
+    const { kept, key, step } = running;
     if (outcome === 'kept') {
       if (kept === undefined) {
         throw new BridgeError('CALL_REFUSED', `no result of step ${number} was kept`);
       }
       kept.use(step);
     }
-    this.#sandboxes.get(keyOf(context))?.running.delete(number);
+    const steps = this.#sandboxes.get(keyOf(context))?.running;
+    steps?.delete(number);
+    const map = step.isRow && outcome === 'error' ? steps?.get(step.parent ?? 0) : undefined;
+    if (map !== undefined) {
+      map.failedRows = (map.failedRows ?? 0) + 1;
+    }
+    const { failedRows } = running;
     const result = key === undefined || outcome !== 'ok' ? undefined : { key, data };
     await this.#events().stepEnded({ step, outcome, exception, tries, failedRows, result });
     return null;
@@ -156,10 +164,10 @@ export class Steps {
 
   #endWith(run: Pick<BegunStep, 'session' | 'generation'>, isEnded: (step: BegunStep) => boolean): void {
     const of = this.#sandboxes.get(keyOf(run));
-    for (const [number, { step }] of of?.running ?? []) {
+    for (const [number, { failedRows, step }] of of?.running ?? []) {
       if (isEnded(step)) {
         of?.running.delete(number);
-        void this.#events().stepEnded({ step, outcome: 'cancelled' });
+        void this.#events().stepEnded({ step, outcome: 'cancelled', failedRows });
       }
     }
   }

@@ -109,13 +109,16 @@ const unexpected = async (): Promise<never> => {
   throw new Error('not expected');
 };
 
-test('every method of the protocol has an answer, except those of packages and of the session', async () => {
+test('every method of the protocol has an answer, except those of packages, of steps and of the session', async () => {
   const { refusal } = setUp();
   const refused = await Promise.all(CALL_METHODS.map(async (method) => (await refusal(method))?.message ?? ''));
   const unknown = CALL_METHODS.filter((_, index) => refused[index]?.startsWith('there is no method') === true);
   expect(unknown).toEqual([
     'install_packages',
     'read_wheel',
+    'begin_step',
+    'kept_step',
+    'end_step',
     'start_job',
     'reset',
     'checkpoint',

@@ -53,6 +53,9 @@ it('of a row is a step of the map', async () => {
     [1, 1, true],
     [1, 2, false],
   ]);
+  await ask('end_step', { step: 2, outcome: 'error' });
+  await ask('end_step', { step: 1, outcome: 'ok' });
+  expect(seen.at(-1)).toMatchObject({ step: { name: 'map' }, failedRows: 1 });
   await ask('begin_step', { name: 'forged', after: [2, 4, 9], within: 99 });
   expect(seen.at(-1)).toMatchObject({ step: { number: 4, after: [2], within: undefined, parent: undefined } });
 });
