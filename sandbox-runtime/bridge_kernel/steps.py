@@ -1,7 +1,7 @@
 """`runtime.step(…)` and `runtime.step_map(…)`: work in steps that the page shows as a graph.
 
-A run that can go on keeps the result of each step, so that none is done twice. What a step is the result of is told by
-its code, the code of the functions of the user that it names, and its inputs.
+A run that can go on keeps the result of each step, so that none is done twice. Its key is a hash of the code of the
+function, of what this names, and of the inputs.
 """
 
 from __future__ import annotations

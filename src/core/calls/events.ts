@@ -45,7 +45,7 @@ export interface BegunStep extends CellIdentity {
   readonly job: string | undefined;
   /** In its sandbox, counted from 1. */
   readonly number: number;
-  /** As the code says it. */
+  /** Of its function, according to the sandbox. */
   readonly name: string;
   /** The steps that had ended before it, and that nothing else had followed. */
   readonly after: readonly number[];

@@ -168,7 +168,7 @@ export const StepSchema = z
     cell: cellKey.describe('Id of the cell that did it; its cell number is 0 for a background job.'),
     job: z.string().optional().describe('Name of the background job that did it.'),
     step: count.describe('Number of the step in its sandbox.'),
-    name: z.string().describe('Its name: that of the function, unless the code says otherwise.'),
+    name: z.string().describe('Name of its function.'),
     after: z.array(count).describe('The steps that had ended before it, and that nothing else had followed.'),
     within: count.optional().describe('The step that did it; left out for one that the cell did itself.'),
     rows: count.optional().describe('Number of rows, if the step is a map. Its rows have no records.'),

@@ -61,7 +61,7 @@ const CallSchema = z.strictObject({
 
 export const StepSchema = z.strictObject({
   step: count.describe('Number of the step in its sandbox.'),
-  name: text.describe('Its name: that of the function, unless the code says otherwise.'),
+  name: text.describe('Name of its function.'),
   after: z.array(count).describe('The steps that had ended before it, and that nothing else had followed.'),
   within: count.optional().describe('The step that does it; left out for one that the cell does itself.'),
   started: at.describe('When it began.'),
