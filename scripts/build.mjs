@@ -66,6 +66,22 @@ const { metafile } = await build({
   logLevel: 'warning',
 });
 
+// Not a part of the other build: the thread would load everything that it shares with the start.
+const { metafile: threadMetafile } = await build({
+  absWorkingDir: root,
+  entryPoints: ['src/edges/upstream/api/compile-thread.ts'],
+  outdir: 'dist',
+  bundle: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node20.19',
+  mainFields: ['module', 'main'],
+  define: { BUILD_VERSION: JSON.stringify(version) },
+  banner: { js: REQUIRE_BANNER },
+  legalComments: 'none',
+  metafile: true,
+  logLevel: 'warning',
+});
 const startUpFiles = startUpChunks(metafile, START_UP_MODULES);
 const startUp = startUpFiles.flatMap((file) => inputsOf(metafile.outputs[file]));
 const tooEarly = [...packagesOf(startUp), ...startUp].filter((name) => LAZY.includes(name));
@@ -89,6 +105,7 @@ await chmod(`${root}dist/cli.js`, 0o755);
 register('./typescript-loader.mjs', import.meta.url);
 const metafiles = [
   metafile,
+  threadMetafile,
   await buildUiPage(root, 'dist/ui'),
   await buildCellView(root, 'dist/cell-view.html'),
   ...(await buildEmbedded(root, `${root}dist/embedded`)),

@@ -107,7 +107,7 @@ const CORE: readonly Layer[] = [
     folder: 'upstream',
     holds: 'running MCP servers: processes, HTTP, logins',
     kind: 'core',
-    mayImport: ['base', 'state', 'protocol'],
+    mayImport: ['base', 'state', 'protocol', 'catalog'],
   },
   {
     tier: 'edges',

@@ -36,7 +36,8 @@ export function follow(schema: unknown, root: Schema): unknown {
   return undefined;
 }
 
-function resolvePointer(reference: string, root: Schema): unknown {
+/** What a JSON pointer in a URI fragment, such as `#/a/b`, refers to in `root`; undefined if there is nothing. */
+export function resolvePointer(reference: string, root: Schema): unknown {
   if (reference === '#') {
     return root;
   }

@@ -187,6 +187,9 @@ class TypeWriter {
       const value = this.#text(schema['additionalProperties'], `${name}Value`, depth - 1);
       return [simple(value === 'Any' ? 'dict' : `dict[str, ${value}]`)];
     }
+    if (type === 'string' && schema['contentEncoding'] === 'base64') {
+      return [simple('bytes')];
+    }
     const plain = PYTHON_TYPES.get(type);
     return plain === undefined ? ANY : [simple(plain)];
   }

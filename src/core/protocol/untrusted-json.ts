@@ -76,6 +76,8 @@ export const JSON_BOUNDS = {
   runnerLine: { bytes: MAX_SANDBOX_LINE_BYTES, ...OF_SANDBOX },
   /** Anything that is written for the page, the local API and the commands: requests, bundles, rules. */
   request: { bytes: 8 * MIB, ...FEW },
+  /** A description of an API, which is parsed in a thread of its own. The largest public one found has 260,000 values and 6,600 keys. */
+  apiDescription: { bytes: 32 * MIB, depth: MAX_JSON_DEPTH, values: 1_000_000, members: 1_000_000, keys: 50_000 },
   /** What an index, an issuer or an authorization server publishes. */
   publication: { bytes: 64 * MIB, depth: MAX_JSON_DEPTH, values: 1_000_000, members: 1_000_000, keys: 50_000 },
 } as const satisfies Record<string, JsonBounds>;

@@ -2,6 +2,7 @@
  * What a description of an API becomes: tools as an MCP server would list them, and for each tool the request that a call
  * sends. Made from an OpenAPI document or a GraphQL schema, kept on disk as JSON, and all that calls need.
  */
+import type { HttpMethod } from '../http/http-client.ts';
 import type { UpstreamTool } from '../tool-list.ts';
 
 export interface CompiledApi {
@@ -33,12 +34,12 @@ export interface ApiCredential {
   readonly scopes?: readonly string[] | undefined;
 }
 
-export type ApiOperation = HttpOperation | GraphqlOperation;
+export type ApiOperation = HttpOperation | GraphqlOperation | GraphqlDocumentOperation;
 
 /** One operation of an OpenAPI document. */
 export interface HttpOperation {
   readonly kind: 'http';
-  readonly method: 'GET' | 'HEAD' | 'OPTIONS' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly method: HttpMethod;
   /** Below the address of the API, with `{name}` for each path parameter. Begins with `/`. */
   readonly path: string;
   readonly parameters: readonly ApiParameter[];
@@ -71,13 +72,48 @@ export interface ApiBody {
   readonly isBase64?: boolean | undefined;
   /** For forms: members whose values are bytes, given as base64 (`multipart/form-data`: sent as files). */
   readonly files?: readonly string[] | undefined;
+  /**
+   * For `application/x-www-form-urlencoded`: members with the style `deepObject` ("Encoding Object"), whose lists are `a[]=1&a[]=2`; those
+   * of others are `a=1&a=2`. Undefined if that is unknown: then all lists have brackets.
+   */
+  readonly brackets?: readonly string[] | undefined;
 }
 
-/** A field of `Query` or `Mutation`. Its arguments are the variables of the document, under the same names. */
+/** A field of `Query` or `Mutation`. */
 export interface GraphqlOperation {
   readonly kind: 'graphql';
   /** The query document with one operation and one field. */
   readonly document: string;
   /** The field, whose value is the result. */
   readonly field: string;
+  /** The arguments, which are variables of the document under the same names. */
+  readonly variables: readonly string[];
+  /** What of the result is returned by default; undefined if the result has no fields. */
+  readonly selection?: GraphqlSelection | undefined;
+  /** How the next page is asked for; undefined if the result has no pages. */
+  readonly nextPage?: GraphqlNextPage | undefined;
+}
+
+export interface GraphqlSelection {
+  /** The argument with which code gives a selection of its own. None of the field's arguments. */
+  readonly argument: string;
+  /** Where the default selection, without its braces, begins and ends in `document`: UTF-16 offsets. */
+  readonly start: number;
+  readonly end: number;
+}
+
+export interface GraphqlNextPage {
+  /** The argument that takes the cursor. */
+  readonly argument: string;
+  /** The members of the result on the way to the cursor of the next page. */
+  readonly cursor: readonly string[];
+  /** The same for the boolean that says whether there is a next page; undefined if only the last page has no cursor. */
+  readonly hasNext?: readonly string[] | undefined;
+}
+
+/** A tool whose arguments are a whole `document` and its `variables`. */
+export interface GraphqlDocumentOperation {
+  readonly kind: 'graphql-document';
+  /** `query`: documents that would change something are refused. */
+  readonly allows: 'query' | 'mutation';
 }
