@@ -1,9 +1,9 @@
 /** Reads the response to one request: JSON, or an event stream that is resumed if it breaks. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MAX_ARRIVING_BYTES } from '../../../core/base/limits.ts';
 import { LINE_TOO_LONG, type MessageId, type MessageIntake } from '../message-intake.ts';
+import { Arriving, TooMuchAtOnceError } from './arriving.ts';
 import { readEvents, StreamPosition } from './event-stream.ts';
-import { BodyTooLongError, type HttpResponse, readBody } from './http-client.ts';
+import { BodyTooLongError, type HttpResponse } from './http-client.ts';
 import { brokenOff, RemoteFailure } from './remote-failure.ts';
 import { EventTooLongError } from './sse-events.ts';
 
@@ -18,9 +18,7 @@ export type Resume = (lastEventId: string, signal: AbortSignal) => Promise<HttpR
 export class ResponseReader {
   readonly #intake: MessageIntake;
   readonly #resume: Resume;
-  /** The bytes of each response that is being read. */
-  readonly #arriving = new Map<object, number>();
-  #arrivingBytes = 0;
+  readonly #arriving = new Arriving();
 
   constructor(intake: MessageIntake, resume: Resume) {
     this.#intake = intake;
@@ -47,35 +45,14 @@ export class ResponseReader {
     }
   }
 
-  /** Counts the bytes of one response towards those of all. Throws `TooMuchAtOnceError`. */
-  #countArriving(key: object, bytes: number): void {
-    this.#arrivingBytes += bytes - (this.#arriving.get(key) ?? 0);
-    if (bytes === 0) {
-      this.#arriving.delete(key);
-    } else {
-      this.#arriving.set(key, bytes);
-    }
-    if (bytes > 0 && this.#arrivingBytes > MAX_ARRIVING_BYTES && this.#arriving.size > 1) {
-      throw new TooMuchAtOnceError();
-    }
-  }
-
   async #readAs(type: string, response: HttpResponse, id: MessageId, signal: AbortSignal): Promise<void> {
     switch (type) {
       case 'text/event-stream':
         return this.#readStream(response, id, signal);
       case 'application/json':
-        return this.#intake.handleLine(await this.#readBody(response));
+        return this.#intake.handleLine(await this.#arriving.read(response, this.#intake.maxMessageBytes));
       default:
         throw new RemoteFailure('protocol', `answered with content of type '${type.slice(0, 100)}'`, response);
-    }
-  }
-
-  async #readBody(response: HttpResponse): Promise<Buffer> {
-    try {
-      return await readBody(response, this.#intake.maxMessageBytes, (bytes) => this.#countArriving(response, bytes));
-    } finally {
-      this.#countArriving(response, 0);
     }
   }
 
@@ -113,22 +90,15 @@ export class ResponseReader {
             resolve(undefined);
           }
         },
-        onBytes: (bytes) => this.#countArriving(response, bytes),
+        onBytes: (bytes) => this.#arriving.count(response, bytes),
       });
-      onEnd.finally(() => this.#countArriving(response, 0)).then(() => resolve(undefined), resolve);
+      onEnd.finally(() => this.#arriving.count(response, 0)).then(() => resolve(undefined), resolve);
     });
   }
 }
 
-/** Together, the responses that are being read are too large. */
-class TooMuchAtOnceError extends Error {
-  constructor() {
-    super(`a result that, with others that arrive at once, is larger than ${MAX_ARRIVING_BYTES} bytes`);
-  }
-}
-
 /** The content type without parameters, in lower case; empty if there is none. */
-export function mediaType({ headers }: HttpResponse): string {
+export function mediaType({ headers }: Pick<HttpResponse, 'headers'>): string {
   return (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
 }
 
