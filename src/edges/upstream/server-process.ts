@@ -11,6 +11,9 @@ import { stopGroup } from './process-group.ts';
 /** How long output is still read after a server exits. The limit is needed because a grandchild may hold the pipe open. */
 const DRAIN_AFTER_EXIT_MS = 500;
 
+/** The same for a program that does one job: its last output is its result, and is in the pipe by then. Chosen. */
+const DRAIN_AFTER_JOB_MS = 2_000;
+
 /** How a server exited. Both are undefined if it never started, or if it was stopped and its exit was not observed. */
 export interface ServerExit {
   readonly exitCode: number | undefined;
@@ -30,6 +33,8 @@ export interface ServerProcessOptions extends ServerCommand {
   readonly onOutput: (chunk: Buffer) => void;
   /** Called whenever the server writes to stderr. */
   readonly onStderr?: (() => void) | undefined;
+  /** Whether it does one job and ends: closing stdin or stdout is then no reason to stop it. */
+  readonly isJob?: boolean | undefined;
   /** Masks secrets in the end of stderr. */
   readonly maskText?: (text: string) => string;
 }
@@ -131,7 +136,9 @@ export class ServerProcess {
       void this.#finish(child, { exitCode: exitCode ?? undefined, signal: signal ?? undefined });
     });
     // A server that closed stdin or stdout cannot be used any more.
-    [stdin, stdout].forEach((stream) => stream?.once('close', () => void this.#stopUnlessEnding()));
+    if (this.#options.isJob !== true) {
+      [stdin, stdout].forEach((stream) => stream?.once('close', () => void this.#stopUnlessEnding()));
+    }
     if (pid !== undefined) {
       this.#options.guardian.watch(pid);
     }
@@ -146,7 +153,7 @@ export class ServerProcess {
 
   async #finish(child: ChildProcess, exit: ServerExit): Promise<void> {
     if (child.stdout !== null) {
-      await waitForEnd(child.stdout, DRAIN_AFTER_EXIT_MS);
+      await waitForEnd(child.stdout, this.#options.isJob === true ? DRAIN_AFTER_JOB_MS : DRAIN_AFTER_EXIT_MS);
     }
     if (this.#stopping === undefined) {
       // What the server started is of no use without it.
