@@ -13,12 +13,13 @@ from bridge_kernel.call_options import CallOptions
 from bridge_kernel.errors import MCPError
 from bridge_kernel.pending import Pending, calling_line
 from bridge_kernel.servers import alias_of, find_tool
+from bridge_kernel.schema_values import is_object
 from bridge_kernel.surface import METHODS, Method
-from bridge_kernel.values import to_value
+from bridge_kernel.values import as_dict, to_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
     from inspect import Signature
     from typing import Any
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 
 _NO_OPTIONS = CallOptions()
+_NEXT_PAGE = "bridge/next-page"
+"""The member of `_meta` in which the host says how the next page is got (`next-page-meta.ts`)."""
 _PREDEFINED = ("runtime", "display", "save_tool", "mcp_servers", "mcp")
 
 
@@ -129,15 +132,33 @@ class Tool:
 
         async def run() -> object:
             arguments = await arguments_of(self._server, self._name, args, kwargs)
-            options = self._options
-            report = options.reporter(self.__qualname__)
-            params = self._params(arguments, line)
-            raw = await self._server.host.call("call_tool", params, options.timeout, report)
-            if report is not None:
-                await report.finish()
-            return self._value(raw)
+            return self._value(await self._raw(arguments, line))
 
         return Pending(f"{self.__qualname__}(...)", run)
+
+    async def _raw(self, arguments: dict[str, object], line: int | None) -> object:
+        options = self._options
+        report = options.reporter(self.__qualname__)
+        params = self._params(arguments, line)
+        raw = await self._server.host.call("call_tool", params, options.timeout, report)
+        if report is not None:
+            await report.finish()
+        return raw
+
+    async def pages(self, /, *args: object, **kwargs: object) -> AsyncIterator[Any]:
+        """The pages of a long list: `async for page in tool.pages(name=value)`. Each is a call of its own.
+
+        Tools of servers that are made from the description of an API say how the next page is got; any other has one page.
+        """
+        line = calling_line()
+        following: object = await arguments_of(self._server, self._name, args, kwargs)
+        asked: list[object] = []
+        # A server that leads back to a page that was there would do so for ever.
+        while is_object(following) and following not in asked:
+            asked.append(following)
+            raw = await self._raw(following, line)
+            yield self._value(raw)
+            following = as_dict(as_dict(as_dict(raw).get("_meta")).get(_NEXT_PAGE)).get("arguments")
 
     def sync(self, /, *args: object, **kwargs: object) -> Any:
         """Calls the tool and waits for the result, in plain functions and callbacks. Blocks the event loop."""

@@ -1,5 +1,6 @@
 /** Builds the configured servers from the core and the features: files, connections, secrets, pins, policies, and the gates of their calls. */
 
+import { join } from 'node:path';
 import type { ConfigIssue } from '../../core/base/config-issue.ts';
 import type { Logger } from '../../core/base/log.ts';
 import type { ServerOwner } from '../../core/base/server-definition.ts';
@@ -24,6 +25,7 @@ import { discoveryOptionsOf } from '../../edges/settings/discovery-options.ts';
 import type { Settings } from '../../edges/settings/settings.ts';
 import type { UnattendedCalls } from '../../edges/terminal/command.ts';
 import { findingOfIssue, renderLine } from '../../edges/terminal/finding.ts';
+import { DESCRIPTIONS } from '../../edges/upstream/api/folder.ts';
 import { createLoginStore } from '../../edges/upstream/oauth/login-store.ts';
 import { createUpstreamPool, type UpstreamPool } from '../../edges/upstream/pool.ts';
 import { likelySecrets } from '../../edges/upstream/secrets.ts';
@@ -65,7 +67,7 @@ export async function createConfiguredServers(
   const pool: UpstreamPool = createUpstreamPool({
     logger,
     masksSecrets: settings.masksSecrets,
-    logins: kept.logins,
+    ...kept,
     inviteLogin: inviteLogin && ((definition, scope) => inviteLogin(definition, kept.logins, scope)),
     prepare: awayFromToken(settings, secrets.prepare),
     ...watch,
@@ -105,8 +107,12 @@ export async function createConfiguredServers(
   };
 }
 
-function keptBetweenRuns({ stateDir }: Settings, logger: Logger): Pick<BridgeServers, 'logins' | 'failures'> {
-  return { logins: createLoginStore(stateDir, logger), failures: createServerFailures({ stateDir, logger }) };
+function keptBetweenRuns({ stateDir }: Settings, logger: Logger) {
+  return {
+    logins: createLoginStore(stateDir, logger),
+    failures: createServerFailures({ stateDir, logger }),
+    descriptionsDir: join(stateDir, ...DESCRIPTIONS),
+  };
 }
 
 function readCallable(

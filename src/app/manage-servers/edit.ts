@@ -50,8 +50,10 @@ interface EditReport {
     /** Unified; secrets are `***`. */
     readonly diff: string;
   }[];
-  /** What an example needs to run, as a sentence; otherwise null. */
+  /** What an example or an API needs to run, as a sentence; otherwise null. */
   readonly needs: string | null;
+  /** What else is to be known about new servers, a sentence each. */
+  readonly notes: readonly string[];
   /** Variables that new entries refer to and that are not set in this shell. */
   readonly missingVariables: readonly string[];
   /** Removed servers that another file also defines: that definition is now in effect. */
@@ -87,7 +89,7 @@ export async function editServers(command: EditServersCommand, options: EditServ
     await forgetLogins(planned, settings);
   }
   const remaining = command.isDryRun ? [] : findRemaining(planned, discovery);
-  const report = reportEdit(command, { ...planned, remaining }, additions.needs);
+  const report = reportEdit(command, { ...planned, remaining }, additions);
   print(report, () => renderEdit(report, options.hasColors === true));
   return 0;
 }
@@ -152,7 +154,7 @@ async function forgetLogins({ servers, before }: EditPlan, settings: Settings): 
 function reportEdit(
   { action, isDryRun }: EditServersCommand,
   { after, before, changes, missingVariables, remaining, servers }: EditPlan & Pick<EditReport, 'remaining'>,
-  needs?: string,
+  { needs, notes = [] }: NewEntries,
 ): EditReport {
   const masks = [...before, ...after].map(createMask);
   const masked = (text: string): string => masks.reduce((rest, mask) => mask(rest), text);
@@ -165,6 +167,7 @@ function reportEdit(
       return { path: file.path, action: kind, diff: masked(renderChange(change)) };
     }),
     needs: needs === undefined || needs === 'Nothing.' ? null : needs,
+    notes,
     missingVariables,
     remaining,
     next: action === 'add' && !isDryRun ? nextStep(after, servers) : null,
@@ -182,7 +185,7 @@ function nextStep(definitions: readonly ServerDefinition[], servers: readonly Ed
 
 /** One line for each server, what is still missing, and the next step; for a dry run, the diff. */
 function renderEdit(report: EditReport, hasColors: boolean): string {
-  const { changes, isWritten, missingVariables, needs, next, remaining, servers } = report;
+  const { changes, isWritten, missingVariables, needs, next, notes, remaining, servers } = report;
   const isDryRun = !isWritten && changes.length > 0;
   const diffs = changes.map(({ diff }) => {
     const shown = escapeInLines(diff.replaceAll('\r\n', '\n'));
@@ -191,6 +194,7 @@ function renderEdit(report: EditReport, hasColors: boolean): string {
   const lines = [
     ...(isDryRun ? ['Nothing was written (--dry-run).'] : servers.map(lineOf)),
     ...remaining.map(({ name, file }) => `Server '${name}' still exists: ${file} also defines it.`),
+    ...notes,
     ...(needs === null ? [] : [`Requires: ${needs}`]),
     ...(missingVariables.length === 0 ? [] : [missing(missingVariables)]),
     ...(next === null ? [] : [`Next: ${next}`]),

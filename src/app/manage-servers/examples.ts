@@ -62,6 +62,8 @@ function findServer(examples: readonly Example[], wanted: string): Example | und
 /** Entries with their names. */
 export interface NewEntries {
   readonly entries: readonly (readonly [name: string, entry: FileObject])[];
-  /** What an example needs to run, as a sentence. */
+  /** What an example or an API needs to run, as a sentence. */
   readonly needs?: string;
+  /** What else a person should know about them, a sentence each. */
+  readonly notes?: readonly string[];
 }

@@ -26,9 +26,17 @@ type AddLine = LineFor<EditServersCommand, 'add'>;
 /** The new entries, under `name` if one is given. Rejects with `USAGE_INVALID`. */
 export async function createEntries(line: AddLine, context: EntryContext): Promise<NewEntries> {
   const typed = withUrl(line);
+  checkOptions(typed);
   const base = await baseOf(typed, context);
-  const chosen = renamed(base.entries, typed.name);
-  return { ...base, entries: chosen.map(([key, entry]) => [key, withOptions(entry, typed, context)] as const) };
+  const chosen = renamed(base.entries, typed.name).map(
+    ([key, entry]) => [key, withOptions(entry, typed, context)] as const,
+  );
+  const { auth } = typed;
+  if (auth === undefined) {
+    return { ...base, entries: chosen };
+  }
+  const { withCredential } = await import('./api-entries.ts');
+  return { ...base, entries: chosen.map(([key, entry]) => [key, withCredential(entry, key, auth)] as const) };
 }
 
 /** `claude mcp add --transport http NAME URL` puts the URL in the place of the command. */
@@ -39,17 +47,19 @@ function withUrl(line: AddLine): AddLine {
 }
 
 /** The entries before the other options are applied. */
-async function baseOf(
-  { name, words, url, transport, example, json }: AddLine,
-  { cwd, input }: EntryContext,
-): Promise<NewEntries> {
-  const given = [words.length > 0, url !== undefined, example !== undefined, json !== undefined].filter(Boolean);
+async function baseOf(line: AddLine, { cwd, input }: EntryContext): Promise<NewEntries> {
+  const { name, words, url, transport, example, json, openapi, graphql } = line;
+  const given = [words.length > 0, ...[url, example, json, openapi, graphql].map((one) => one !== undefined)].filter(
+    Boolean,
+  );
   if (given.length !== 1) {
     const what =
-      given.length === 0 ? 'no command or URL was given' : 'more than one command, URL, example or entry was given';
+      given.length === 0
+        ? 'no command or URL was given'
+        : 'more than one command, URL, description, example or entry was given';
     throw usage(
       what,
-      `Give a command after --, as in: ${SERVERS_ADD} NAME -- COMMAND ARG…; or --url, --example or --json-entry.`,
+      `Give a command after --, as in: ${SERVERS_ADD} NAME -- COMMAND ARG…; or --url, --openapi, --graphql, --example or --json-entry.`,
     );
   }
   if (typeof example === 'string') {
@@ -60,6 +70,11 @@ async function baseOf(
   }
   if (name === undefined) {
     throw usage('the name of the server is missing', `Write the name first: ${SERVERS_ADD} NAME -- COMMAND ARG…`);
+  }
+  if (openapi !== undefined || graphql !== undefined) {
+    const { createApiEntry } = await import('./api-entries.ts');
+    const hasCredentials = line.auth !== undefined || line.headers.length > 0;
+    return createApiEntry({ ...line, name, hasCredentials }, cwd);
   }
   const kind = transport?.toLowerCase();
   if (kind !== undefined && !TRANSPORTS.includes(kind)) {
@@ -76,6 +91,19 @@ async function baseOf(
   }
   const [command, ...args] = words;
   return { entries: [[name, { command, ...(args.length > 0 ? { args } : {}), ...folderOf(words, cwd) }]] };
+}
+
+/** Options that belong to others. */
+function checkOptions({ auth, baseUrl, graphql, openapi, schema, url }: AddLine): void {
+  if (baseUrl !== undefined && openapi === undefined) {
+    throw usage('--base-url is for --openapi', 'Write --openapi FILE, or --url for an MCP server.');
+  }
+  if (schema !== undefined && graphql === undefined) {
+    throw usage('--schema is for --graphql', 'Write --graphql URL.');
+  }
+  if (auth !== undefined && [graphql, openapi, url].every((one) => one === undefined)) {
+    throw usage('--auth is for servers with an address', 'Give the key to a program with --env KEY.');
+  }
 }
 
 /** Reads the entry from stdin, up to the size limit of server files. */

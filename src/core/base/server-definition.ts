@@ -1,4 +1,6 @@
 /** What it takes to start or reach a configured server. `servers/` reads it from files; `upstream/` acts on it. */
+import type { Subcommand } from './subcommand.ts';
+
 export type UpstreamDefinition = ProcessDefinition | RemoteDefinition;
 
 interface CommonDefinition {
@@ -37,6 +39,11 @@ export interface ProcessDefinition extends CommonDefinition {
   readonly env: Readonly<Record<string, string>>;
   /** Absolute; undefined means the working directory of the bridge. */
   readonly cwd: string | undefined;
+  /**
+   * Set for a program that is no MCP server: by name, the tools whose calls run it once. They may change anything, unless
+   * they say that they only read.
+   */
+  readonly subcommands?: Readonly<Record<string, Subcommand>> | undefined;
 }
 
 /** A server that is reached over HTTP. */
@@ -53,6 +60,15 @@ export interface RemoteDefinition extends CommonDefinition {
   readonly headers: Readonly<Record<string, string>>;
   /** What a login needs and the server does not advertise. */
   readonly oauth?: OAuthSettings | undefined;
+  /** For an API that does not speak MCP: what its tools are made from. `url` is then where the API is. */
+  readonly api?: ApiSource | undefined;
+}
+
+/** Where the description of an API is. */
+export interface ApiSource {
+  readonly kind: 'openapi' | 'graphql';
+  /** An absolute path, or an address (`http:` or `https:`); undefined for a GraphQL API, which describes itself. */
+  readonly description: string | undefined;
 }
 
 /** A client that was registered by hand at an authorization server. */

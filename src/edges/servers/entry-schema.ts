@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { parseDurationMs } from '../../core/base/units.ts';
+import { SubcommandsSchema } from './subcommands.ts';
 
 /** Beyond 2^31-1 ms, which is 24.8 days, `setTimeout` fires immediately. */
 export const MAX_CALL_TIMEOUT_MS = 24 * 24 * 3_600_000;
@@ -44,6 +45,8 @@ export const ServerEntrySchema = z.looseObject({
   args: z.array(scalar).default([]),
   env: z.record(z.string().regex(/^[^=\0]+$/, 'must be a variable name'), scalar).default({}),
   cwd: text.min(1, 'must name a folder').optional(),
+  /** The program is no MCP server: each call runs it once. */
+  subcommands: SubcommandsSchema.optional(),
   ...COMMON_ENTRY_KEYS,
 });
 

@@ -1,4 +1,4 @@
-/** Entries of remote servers: `url` with `headers`, as clients write them. */
+/** Entries of remote servers: `url` with `headers`, as clients write them; and of APIs, with a description beside them. */
 import { z } from 'zod';
 import { COMMON_ENTRY_KEYS, scalar, text } from './entry-schema.ts';
 import { REFERENCE } from './expand.ts';
@@ -40,6 +40,8 @@ const oauth = z.looseObject({
   callbackPort: z.int('must be a port').min(1, 'must be a port').max(65_535, 'must be a port').optional(),
 });
 
+const description = text.min(1, 'must name a file or an address');
+
 /** One entry with a `url`. `type` and `transport` are synonyms. `timeout` is converted to milliseconds per call. */
 export const RemoteEntrySchema = z.looseObject({
   url: text.min(1, 'must be an address such as "https://example.org/mcp"'),
@@ -47,6 +49,10 @@ export const RemoteEntrySchema = z.looseObject({
   type: transport,
   transport,
   oauth: oauth.optional(),
+  /** The description of an API with OpenAPI, or Swagger 2.0. */
+  openapi: description.optional(),
+  /** The schema of a GraphQL API; `true` asks the API for it. */
+  graphql: z.union([z.literal(true), description], 'must be true, a file or an address').optional(),
   ...COMMON_ENTRY_KEYS,
 });
 

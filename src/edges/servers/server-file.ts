@@ -6,7 +6,7 @@ import { type ConfigIssue, explainZodIssues, renderPath } from '../../core/base/
 import { isObject } from '../../core/base/is-object.ts';
 import { parseJson, repeatedKey } from '../../core/base/json-text.ts';
 import { COMMAND } from '../../core/base/package.ts';
-import type { ProcessDefinition, RemoteDefinition } from '../../core/base/server-definition.ts';
+import type { ApiSource, ProcessDefinition, RemoteDefinition } from '../../core/base/server-definition.ts';
 import { adoptEntry, isServerEntry, isSwitch, restrict } from '../clients/entry.ts';
 import { KNOWN_ENTRY_KEYS, MAX_CALL_TIMEOUT_MS, type ServerEntry, ServerEntrySchema } from './entry-schema.ts';
 import {
@@ -26,6 +26,8 @@ import { findServers, OTHER_KEYS } from './sources.ts';
 
 /** Chosen: longer names could not be shown or typed. */
 const MAX_NAME_CHARS = 128;
+/** Of the entry of an API that has none. */
+export const API_POLICY = { preset: 'ask-destructive' } as const;
 const COMMANDS_NOT_RUN = 'commands ("${cmd:…}") are not run from this file, because';
 
 /** One configured server, ready to be started or reached. */
@@ -331,7 +333,8 @@ function readEntry(raw: RawEntry, issues: ConfigIssue[]): ReadEntry | undefined 
   if (likePer !== undefined) {
     return report('error', `'${likePer}' is not a known key. Did you mean "per": "user"?`);
   }
-  const isRemote = isObject(value) && value['url'] !== undefined && value['command'] === undefined;
+  const isRemote =
+    isObject(value) && value['command'] === undefined && REMOTE_KEYS.some((key) => value[key] !== undefined);
   const remote = isRemote ? RemoteEntrySchema.safeParse(value) : undefined;
   const parsed = remote ?? ServerEntrySchema.safeParse(value);
   if (!parsed.success) {
@@ -352,6 +355,9 @@ function readEntry(raw: RawEntry, issues: ConfigIssue[]): ReadEntry | undefined 
     ? { kind: 'remote', data: remote.data }
     : { kind: 'process', data: parsed.data as ServerEntry };
 }
+
+/** An entry with one of them is not one of a program. */
+const REMOTE_KEYS = ['url', 'openapi', 'graphql'] as const;
 
 /** Ignoring such a key would share a server that was meant to be everyone's own. */
 function isLikePerUser(key: string): boolean {
@@ -408,10 +414,14 @@ function expandRemote(entry: RemoteEntry, context: ExpandContext, onMissing: (va
     key,
     typeof value === 'string' ? expand(value) : value,
   ]);
+  const expandPath = (text: string): string => expandHome(expand(text), context);
+  const { graphql, openapi } = entry;
   return {
     ...entry,
     url: expand(entry.url),
     headers: Object.fromEntries(headers),
+    ...(openapi === undefined ? {} : { openapi: expandPath(openapi) }),
+    ...(typeof graphql === 'string' ? { graphql: expandPath(graphql) } : {}),
     ...(oauth === undefined ? {} : { oauth: Object.fromEntries(settings) as typeof oauth }),
   };
 }
@@ -419,8 +429,44 @@ function expandRemote(entry: RemoteEntry, context: ExpandContext, onMissing: (va
 /** The definition, or what is wrong with its values. */
 function toRemoteServer(entry: RemoteEntry, origin: Origin): ServerDefinition | string {
   const { url, headers, oauth } = entry;
-  const remote = { url, transport: entry.type ?? entry.transport ?? ('auto' as const), headers, oauth };
-  return explainRemoteValues(url, headers) ?? { ...remote, ...commonOf(entry, origin, remote) };
+  const api = apiOf(entry, dirname(origin.file));
+  if (typeof api === 'string') {
+    return api;
+  }
+  const about = { url, transport: entry.type ?? entry.transport ?? ('auto' as const), headers, oauth };
+  const remote = api === undefined ? about : { ...about, api };
+  return explainRemoteValues(url, headers) ?? { ...remote, ...commonOf(withDefaultPolicy(entry, api !== undefined), origin, remote) };
+}
+
+/** The description of an API, or what is wrong with it. A path is relative to the file that contains it. */
+function apiOf({ graphql, openapi }: RemoteEntry, folder: string): ApiSource | string | undefined {
+  if (graphql !== undefined && openapi !== undefined) {
+    return 'has both "openapi" and "graphql"; an entry is for one API';
+  }
+  const given = openapi ?? graphql;
+  if (given === undefined) {
+    return undefined;
+  }
+  const kind = openapi === undefined ? 'graphql' : 'openapi';
+  if (given === true) {
+    return { kind, description: undefined };
+  }
+  if (given.match(REFERENCE) !== null) {
+    return `has a reference in "${kind}"; only variables such as \${NAME} are filled in there`;
+  }
+  const isAddress = /^https?:/i.test(given);
+  if (isAddress && !URL.canParse(given)) {
+    return `has an "${kind}" that is not a full address`;
+  }
+  return { kind, description: isAddress ? given : resolve(folder, given) };
+}
+
+/**
+ * An API and a program were not made for someone who decides by himself, as a model does. So what may change something asks, unless the
+ * entry says otherwise.
+ */
+function withDefaultPolicy<Entry extends ServerEntry | RemoteEntry>(entry: Entry, isNoMcpServer: boolean): Entry {
+  return !isNoMcpServer || entry.policy !== undefined ? entry : { ...entry, policy: API_POLICY };
 }
 
 interface Origin {
@@ -443,7 +489,7 @@ function expandEntry(entry: ServerEntry, context: ExpandContext, onMissing: (var
 }
 
 function toDefinition(entry: ServerEntry, origin: Origin): ProcessServer {
-  const { command, args, env } = entry;
+  const { command, args, env, subcommands } = entry;
   const folder = dirname(origin.file);
   const cwd = entry.cwd === undefined ? undefined : resolve(folder, entry.cwd);
   const process = {
@@ -452,8 +498,9 @@ function toDefinition(entry: ServerEntry, origin: Origin): ProcessServer {
     args,
     env,
     cwd,
+    ...(subcommands === undefined ? {} : { subcommands }),
   };
-  return { ...process, ...commonOf(entry, origin, process) };
+  return { ...process, ...commonOf(withDefaultPolicy(entry, subcommands !== undefined), origin, process) };
 }
 
 /** A change of `identity` makes it another server. */

@@ -92,6 +92,8 @@ export interface ConnectOptions extends StartLimits {
   readonly probeTimeoutMs: number;
   /** Aborts the start and stops the process. */
   readonly signal: CancelSignal;
+  /** Where compiled descriptions of APIs are kept; undefined if they are not. */
+  readonly descriptionsDir?: string | undefined;
   /** Logins at remote servers; undefined if there are none. */
   readonly logins: LoginStore | undefined;
   /** Where a person can log in who cannot use a terminal of this machine. */

@@ -90,6 +90,15 @@ export class Failures {
     });
   }
 
+  /** `SERVER_START_FAILED`: what describes an API cannot be used. */
+  noDescription(reason: string): BridgeError {
+    const { api, file, name } =
+      this.#definition.url === undefined ? { ...this.#definition, api: undefined } : this.#definition;
+    return this.#fail('SERVER_START_FAILED', `has no usable description: ${reason}`, {
+      hint: `Correct "${api?.kind ?? 'openapi'}" of '${name}' in ${file}.`,
+    });
+  }
+
   /** `SERVER_START_FAILED`: the program does something else than speak MCP. */
   notMcp(reason: string): BridgeError {
     return this.#fail('SERVER_START_FAILED', `is not an MCP server: ${reason}`, { hint: this.#correctCommand() });

@@ -4,7 +4,8 @@
  */
 import { createDeferred } from '../../core/base/deferred.ts';
 import { isObject, type JsonObject } from '../../core/base/is-object.ts';
-import type { ProcessDefinition, UpstreamDefinition } from '../../core/base/server-definition.ts';
+import type { ProcessDefinition, RemoteDefinition, UpstreamDefinition } from '../../core/base/server-definition.ts';
+import type { ApiDefinition } from './api/open-api.ts';
 import { childEnvironment } from './child-env.ts';
 import {
   type ConnectOptions,
@@ -38,12 +39,24 @@ export async function openConnection(
   options: ConnectOptions,
 ): Promise<ServerConnection> {
   options.onStep?.('resolved');
-  const connection =
-    definition.url === undefined
-      ? await openProcess(definition, options)
-      : await (await import('./http/open-remote.ts')).openRemote(definition, options);
+  const connection = await openAny(definition, options);
   options.onStep?.('ready');
   return connection;
+}
+
+async function openAny(definition: UpstreamDefinition, options: ConnectOptions): Promise<ServerConnection> {
+  if (definition.url !== undefined) {
+    return isApi(definition)
+      ? (await import('./api/open-api.ts')).openApi(definition, options)
+      : (await import('./http/open-remote.ts')).openRemote(definition, options);
+  }
+  return definition.subcommands === undefined
+    ? openProcess(definition, options)
+    : (await import('./command/command-connection.ts')).openCommand(definition, options);
+}
+
+function isApi(definition: RemoteDefinition): definition is ApiDefinition {
+  return definition.api !== undefined;
 }
 
 async function openProcess(definition: ProcessDefinition, options: ConnectOptions): Promise<ServerConnection> {

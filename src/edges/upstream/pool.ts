@@ -51,6 +51,8 @@ export interface UpstreamPoolOptions {
   readonly longestStartMs?: number | undefined;
   /** How long a server may take to answer `server/discover` before it is sent `initialize`. Default: 5 s. */
   readonly probeTimeoutMs?: number | undefined;
+  /** Where compiled descriptions of APIs are kept. Default: nowhere. */
+  readonly descriptionsDir?: string | undefined;
   /** Logins at remote servers. Default: none. */
   readonly logins?: LoginStore | undefined;
   /** Where the owner of a server can log in; without it, errors name a command. */
@@ -212,6 +214,7 @@ class Pool implements UpstreamPool {
       quietStartMs,
       longestStartMs,
       probeTimeoutMs,
+      descriptionsDir,
       logins,
       inviteLogin,
       onToolsChanged,
@@ -231,6 +234,7 @@ class Pool implements UpstreamPool {
       longestStartMs: longestStartMs ?? LONGEST_START_MS,
       probeTimeoutMs: probeTimeoutMs ?? PROBE_TIMEOUT_MS,
       legacyServers: this.#legacyServers,
+      descriptionsDir,
       logins,
       inviteLogin,
       onToolsChanged: () => onToolsChanged?.(definition.name),

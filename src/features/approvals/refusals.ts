@@ -13,8 +13,16 @@ export function notCalled(
   return new BridgeError(code, `${server}.${tool} was not called: ${why}`, { ...options, data: { server, tool } });
 }
 
-/** The rule that always allows the call. */
-export function howToAllow({ server, tool }: CallToApprove, policyFile: string): string {
+/** Where a reason says that the policy in the entry of a server asks. */
+const OF_ENTRY = / of (.+) \((\S+\.policy)\)/;
+
+/** The rule that always allows the call. Of two policies, the stricter one wins, so it belongs where the one is that asks. */
+export function howToAllow({ server, tool, reason }: CallToApprove, policyFile: string): string {
+  const [, file, place] = OF_ENTRY.exec(reason) ?? [];
+  if (place !== undefined) {
+    const own = JSON.stringify({ effect: 'allow', tool });
+    return `Only the user can allow this call, by adding ${own} as the first of "rules" in ${place} of ${file}.`;
+  }
   const rule = JSON.stringify({ effect: 'allow', server, tool });
   return `Only the user can allow this call, by adding ${rule} as the first of "rules" in ${policyFile}.`;
 }

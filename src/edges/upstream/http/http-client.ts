@@ -38,9 +38,11 @@ const MAX_REDIRECTS = 5;
 const MAX_DISCARDED_BYTES = 64 * 1024;
 const MAX_DISCARD_MS = 5_000;
 
+export type HttpMethod = 'GET' | 'HEAD' | 'OPTIONS' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
 export interface HttpRequest {
   readonly url: URL;
-  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly method: HttpMethod;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Buffer | undefined;
   /** Aborts the request and its response. */

@@ -118,7 +118,7 @@ async function openWith(attempt: Attempt, Kind: TransportClass, mode: HandshakeM
 const NONE: readonly string[] = [];
 
 /** The secrets of the entry and of the current login. */
-function secretsFor(definition: RemoteDefinition, { authorization }: RemoteAddress): () => readonly string[] {
+export function secretsFor(definition: RemoteDefinition, { authorization }: RemoteAddress): () => readonly string[] {
   const own = secretsOf(definition);
   let login = NONE;
   let all = own;
@@ -132,7 +132,7 @@ function secretsFor(definition: RemoteDefinition, { authorization }: RemoteAddre
   };
 }
 
-function addressOf(definition: RemoteDefinition, { logins, env, inviteLogin }: ConnectOptions): RemoteAddress {
+export function addressOf(definition: RemoteDefinition, { logins, env, inviteLogin }: ConnectOptions): RemoteAddress {
   const headers = Object.fromEntries(
     Object.entries(definition.headers).map(([name, value]) => [name.toLowerCase(), value]),
   );

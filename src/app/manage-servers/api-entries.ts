@@ -1,0 +1,183 @@
+/** Entries for APIs: `servers add NAME --openapi` reads the description, and finds out where the API is and what it needs. */
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { BridgeError, messageOf } from '../../core/base/errors.ts';
+import { COMMAND } from '../../core/base/package.ts';
+import { quoteShellWord } from '../../core/base/shell-words.ts';
+import { counted } from '../../core/base/units.ts';
+import type { FileObject } from '../../edges/clients/file-format.ts';
+import { API_POLICY } from '../../edges/servers/server-file.ts';
+import { ApiClient } from '../../edges/upstream/api/api-client.ts';
+import { compileInWorker } from '../../edges/upstream/api/compile.ts';
+import type { ApiCredential } from '../../edges/upstream/api/compiled-api.ts';
+import { type AboutApi, readLines } from '../../edges/upstream/api/compiled-lines.ts';
+import { readDescription } from '../../edges/upstream/api/description-source.ts';
+import { proxiesOf } from '../../edges/upstream/http/proxies.ts';
+import type { NewEntries } from './examples.ts';
+
+/** Chosen: a person waits. */
+const MAX_READ_MS = 60_000;
+/** Of what a description leaves out, so much is shown. Chosen. */
+const SHOWN_NOTICES = 5;
+
+export interface ApiLine {
+  readonly name: string;
+  /** A file or an address. */
+  readonly openapi: string | undefined;
+  readonly graphql: string | undefined;
+  readonly schema: string | undefined;
+  readonly baseUrl: string | undefined;
+  /** Whether the command line gives credentials. */
+  readonly hasCredentials: boolean;
+}
+
+/** The entry, and what a person should know about it. Rejects with `USAGE_INVALID`. */
+export async function createApiEntry(line: ApiLine, cwd: string): Promise<NewEntries> {
+  const { name, graphql, openapi, schema } = line;
+  if (graphql !== undefined) {
+    const url = addressIn(graphql, '--graphql');
+    const entry = { url, graphql: schema === undefined ? true : placeOf(schema, cwd), policy: API_POLICY };
+    return { entries: [[name, entry]] };
+  }
+  const place = placeOf(openapi ?? '', cwd);
+  const about = await readAbout(name, place);
+  const url = line.baseUrl === undefined ? addressOf(about, place) : addressIn(line.baseUrl, '--base-url');
+  const entry: FileObject = { url, openapi: place, policy: API_POLICY };
+  const needs = line.hasCredentials ? undefined : needsOf(name, about.credentials);
+  return { entries: [[name, entry]], notes: notesOf(about, url), ...(needs === undefined ? {} : { needs }) };
+}
+
+/** An address as it is, or the absolute path of a file that exists. */
+function placeOf(given: string, cwd: string): string {
+  if (/^https?:\/\//i.test(given)) {
+    return given;
+  }
+  const path = resolve(cwd, given);
+  if (!existsSync(path)) {
+    throw usage(`${path} does not exist`, 'Give a file, or an address that begins with https://.');
+  }
+  return path;
+}
+
+async function readAbout(name: string, place: string): Promise<AboutApi> {
+  const url = new URL(/^https?:/i.test(place) ? place : 'http://localhost');
+  const client = new ApiClient({ url, headers: {}, authorization: undefined, proxies: proxiesOf(process.env) });
+  const signal = AbortSignal.timeout(MAX_READ_MS);
+  const api = { kind: 'openapi' as const, description: place };
+  const common = { name, timeoutMs: undefined, definitionHash: '', file: '' };
+  const fail = (reason: string): BridgeError =>
+    usage(
+      signal.aborted ? `${place} was not read within ${MAX_READ_MS / 1000} s` : reason,
+      'Give a description in OpenAPI 3 or Swagger 2.0, as JSON or YAML.',
+    );
+  try {
+    const found = await readDescription({ ...common, url: url.href, transport: 'auto', headers: {}, api }, client, {
+      signal,
+    }).catch((error: unknown) => {
+      throw fail(messageOf(error));
+    });
+    const text = found === 'same' ? '' : found.text;
+    const lines = await compileInWorker(text, { kind: 'openapi', signal }).catch((error: unknown) => {
+      throw fail(`${place} ${messageOf(error)}`);
+    });
+    return (await readLines(lines.map((line) => Buffer.from(line)))).about;
+  } finally {
+    client.close();
+  }
+}
+
+function addressIn(given: string, option: string): string {
+  if (!/^https?:\/\//i.test(given) || !URL.canParse(given)) {
+    throw usage(`${option} is not an address`, `Write ${option} https://HOST/PATH.`);
+  }
+  return given;
+}
+
+/** Where the description says that the API is. A relative address refers to that of the description. */
+function addressOf({ addresses }: AboutApi, place: string): string {
+  const base = /^https?:/i.test(place) ? place : undefined;
+  const found = addresses.find((address) => URL.canParse(address, base));
+  const url = found === undefined ? undefined : new URL(found, base);
+  if (url?.protocol !== 'https:' && url?.protocol !== 'http:') {
+    throw usage('the description does not say where the API is', 'Add --base-url https://HOST/PATH.');
+  }
+  return url.href.replace(/\/$/, '');
+}
+
+function notesOf({ addresses, notices, readingCount, title, toolCount }: AboutApi, url: string): string[] {
+  const writing = toolCount - readingCount;
+  const asks = writing === 0 ? '' : `; ${writing} of them can change something, and ask you before each call`;
+  const hidden = notices.length - SHOWN_NOTICES;
+  return [
+    `${title === '' ? 'The API' : title} at ${url}: ${counted(toolCount, 'operation')}${asks}.`,
+    ...(addresses.length > 1 ? [`Other addresses in the description: ${addresses.slice(0, 5).join(', ')}.`] : []),
+    ...notices.slice(0, SHOWN_NOTICES).map((notice) => `Left out or simplified: ${notice}.`),
+    ...(hidden > 0 ? [`… and ${hidden} more; \`${COMMAND} servers test\` names them.`] : []),
+  ];
+}
+
+/** What the API takes to let someone in, and how to give it; undefined if it says nothing about that. */
+function needsOf(name: string, credentials: readonly ApiCredential[]): string | undefined {
+  const known = credentials.flatMap((credential) => {
+    const how = optionFor(credential);
+    return how === undefined ? [] : [{ credential, how }];
+  });
+  const [first] = known;
+  if (first === undefined) {
+    return credentials.length === 0
+      ? undefined
+      : `credentials (${credentials.map(({ name: scheme }) => scheme).join(', ')}). Add what it needs with --header or in the entry.`;
+  }
+  const what = { header: 'a key in the header', query: 'a key in the query parameter' } as const;
+  const kind = first.credential.kind as keyof typeof what;
+  const described = what[kind] === undefined ? `a ${kind} credential` : `${what[kind]} ${first.credential.field ?? ''}`;
+  const word = quoteShellWord(name);
+  return `${described}. Store it with \`${COMMAND} secrets set ${secretName(name)}\`, and repeat this command with --auth ${first.how} --force; or give a header that refers to a variable: --header '…: \${NAME}'. Server: ${word}.`;
+}
+
+function optionFor({ field, kind }: ApiCredential): string | undefined {
+  switch (kind) {
+    case 'bearer':
+    case 'basic':
+      return kind;
+    case 'oauth':
+      return 'bearer';
+    case 'header':
+    case 'query':
+      return field === undefined ? undefined : `${kind}:${field}`;
+    default:
+      return undefined;
+  }
+}
+
+/** The stored secret that the entry of a server refers to. */
+export function secretName(server: string): string {
+  return server
+    .replace(/[^\w.-]/g, '_')
+    .replace(/^[^A-Za-z_]/, '_$&')
+    .slice(0, 64);
+}
+
+/** The entry with a reference to the stored secret of the server, as `--auth` says. Throws `USAGE_INVALID`. */
+export function withCredential(entry: FileObject, name: string, auth: string): FileObject {
+  const secret = `\${secret:${secretName(name)}}`;
+  const [, place = '', field = ''] = /^(header|query):(.+)$/i.exec(auth) ?? [];
+  const headers = (entry['headers'] ?? {}) as FileObject;
+  const url = String(entry['url']);
+  switch (place === '' ? auth.toLowerCase() : place.toLowerCase()) {
+    case 'bearer':
+      return { ...entry, headers: { ...headers, Authorization: `Bearer ${secret}` } };
+    case 'basic':
+      return { ...entry, headers: { ...headers, Authorization: `Basic ${secret}` } };
+    case 'header':
+      return { ...entry, headers: { ...headers, [field]: secret } };
+    case 'query':
+      return { ...entry, url: `${url}${url.includes('?') ? '&' : '?'}${encodeURIComponent(field)}=${secret}` };
+    default:
+      throw usage(`--auth is '${auth}'`, 'Write --auth bearer, basic, header:NAME or query:NAME.');
+  }
+}
+
+function usage(message: string, hint: string): BridgeError {
+  return new BridgeError('USAGE_INVALID', message, { hint });
+}
