@@ -111,6 +111,13 @@ const CORE: readonly Layer[] = [
   },
   {
     tier: 'edges',
+    folder: 'registries',
+    holds: 'servers that are not configured yet: registries and catalogs of them',
+    kind: 'core',
+    mayImport: ['base', 'state', 'protocol', 'catalog', 'clients', 'upstream'],
+  },
+  {
+    tier: 'edges',
     folder: 'settings',
     holds: 'the table of settings, the file that keeps some, and the parts for engines and servers',
     kind: 'core',
@@ -142,6 +149,7 @@ const CORE: readonly Layer[] = [
       'upstream',
       'settings',
       'configured',
+      'registries',
     ],
   },
   {
@@ -190,6 +198,7 @@ const FEATURES: readonly Layer[] = [
   feature('front', 'login-pages', 'pages on which users over HTTP log in at servers'),
   feature('app', 'manage-servers', 'the commands that show, change, test and call servers'),
   feature('front', 'oauth-tokens', 'tokens of an OAuth issuer, for HTTP'),
+  feature('features', 'new-servers', 'finding servers that are not configured, and proposing them'),
   feature('features', 'packages', 'installing Python packages for running sessions'),
   feature('features', 'pins', 'accepted tool definitions'),
   feature('features', 'policy', 'rules and limits for calls; `rules/` is pure'),

@@ -32,6 +32,7 @@ const ADD_NOTES = [
   "    servers add docs --url https://docs.example/mcp --header 'Authorization: Bearer ${DOCS_TOKEN}'",
   '    servers add shop --openapi https://shop.example/openapi.json --auth bearer',
   '    servers add --example everything',
+  '    servers add --from io.github.example/mail',
   '',
   'Writes to servers.json in the state directory (~/MCPs). Running bridges offer the server in the next cell.',
   '--env KEY without a value writes ${KEY}, a reference to a variable of the bridge. This keeps secrets out of the file;',
@@ -82,6 +83,8 @@ const changes = () => ({
         'add an example server, or without a name, list the examples',
         String,
       ),
+      from: option('--from <server>', 'a server of a registry or catalog, by its name in `servers find`'),
+      sets: repeated('--set <NAME=VALUE>', 'value that this server asks for; may be repeated'),
       json: option('--json-entry <json>', 'the entry as JSON, as in a server file; - reads it from stdin'),
       isForced: flag('--force', 'replace a server with that name, but keep its policy and pin'),
       isDryRun: dryRun(),
@@ -119,6 +122,24 @@ const views = () => ({
       notes:
         'Exit code: 69 if a server failed. Steps: resolve, start, initialize, list tools; for a remote server: resolve, connect, list tools.',
     },
+  ),
+});
+
+/** Those that look at registries and catalogs. */
+const found = () => ({
+  find: action(
+    'Find new servers by words, in the MCP registry and the catalogs of the settings.',
+    {
+      words: argument('[words...]', 'words to look for'),
+      limit: option(
+        '--limit <number>',
+        `maximum number of results (default: ${DEFAULT_LIMIT})`,
+        wholeNumber(`a whole number from 1 to ${MAX_LIMIT}`, 1, MAX_LIMIT),
+        DEFAULT_LIMIT,
+      ),
+      forget: option('--forget <name>', 'let code propose a server again that you have declined'),
+    },
+    { notes: 'Starts and writes nothing. `servers add --from NAME` adds one; see `help servers finding-servers`.' },
   ),
 });
 
@@ -190,6 +211,7 @@ export const SERVERS = {
     ),
     ...changes(),
     ...views(),
+    ...found(),
     call: call(),
     ...logins(),
   }),
@@ -198,7 +220,9 @@ export const SERVERS = {
 type Line = LineOf<typeof SERVERS>;
 /** Those that change server files. */
 export type EditServersCommand = Extract<Line, { readonly isDryRun: boolean }>;
-export type ServersCommand = Exclude<Line, EditServersCommand>;
+/** Those that need only registries and files. */
+export type FindServersCommand = Extract<Line, { readonly action: 'find' }>;
+export type ServersCommand = Exclude<Line, EditServersCommand | FindServersCommand>;
 
 function checkSeparator(
   { name, words }: { readonly name: string | undefined; readonly words: readonly string[] },

@@ -54,16 +54,11 @@ export async function planEdit(
   { entries }: NewEntries,
   options: DiscoveryOptions,
 ): Promise<EditPlan> {
+  if (command.action === 'add') {
+    return planAdditions({ entries }, command.isForced, options);
+  }
   const standing = findDefinedServers(options);
   const files = new EditedFiles(options);
-  if (command.action === 'add') {
-    const { isForced } = command;
-    const servers: EditedServer[] = [];
-    for (const [name, entry] of entries) {
-      servers.push(await addOne(name, entry, { standing, files, isForced, options }));
-    }
-    return { ...(await files.finish()), servers, missingVariables: missingVariables(entries, options) };
-  }
   const { action, names } = command;
   const wanted: DefinedServer[] = [];
   for (const name of new Set(names)) {
@@ -78,6 +73,21 @@ export async function planEdit(
     servers.push({ name, file, outcome, kept: [] });
   }
   return { ...(await files.finish()), servers, missingVariables: [] };
+}
+
+/** Plans to add entries; with `isForced`, they replace those with the same names. Rejects with `CONFIG_INVALID` or `USAGE_INVALID`. */
+export async function planAdditions(
+  { entries }: NewEntries,
+  isForced: boolean,
+  options: DiscoveryOptions,
+): Promise<EditPlan> {
+  const standing = findDefinedServers(options);
+  const files = new EditedFiles(options);
+  const servers: EditedServer[] = [];
+  for (const [name, entry] of entries) {
+    servers.push(await addOne(name, entry, { standing, files, isForced, options }));
+  }
+  return { ...(await files.finish()), servers, missingVariables: missingVariables(entries, options) };
 }
 
 const OUTCOMES = { remove: 'removed', enable: 'enabled', disable: 'disabled' } as const;

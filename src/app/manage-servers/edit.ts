@@ -9,6 +9,8 @@ import { quoteShellWord } from '../../core/base/shell-words.ts';
 import { withFileLock } from '../../core/state/file-lock.ts';
 import { makeFolders } from '../../core/state/file-system.ts';
 import { stateFolders } from '../../core/state/principals.ts';
+import type { FileObject } from '../../edges/clients/file-format.ts';
+import { NewServers } from '../../edges/registries/find.ts';
 import { writeClientFile } from '../../edges/servers/client-file.ts';
 import { type DiscoveryOptions, discoverServers, type ServerDefinition } from '../../edges/servers/discover.ts';
 import { referenceKinds } from '../../edges/servers/expand.ts';
@@ -19,7 +21,7 @@ import { renderTable } from '../../edges/terminal/text-table.ts';
 import { createLoginStore } from '../../edges/upstream/oauth/login-store.ts';
 import { createMask } from '../../edges/upstream/secrets.ts';
 import type { EditServersCommand } from './command.ts';
-import { type EditedServer, type EditPlan, planEdit } from './edit-plan.ts';
+import { type EditedServer, type EditPlan, planAdditions, planEdit } from './edit-plan.ts';
 import { withOwnHint } from './edited-files.ts';
 import { type Example, type NewEntries, readExamples } from './examples.ts';
 import { createEntries } from './new-entries.ts';
@@ -84,7 +86,7 @@ export async function editServers(command: EditServersCommand, options: EditServ
   const plan = (): Promise<EditPlan> => planEdit(command, additions, discovery);
   const planned = command.isDryRun
     ? await plan()
-    : await exclusively(command, settings, async () => carryOut(await plan()));
+    : await exclusively(command.action, settings, async () => carryOut(await plan()));
   if (!command.isDryRun) {
     await forgetLogins(planned, settings);
   }
@@ -94,13 +96,31 @@ export async function editServers(command: EditServersCommand, options: EditServ
   return 0;
 }
 
-async function additionsOf(command: EditServersCommand, { cwd, input }: EditServersOptions): Promise<NewEntries> {
-  return command.action === 'add' ? createEntries(command, { cwd: cwd ?? workingFolder(), input }) : { entries: [] };
+/**
+ * Adds a server without a command line, as `servers add` does. Resolves with the file. Rejects with `CONFIG_INVALID`, also if the
+ * name is taken, and with `STATE_WRITE_FAILED`.
+ */
+export async function addEntry(name: string, entry: FileObject, settings: Settings): Promise<string> {
+  const discovery = await discoveryOptionsOf(settings);
+  const { servers } = await exclusively('add', settings, async () =>
+    carryOut(await planAdditions({ entries: [[name, entry]] }, false, discovery)),
+  );
+  return servers[0]?.file ?? '';
+}
+
+async function additionsOf(
+  command: EditServersCommand,
+  { cwd, input, settings }: EditServersOptions,
+): Promise<NewEntries> {
+  const newServers = new NewServers(settings, process.env);
+  return command.action === 'add'
+    ? createEntries(command, { cwd: cwd ?? workingFolder(), input, newServers })
+    : { entries: [] };
 }
 
 /** Runs `work` under a lock: two concurrent commands would overwrite each other's entries. */
 async function exclusively<Value>(
-  { action }: EditServersCommand,
+  action: EditServersCommand['action'],
   { stateDir }: Settings,
   work: () => Promise<Value>,
 ): Promise<Value> {

@@ -7,6 +7,8 @@ import { isObject } from '../../core/base/is-object.ts';
 import { parseJson } from '../../core/base/json-text.ts';
 import { COMMAND } from '../../core/base/package.ts';
 import type { FileObject } from '../../edges/clients/file-format.ts';
+import { aliasOf, planEntry } from '../../edges/registries/entry.ts';
+import type { NewServers } from '../../edges/registries/find.ts';
 import { MAX_SERVER_FILE_BYTES } from '../../edges/servers/discover.ts';
 import type { LineFor } from '../../edges/terminal/command.ts';
 import type { EditServersCommand } from './command.ts';
@@ -16,6 +18,7 @@ export interface EntryContext {
   /** The folder that relative paths refer to. */
   readonly cwd: string;
   readonly input: NodeJS.ReadableStream;
+  readonly newServers: Pick<NewServers, 'lookUp'>;
 }
 
 const SERVERS_ADD = `${COMMAND} servers add`;
@@ -47,11 +50,10 @@ function withUrl(line: AddLine): AddLine {
 }
 
 /** The entries before the other options are applied. */
-async function baseOf(line: AddLine, { cwd, input }: EntryContext): Promise<NewEntries> {
-  const { name, words, url, transport, example, json, openapi, graphql } = line;
-  const given = [words.length > 0, ...[url, example, json, openapi, graphql].map((one) => one !== undefined)].filter(
-    Boolean,
-  );
+async function baseOf(line: AddLine, { cwd, input, newServers }: EntryContext): Promise<NewEntries> {
+  const { name, words, url, transport, example, from, json, openapi, graphql } = line;
+  const others = [url, example, from, json, openapi, graphql].map((one) => one !== undefined);
+  const given = [words.length > 0, ...others].filter(Boolean);
   if (given.length !== 1) {
     const what =
       given.length === 0
@@ -59,11 +61,14 @@ async function baseOf(line: AddLine, { cwd, input }: EntryContext): Promise<NewE
         : 'more than one command, URL, description, example or entry was given';
     throw usage(
       what,
-      `Give a command after --, as in: ${SERVERS_ADD} NAME -- COMMAND ARG…; or --url, --openapi, --graphql, --example or --json-entry.`,
+      `Give a command after --, as in: ${SERVERS_ADD} NAME -- COMMAND ARG…; or --url, --openapi, --graphql, --example, --from or --json-entry.`,
     );
   }
   if (typeof example === 'string') {
     return findExample(example);
+  }
+  if (from !== undefined) {
+    return newEntry(from, line, newServers);
   }
   if (json !== undefined) {
     return { entries: readEntries(json === '-' ? await readInput(input) : json, name) };
@@ -104,6 +109,19 @@ function checkOptions({ auth, baseUrl, graphql, openapi, schema, url }: AddLine)
   if (auth !== undefined && [graphql, openapi, url].every((one) => one === undefined)) {
     throw usage('--auth is for servers with an address', 'Give the key to a program with --env KEY.');
   }
+}
+
+/** The entry of a server in a registry or catalog, under its own name unless another is given. */
+async function newEntry(
+  from: string,
+  { name, sets }: Pick<AddLine, 'name' | 'sets'>,
+  newServers: EntryContext['newServers'],
+): Promise<NewEntries> {
+  const { server } = await newServers.lookUp(from);
+  const alias = name ?? aliasOf(from);
+  const { entry, secrets } = planEntry(server, { alias, values: Object.fromEntries(sets.map(readVariable)) });
+  const commands = secrets.map((secret) => `${COMMAND} secrets set ${secret}`);
+  return { entries: [[alias, entry]], ...(commands.length === 0 ? {} : { needs: `${commands.join('; ')}.` }) };
 }
 
 /** Reads the entry from stdin, up to the size limit of server files. */

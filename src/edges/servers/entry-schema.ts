@@ -37,6 +37,8 @@ export const COMMON_ENTRY_KEYS = {
   per: z.literal('user', 'must be "user"; leave it out for a server that all share').optional(),
   /** Checked with the other policies: a mistake in it must not remove the entry, and the policy with it. */
   policy: z.unknown().optional(),
+  /** The registry's name and version of a server that was found there, for `servers update`. */
+  source: z.unknown().optional(),
 };
 
 /** One entry of `mcpServers` that starts a process. `timeout` is converted to milliseconds per call. */

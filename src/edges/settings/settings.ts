@@ -364,6 +364,20 @@ const DEFINITIONS = {
     allowed: 'on or off',
     check: onOrOff,
   },
+  registry: {
+    variable: 'MCP_BRIDGE_REGISTRY',
+    default: 'https://registry.modelcontextprotocol.io',
+    meaning: 'The MCP registry in which `servers find` and code look for new servers. With `off`, none is asked.',
+    allowed: 'off, or the address of a registry with https: or http:, without /v0',
+    check: parsedBy(parseRegistry),
+  },
+  catalogs: {
+    variable: 'MCP_BRIDGE_CATALOGS',
+    meaning:
+      'Further lists of new servers: files of a Docker MCP catalog (YAML), saved answers of a registry (JSON), or folders with `server.json` files.',
+    allowed: 'paths separated by commas; ~ is your home folder',
+    check: (text) => partsOf(text, ',').filter((part) => part !== ''),
+  },
   allowSelfServer: {
     variable: 'MCP_BRIDGE_ALLOW_SELF_SERVER',
     default: 'off',
@@ -590,6 +604,17 @@ function partsOf(text: string, separator: string | RegExp): string[] {
   return text.split(separator).map((part) => part.trim());
 }
 
+function parseRegistry(text: string): string {
+  if (/^(?:off|0|false|no)$/i.test(text)) {
+    return 'off';
+  }
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!/^https?:$/.test(url?.protocol ?? '') || url?.search !== '' || url.username !== '') {
+    throw new Error('it is not the address of a registry');
+  }
+  return text.replace(/\/+$/, '');
+}
+
 function parsePreinstalled(text: string): string[] {
   const requirements = partsOf(text, COMMAS_BETWEEN_PACKAGES);
   const wrong = requirements.find((part) => part.length > MAX_PREINSTALLED_CHARS || !PREINSTALLED.test(part));
@@ -785,6 +810,7 @@ function finish(
     }),
     ...(settings.record !== undefined && { record: toPath(settings.record, env) }),
     ...(settings.toolbox !== undefined && { toolbox: settings.toolbox.map((path) => toPath(path, env)) }),
+    ...(settings.catalogs !== undefined && { catalogs: settings.catalogs.map((path) => toPath(path, env)) }),
     ...(settings.serversConfig !== undefined && { serversConfig: toPath(settings.serversConfig, env) }),
   };
 }

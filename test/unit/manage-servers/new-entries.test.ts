@@ -15,7 +15,8 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 async function entriesOf(argv: readonly string[]) {
   const command = await parseCommandLine(['servers', 'add', ...argv]);
-  const context = { cwd: folder, input: Readable.from(['']) };
+  const newServers = { lookUp: () => expect.fail() };
+  const context = { cwd: folder, input: Readable.from(['']), newServers };
   const line = command.command === 'servers' && command.action === 'add' ? command : expect.fail();
   return (await createEntries(line, context)).entries;
 }
