@@ -46,6 +46,8 @@ _HELPERS = (
     "list_servers_sync",
     "list_loaded_server_metadata",
     "find_servers",
+    "find_new_servers",
+    "propose_server",
     "describe_server",
     "list_tools",
     "list_tools_sync",
@@ -82,7 +84,7 @@ _HELPERS = (
     "help",
 )
 ASYNC_HELPERS = frozenset({
-    "list_servers", "find_servers", "list_tools", "query_tool_docs", "search_tool_docs", "call_tool", "call_tool_raw",
+    "list_servers", "find_servers", "find_new_servers", "propose_server", "list_tools", "query_tool_docs", "search_tool_docs", "call_tool", "call_tool_raw",
     "install", "run", "run_snippet", "sh", "step", "step_map",
 })  # fmt: skip
 """The helpers that must be awaited."""
@@ -173,6 +175,27 @@ class Runtime(ModuleType):
             return _servers(await self._host.call("find_servers", params))
 
         return self._pending("find_servers", run)
+
+    def find_new_servers(self, words: str, *, limit: int = 5) -> Pending:
+        """Servers that are not configured (await): dicts with `name`, `publisher`, `version`, `runs`, `needs` …"""
+        params: dict[str, object] = {"query": words, "limit": limit}
+
+        async def run() -> object:
+            answer = values.as_dict(await self._host.call("find_new_servers", params))
+            for sentence in answer.get("sources", []):
+                self._say_once(sentence)
+            return _as_list(answer.get("servers"))
+
+        return self._pending("find_new_servers", run)
+
+    def propose_server(self, name: str, alias: str | None = None, values: dict[str, str] | None = None) -> Pending:
+        """Asks the user to add a found server (await); returns a dict: `server`, `proxy`, `missing_secrets` …"""
+        params: dict[str, object] = {"name": name, "alias": alias, "values": values or {}}
+
+        async def run() -> object:
+            return attribute_access(await self._host.call("propose_server", params))
+
+        return self._pending("propose_server", run)
 
     def describe_server(self, name: str) -> Any:
         """One server: `server`, `description`, `loaded`, `cwd`; if it is loaded, also `tools`, `instructions` …"""

@@ -151,6 +151,8 @@ function largeRequests(amount: Amount): Flood {
     list_prompts: '{"server": LARGE}',
     get_prompt: `{"server": "${FLOODED_SERVER}", "name": "ask", "arguments": {"text": LARGE}}`,
     find_servers: '{"query": LARGE}',
+    find_new_servers: '{"query": LARGE}',
+    propose_server: '{"name": LARGE}',
     query_tool_docs: `{"server": "${FLOODED_SERVER}", "tool": LARGE}`,
     search_tool_docs: '{"query": LARGE}',
     tool_specs: `{"server": "${FLOODED_SERVER}", "tools": [LARGE]}`,
@@ -201,6 +203,13 @@ function largeAnswers(amount: Amount): Flood[] {
     ['list_prompts', 'of 2 MiB', `{${server}}`, many],
     ['get_prompt', 'of 2 MiB', `{${server}, "name": "ask"}`, many],
     ['find_servers', 'by 2,000 characters', '{"query": "tool " * 400, "limit": 50}', many],
+    ['find_new_servers', 'by 400 characters', '{"query": "tool " * 80, "limit": 50}', many],
+    [
+      'propose_server',
+      'with 50 values of 4,000 characters',
+      '{"name": "a/b", "values": {str(n): "x" * 4_000 for n in range(50)}}',
+      many,
+    ],
     ['query_tool_docs', 'of 1,000 tools', `{${server}, "detail": "full"}`, amount(10, 200)],
     [
       'search_tool_docs',

@@ -5,11 +5,15 @@ import { createHostCalls } from '../../core/calls/host-calls.ts';
 import type { LastAnswers } from '../../core/calls/last-answers.ts';
 import type { CallPipeline } from '../../core/calls/pipeline.ts';
 import type { Steps } from '../../core/calls/steps.ts';
+import { resolveName } from '../../core/catalog/names.ts';
 import type { HandleCall } from '../../core/session/dispatch.ts';
 import type { CellIdentity } from '../../core/session/events.ts';
+import { DeclinedServers } from '../../edges/registries/declined.ts';
+import { NewServers } from '../../edges/registries/find.ts';
 import { limitsOf } from '../../edges/settings/engine-options.ts';
 import { type Artifacts, artifactMethods } from '../../features/artifacts/index.ts';
 import { programMethods, readLanguages, runProgram, Snippets, sharedSnippets } from '../../features/languages/index.ts';
+import { type NewServersOptions, newServerMethods } from '../../features/new-servers/index.ts';
 import {
   createPackageInstaller,
   type PackageInstaller,
@@ -18,8 +22,10 @@ import {
 } from '../../features/packages/index.ts';
 import type { KeptShapes } from '../../features/prestart/index.ts';
 import { type SavedTools, savedToolMethods } from '../../features/saved-tools/index.ts';
+import { SecretFile } from '../../features/secrets/index.ts';
 import { type AuditTrail, recordProgram } from '../../record/audit/index.ts';
 import type { BridgeTelemetry } from '../../record/telemetry/index.ts';
+import { addEntry } from '../manage-servers/index.ts';
 import type { Basis } from './basis.ts';
 import type { ServersToCall } from './replayed-servers.ts';
 
@@ -37,7 +43,8 @@ export interface CallParts {
   readonly trail: AuditTrail | undefined;
 }
 
-export function answerCalls({ logger, settings }: Basis, parts: CallParts): HandleCall {
+export function answerCalls(basis: Basis, parts: CallParts): HandleCall {
+  const { logger, settings } = basis;
   const {
     artifacts,
     calls,
@@ -65,6 +72,7 @@ export function answerCalls({ logger, settings }: Basis, parts: CallParts): Hand
       ...lastAnswers.methods,
       ...steps.methods,
       ...packages.methods,
+      ...newServerMethods(newServersFor(basis, servers)),
       // Programs ask as the code that starts them.
       ...programMethods({ run, directory, handleCall: async (...call) => handleCall(...call) }),
     ],
@@ -72,6 +80,31 @@ export function answerCalls({ logger, settings }: Basis, parts: CallParts): Hand
   });
   const handleCall: HandleCall = trace?.within(answer) ?? answer;
   return handleCall;
+}
+
+/** What code may do about servers that are not configured: whoever is not at this machine, or cannot see the server, adds none. */
+function newServersFor({ options, settings }: Basis, { known, refresh }: ServersToCall): NewServersOptions {
+  const { isDryRun, principal, replay, unattended } = options;
+  const { profile, stateDir } = settings;
+  const noOne = replay !== undefined ? 'a recording is replayed' : unattended && 'no one is there to be asked';
+  const isRestricted = principal !== undefined && (principal.name !== undefined || principal.servers !== undefined);
+  return {
+    servers: new NewServers(settings, process.env),
+    declined: new DeclinedServers(stateDir),
+    whyNoSearch: noOne,
+    whyNoProposal:
+      noOne ??
+      (isDryRun === true ? 'nothing may change in a dry run' : undefined) ??
+      (isRestricted ? 'only the operator of this bridge adds servers' : undefined) ??
+      (profile === undefined ? undefined : `the profile '${profile}' would not have it`),
+    isTaken: (name) => resolveName(refresh(), name) !== undefined || known.whyDisabled(name) !== undefined,
+    storedSecrets: async () => new Set((await new SecretFile(stateDir).list()).map((secret) => secret.name)),
+    async add(name, entry) {
+      const file = await addEntry(name, entry, settings);
+      refresh();
+      return file;
+    },
+  };
 }
 
 type RunOptions = Parameters<typeof runProgram>[1];

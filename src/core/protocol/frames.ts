@@ -245,6 +245,8 @@ export const CALL_METHODS = [
   'list_prompts',
   'get_prompt',
   'find_servers',
+  'find_new_servers',
+  'propose_server',
   'query_tool_docs',
   'search_tool_docs',
   'tool_specs',

@@ -109,11 +109,13 @@ const unexpected = async (): Promise<never> => {
   throw new Error('not expected');
 };
 
-test('every method of the protocol has an answer, except those of packages, of steps and of the session', async () => {
+test('every method of the protocol has an answer, except those of new servers, packages, steps and the session', async () => {
   const { refusal } = setUp();
   const refused = await Promise.all(CALL_METHODS.map(async (method) => (await refusal(method))?.message ?? ''));
   const unknown = CALL_METHODS.filter((_, index) => refused[index]?.startsWith('there is no method') === true);
   expect(unknown).toEqual([
+    'find_new_servers',
+    'propose_server',
     'install_packages',
     'read_wheel',
     'begin_step',
