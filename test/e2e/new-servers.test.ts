@@ -228,3 +228,46 @@ describe('servers find', () => {
     expect(await command('servers', 'add', '--from', NAME)).toMatch(/Requires: .*secrets set everything\.ACME_KEY/);
   });
 });
+
+describe('servers update', () => {
+  it('shows what a newer version changes, and keeps what the person has written', async () => {
+    const { command, folder } = await start(undefined);
+    const entryOf = (): unknown => Object(JSON.parse(readFileSync(join(folder, 'servers.json'), 'utf8'))).mcpServers;
+    const packageOf = (pinned: string) => ({
+      ...Object(FREE['packages'])[0],
+      environmentVariables: [],
+      version: pinned,
+    });
+    const own = { ...FREE, name: 'io.github.acme/moving' };
+    registry.servers.push({ ...own, version: '1.0.0', packages: [packageOf('1.0.0')] });
+    onTestFinished(() => void registry.servers.pop());
+    await command('servers', 'add', 'm', '--from', own.name, '--description', 'Mine', '-e', 'LEVEL=5');
+    expect(await command('servers', 'update')).toBe('m: 1.0.0 is the newest version\n');
+    const key = { name: 'KEY', isSecret: true, isRequired: true };
+    registry.servers.splice(-1, 1, {
+      ...own,
+      version: '1.1.0',
+      packages: [{ ...packageOf('1.1.0'), environmentVariables: [key] }],
+    });
+    expect(await command('servers', 'update', 'm')).toMatch(
+      /^m: 1\.0\.0 -> 1\.1\.0\n {2}- npx -y \S+@1\.0\.0 stdio\n {2}\+ npx -y \S+@1\.1\.0 stdio\n {2}new variables: KEY\n.*USAGE_INVALID.*no terminal/s,
+    );
+    expect(JSON.stringify(entryOf())).toContain('@1.0.0');
+    expect(await command('servers', 'update', '--yes')).toMatch(/^m: 1\.0\.0 -> 1\.1\.0\n/);
+    expect(entryOf()).toEqual({
+      m: {
+        command: 'npx',
+        args: ['-y', `${EVERYTHING}@1.1.0`, 'stdio'],
+        env: { LEVEL: '5', KEY: '${secret:m.KEY}' },
+        description: 'Mine',
+        source: { name: own.name, version: '1.1.0' },
+        policy: { preset: 'ask-destructive' },
+      },
+    });
+    expect(await command('servers', 'update', 'other')).toMatch(/was not found in a registry/);
+    registry.servers.splice(-1, 1, { ...own, version: '2', packages: [packageOf('latest')] });
+    expect(await command('servers', 'update', '--yes')).toMatch(
+      /^m: server .* cannot be added: .*something else tomorrow/,
+    );
+  });
+});

@@ -141,6 +141,17 @@ const found = () => ({
     },
     { notes: 'Starts and writes nothing. `servers add --from NAME` adds one; see `help servers finding-servers`.' },
   ),
+  update: action(
+    'Show what newer versions of servers that were found there change, and change to them.',
+    {
+      names: argument('[server...]', 'names of servers (default: all that were found in a registry or catalog)'),
+      isSure: flag('-y, --yes', 'change without asking'),
+    },
+    {
+      notes:
+        'What their tools are is known when they start, and compared then with what you have accepted; see `help pins`.',
+    },
+  ),
 });
 
 const call = () =>
@@ -221,7 +232,7 @@ type Line = LineOf<typeof SERVERS>;
 /** Those that change server files. */
 export type EditServersCommand = Extract<Line, { readonly isDryRun: boolean }>;
 /** Those that need only registries and files. */
-export type FindServersCommand = Extract<Line, { readonly action: 'find' }>;
+export type FindServersCommand = Extract<Line, { readonly action: 'find' | 'update' }>;
 export type ServersCommand = Exclude<Line, EditServersCommand | FindServersCommand>;
 
 function checkSeparator(

@@ -101,11 +101,14 @@ export async function editServers(command: EditServersCommand, options: EditServ
  * name is taken, and with `STATE_WRITE_FAILED`.
  */
 export async function addEntry(name: string, entry: FileObject, settings: Settings): Promise<string> {
-  const discovery = await discoveryOptionsOf(settings);
-  const { servers } = await exclusively('add', settings, async () =>
-    carryOut(await planAdditions({ entries: [[name, entry]] }, false, discovery)),
-  );
+  const { servers } = await writeEntries({ entries: [[name, entry]] }, false, settings);
   return servers[0]?.file ?? '';
+}
+
+/** Writes entries; with `isForced`, in the place of those with the same names. Rejects as `addEntry` does. */
+export async function writeEntries(added: NewEntries, isForced: boolean, settings: Settings): Promise<EditPlan> {
+  const discovery = await discoveryOptionsOf(settings);
+  return exclusively('add', settings, async () => carryOut(await planAdditions(added, isForced, discovery)));
 }
 
 async function additionsOf(

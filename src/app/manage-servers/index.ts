@@ -17,6 +17,9 @@ export const serversCommand: Command<typeof SERVERS> = {
     if (line.action === 'find') {
       return (await import('./find.ts')).findServers(line, options);
     }
+    if (line.action === 'update') {
+      return (await import('./update.ts')).updateServers(line, options);
+    }
     return 'isDryRun' in line
       ? (await import('./edit.ts')).editServers(line, options)
       : (await import('./run.ts')).servers(line, options);

@@ -74,7 +74,8 @@ export class NewServers {
 
   /** The server with exactly this name. Rejects with `CALL_REFUSED`. */
   async lookUp(name: string): Promise<{ readonly server: NewServer; readonly resembles: string | undefined }> {
-    const { servers, sources } = await this.#read([name]);
+    // The last part finds those that imitate it.
+    const { servers, sources } = await this.#read([name, name.split('/').at(-1) ?? name]);
     const server = servers.find((one) => one.name === name);
     if (server === undefined) {
       const problem = sources.map((source) => source.problem).find((one) => one !== undefined);

@@ -22,7 +22,7 @@ function setUp(mcpServers: object) {
     stateDir,
     async run(...words: string[]) {
       const line = await parseCommandLine(['servers', ...words]);
-      if (line.command !== 'servers' || 'isDryRun' in line || line.action === 'find') {
+      if (line.command !== 'servers' || 'isDryRun' in line || line.action === 'find' || line.action === 'update') {
         throw new Error(`${words.join(' ')} is not understood`);
       }
       let [out, errors] = ['', ''];
