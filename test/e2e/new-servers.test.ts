@@ -12,6 +12,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { type Asked, ERAS, type Era, type PersonReply, startAskingBridge } from '../support/asking-bridge.ts';
 import { CLI } from '../support/bridge-client.ts';
 import { coverEngines } from '../support/covered-engines.ts';
+import { startHttpBridge } from '../support/http-bridge.ts';
 import { type RegisteredServer, type RegistryServer, startRegistry } from '../support/registry-server.ts';
 
 const EVERYTHING = '@modelcontextprotocol/server-everything';
@@ -210,6 +211,24 @@ describe.runIf(engine !== undefined)('code', () => {
     );
     expect(await command('servers', 'add', '--from', FREE.name)).toMatch(/^Added server 'free'/);
     expect(await run('(await mcp_free.get_sum(a=19, b=23))', { servers: ['free'] })).toContain('42');
+  });
+});
+
+describe.runIf(engine !== undefined)('over HTTP', () => {
+  it('whoever has a token finds servers, but adds none; the operator without one does', async () => {
+    const env = { MCP_BRIDGE_REGISTRY: registry.url };
+    const options = { engine: engine ?? expect.fail(), env };
+    const propose = `print(len(await runtime.find_new_servers("free")), await runtime.propose_server("${FREE.name}"))`;
+    const shared = await startHttpBridge({ ...options, tokens: ['alice'] });
+    onTestFinished(() => shared.remove());
+    const alice = await shared.connect({ era: '2026-07-28', token: shared.tokens[0] ?? '', person: () => yes });
+    onTestFinished(() => alice.close());
+    expect(await alice.run(propose)).toMatch(/CALL_REFUSED.*only the operator of this bridge adds servers/s);
+    const own = await startHttpBridge(options);
+    onTestFinished(() => own.remove());
+    const person = await own.connect({ era: '2026-07-28', person: () => yes });
+    onTestFinished(() => person.close());
+    expect(await person.run(propose)).toContain("'server': 'free'");
   });
 });
 

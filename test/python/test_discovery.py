@@ -60,6 +60,23 @@ class ServerHelpers(RuntimeTestCase):
         self.assertEqual(self.host.asked, [("describe_server", {"server": "files"}), ("describe_server", {})])
 
 
+class NewServers(RuntimeTestCase):
+    async def test_found_servers_have_attributes_and_sources_are_said_once(self) -> None:
+        found = {"servers": [{"name": "a/b", "needs": [{"name": "KEY"}]}], "sources": ["From x, as of today."]}
+        self.host.answers["find_new_servers"] = lambda params: found
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            servers = [await self.runtime.find_new_servers("mail") for _ in range(2)][1]
+        self.assertEqual((servers[0].name, servers[0].needs[0].name), ("a/b", "KEY"))
+        self.assertEqual(said.getvalue(), "From x, as of today.\n")
+        self.assertEqual(self.host.asked[-1], ("find_new_servers", {"query": "mail", "limit": 5}))
+
+    async def test_a_proposal_passes_its_values_on(self) -> None:
+        self.host.answers["propose_server"] = lambda params: {"server": params["alias"], "missing_secrets": []}
+        added = await self.runtime.propose_server("a/b", alias="c", values={"path": "/x"})
+        self.assertEqual(added.server, "c")
+        self.assertEqual(self.host.asked[-1], ("propose_server", {"name": "a/b", "alias": "c", "values": {"path": "/x"}}))
+
+
 class Documents(RuntimeTestCase):
     async def test_tools_have_their_schema_under_both_names(self) -> None:
         for tools in (await self.runtime.list_tools("files"), self.runtime.list_tools_sync("files")):
