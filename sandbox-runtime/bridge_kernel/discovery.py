@@ -84,8 +84,8 @@ _HELPERS = (
     "help",
 )
 ASYNC_HELPERS = frozenset({
-    "list_servers", "find_servers", "find_new_servers", "propose_server", "list_tools", "query_tool_docs", "search_tool_docs", "call_tool", "call_tool_raw",
-    "install", "run", "run_snippet", "sh", "step", "step_map",
+    "list_servers", "find_servers", "find_new_servers", "propose_server", "list_tools", "query_tool_docs",
+    "search_tool_docs", "call_tool", "call_tool_raw", "install", "run", "run_snippet", "sh", "step", "step_map",
 })  # fmt: skip
 """The helpers that must be awaited."""
 _CLASSES = (

@@ -74,7 +74,8 @@ class NewServers(RuntimeTestCase):
         self.host.answers["propose_server"] = lambda params: {"server": params["alias"], "missing_secrets": []}
         added = await self.runtime.propose_server("a/b", alias="c", values={"path": "/x"})
         self.assertEqual(added.server, "c")
-        self.assertEqual(self.host.asked[-1], ("propose_server", {"name": "a/b", "alias": "c", "values": {"path": "/x"}}))
+        sent = {"name": "a/b", "alias": "c", "values": {"path": "/x"}}
+        self.assertEqual(self.host.asked[-1], ("propose_server", sent))
 
 
 class Documents(RuntimeTestCase):

@@ -148,6 +148,8 @@ export function environmentOf(
     MCP_BRIDGE_LOG_LEVEL: 'WARNING',
     // A test that is not about packages must not create the user's package store.
     MCP_BRIDGE_PACKAGES: 'off',
+    // No test asks a registry that is not its own.
+    MCP_BRIDGE_REGISTRY: 'off',
     // Most tests run one session; a sandbox that nobody takes only slows the others down.
     MCP_BRIDGE_PREWARM: '0',
     // Tests that use up all memory need not fill the default of 1 GiB.

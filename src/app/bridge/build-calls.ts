@@ -83,17 +83,19 @@ export function answerCalls(basis: Basis, parts: CallParts): HandleCall {
 }
 
 /** What code may do about servers that are not configured: whoever is not at this machine, or cannot see the server, adds none. */
-function newServersFor({ options, settings }: Basis, { known, refresh }: ServersToCall): NewServersOptions {
+function newServersFor({ logger, options, settings }: Basis, { known, refresh }: ServersToCall): NewServersOptions {
   const { isDryRun, principal, replay, unattended } = options;
-  const { profile, stateDir } = settings;
+  const { catalogs = [], profile, registry, stateDir } = settings;
+  const isOff = registry === 'off' && catalogs.length === 0 ? 'MCP_BRIDGE_REGISTRY is off' : undefined;
   const noOne = replay !== undefined ? 'a recording is replayed' : unattended && 'no one is there to be asked';
   const isRestricted = principal !== undefined && (principal.name !== undefined || principal.servers !== undefined);
   return {
     servers: new NewServers(settings, process.env),
     declined: new DeclinedServers(stateDir),
-    whyNoSearch: noOne,
+    whyNoSearch: noOne ?? isOff,
     whyNoProposal:
       noOne ??
+      isOff ??
       (isDryRun === true ? 'nothing may change in a dry run' : undefined) ??
       (isRestricted ? 'only the operator of this bridge adds servers' : undefined) ??
       (profile === undefined ? undefined : `the profile '${profile}' would not have it`),
@@ -101,6 +103,7 @@ function newServersFor({ options, settings }: Basis, { known, refresh }: Servers
     storedSecrets: async () => new Set((await new SecretFile(stateDir).list()).map((secret) => secret.name)),
     async add(name, entry) {
       const file = await addEntry(name, entry, settings);
+      logger.info(`Server '${name}' was added to ${file}: code proposed it, and the user agreed`);
       refresh();
       return file;
     },

@@ -139,7 +139,10 @@ const found = () => ({
       ),
       forget: option('--forget <name>', 'let code propose a server again that you have declined'),
     },
-    { notes: 'Starts and writes nothing. `servers add --from NAME` adds one; see `help servers finding-servers`.' },
+    {
+      notes:
+        'Starts nothing. Exit code: 69 if nothing could be read. `servers add --from NAME` adds one; see `help servers finding-servers`.',
+    },
   ),
   update: action(
     'Show what newer versions of servers that were found there change, and change to them.',

@@ -1,4 +1,5 @@
 /** `servers find`: looks for new servers in the registry and the catalogs of the settings. Starts and writes nothing. */
+import { ERROR_CODES } from '../../core/base/errors.ts';
 import { escapeControls, renderJson } from '../../core/base/log.ts';
 import { DeclinedServers } from '../../edges/registries/declined.ts';
 import { describeNeeds, describeNewServer, describeSources } from '../../edges/registries/describe.ts';
@@ -10,15 +11,15 @@ import type { FindServersCommand } from './command.ts';
 
 type FindOptions = Pick<CommandContext, 'settings'> & Pick<CommandHost, 'env' | 'writeOut' | 'writeError'>;
 
-/** Resolves with 0. Rejects with `USAGE_INVALID` if there is nothing to search. */
+/** Resolves with the exit code: that of `SERVER_UNREACHABLE` if nothing could be read. Rejects with `USAGE_INVALID` if there is nothing to search. */
 export async function findServers(
   { forget, isJson, limit, words }: LineFor<FindServersCommand, 'find'>,
   { env, settings, writeError, writeOut }: FindOptions,
 ): Promise<number> {
   if (forget !== undefined) {
     const count = await new DeclinedServers(settings.stateDir).forget(forget);
-    const text = `${count === 0 ? 'Nothing was declined of' : 'Code may propose again:'} ${forget}\n`;
-    writeOut(isJson ? renderJson({ forgotten: count }) : escapeControls(text.trimEnd()).concat('\n'));
+    const text = `${count === 0 ? 'Nothing was declined of' : 'Code may propose again:'} ${forget}`;
+    writeOut(isJson ? renderJson({ forgotten: count }) : `${escapeControls(text)}\n`);
     return 0;
   }
   const found = await new NewServers(settings, env).search(words.join(' '), limit);
@@ -29,7 +30,8 @@ export async function findServers(
   if (!isJson) {
     sources.forEach((sentence) => writeError(`${escapeControls(sentence)}\n`));
   }
-  return 0;
+  const isUnknown = found.servers.length === 0 && found.sources.every(({ atMs }) => atMs === undefined);
+  return isUnknown ? ERROR_CODES.SERVER_UNREACHABLE.exitCode : 0;
 }
 
 function render({ servers }: Found): string {

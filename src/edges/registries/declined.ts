@@ -1,4 +1,4 @@
-/** Servers that the person has declined, by name and version, so that code does not propose them again: `declined-servers.json`. */
+/** Servers that the person has declined, by name and version, so that code does not propose them again: `.declined-servers.json`. */
 import { join } from 'node:path';
 import { z } from 'zod';
 import { JSON_BOUNDS, readUntrusted } from '../../core/protocol/untrusted-json.ts';
@@ -19,8 +19,8 @@ export class DeclinedServers {
   readonly #file: string;
 
   constructor(stateDir: string) {
-    // In a folder with a dot, because other JSON files of the state directory are server files.
-    this.#file = join(stateDir, '.cache', 'declined-servers.json');
+    // The dot keeps it apart from server files, which may have any other name.
+    this.#file = join(stateDir, '.declined-servers.json');
   }
 
   /** When it was declined; undefined if it was not. */

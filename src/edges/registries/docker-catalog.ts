@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { isObject } from '../../core/base/is-object.ts';
-import { Inputs } from './inputs.ts';
+import { type FieldSchema, Inputs } from './inputs.ts';
 import { isName, type NewServer, type Run, shownText, shownTitle, type Template, Unusable } from './new-server.ts';
 import { imageOf, runOfRemote } from './packages.ts';
 import { attempt, type Origin, shownAddress } from './server-json.ts';
@@ -81,6 +81,11 @@ function tileOf(value: Readonly<Record<string, unknown>>): unknown {
 
 function runOf(tile: Tile, inputs: Inputs, isLocal: boolean): Run {
   const { command, env, image, remote, secrets, volumes } = tile;
+  if (remote?.url) {
+    const headers = Object.entries(remote.headers ?? {}).map(([header, value]) => headerOf(header, value, tile));
+    const way = { type: remote.transport_type ?? undefined, url: remote.url, headers, variables: {} };
+    return runOfRemote(way, inputs, isLocal);
+  }
   const variables = [
     ...(secrets ?? []).map((secret) => inputs.variable({ ...NO_FIELD, ...secretOf(secret) })),
     ...(env ?? []).map(({ name, value }): [string, Template] => {
@@ -88,14 +93,6 @@ function runOf(tile: Tile, inputs: Inputs, isLocal: boolean): Run {
       return [checked, templateOf(String(value ?? ''), inputs)];
     }),
   ];
-  if (remote?.url) {
-    const headers = Object.entries(remote.headers ?? {}).map(([name, value]) => ({ ...NO_FIELD, name, value }));
-    if (headers.some(({ value }) => value.includes('$'))) {
-      throw new Unusable('its headers refer to secrets in the notation of Docker');
-    }
-    const way = { type: remote.transport_type ?? undefined, url: remote.url, headers, variables: {} };
-    return runOfRemote(way, inputs, isLocal);
-  }
   const { image: name, digest } = imageOf({ identifier: image ?? '', version: undefined });
   const mounts = (volumes ?? []).map((volume) => templateOf(volume, inputs));
   if (mounts.some(([first]) => typeof first === 'string')) {
@@ -111,7 +108,7 @@ function runOf(tile: Tile, inputs: Inputs, isLocal: boolean): Run {
   return { kind: 'oci', command: 'docker', args, env: Object.fromEntries(variables), mounts };
 }
 
-const NO_FIELD = {
+const NO_FIELD: z.infer<typeof FieldSchema> = {
   description: undefined,
   isRequired: false,
   isSecret: false,
@@ -119,6 +116,21 @@ const NO_FIELD = {
   default: undefined,
   variables: {},
 };
+
+/** `Bearer ${API_KEY}`, where the secrets of the server have the variable. */
+function headerOf(name: string, value: string, { secrets }: Tile) {
+  const declared = (secrets ?? []).map(secretOf);
+  const variables: Record<string, Omit<typeof NO_FIELD, 'variables'>> = {};
+  const text = value.replaceAll(/\$\{?([A-Za-z_]\w*)\}?/g, (_, variable: string) => {
+    const secret = declared.find((one) => one.name === variable);
+    if (secret === undefined) {
+      throw new Unusable(`its header ${shownText(name, 40)} refers to ${variable}, which is not one of its secrets`);
+    }
+    variables[variable] = { ...NO_FIELD, ...secret };
+    return `{${variable}}`;
+  });
+  return { ...NO_FIELD, name, value: text, variables };
+}
 
 function secretOf({ description, env, required }: NonNullable<Tile['secrets']>[number]) {
   return { name: env ?? '', description: description ?? undefined, isSecret: true, isRequired: required !== false };

@@ -56,7 +56,8 @@ export class NewServers {
   async search(query: string, limit: number): Promise<Found> {
     const words = [...new Set(query.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [])];
     const telling = words.filter((word) => !EMPTY_WORDS.has(word));
-    const { servers, sources } = await this.#read((telling.length > 0 ? telling : words).slice(0, MAX_WORDS));
+    const asked = telling.length > 0 ? telling : words;
+    const { servers, sources } = await this.#read(asked.length > 0 ? asked.slice(0, MAX_WORDS) : ['']);
     const looks = new Map<string, string[]>();
     for (const { name } of servers) {
       const look = lookOf(name);

@@ -12,8 +12,7 @@ export const CAPABILITY_SUMMARY = `# run_python: what the sandbox can do
 
 **Discover first.** These work for every configured server, loaded or not:
 - \`runtime.discovered_servers(detailed=True)\`: names and descriptions.
-- \`await runtime.find_servers("issues")\`: servers for a task, and how to load them.
-- \`await runtime.find_new_servers("calendar")\`: servers that are not configured, from a registry; \`await runtime.propose_server(name)\` asks the user to add one.
+- \`await runtime.find_servers("issues")\`: servers for a task; \`find_new_servers\` asks a registry, \`propose_server\` the user.
 - \`await runtime.search_tool_docs("create issue", limit=5)\`: tools by meaning. Each, as below, has \`server\`, \`tool\`, \`toolAlias\`, \`signature\`, \`description\`, \`loaded\`.
 - \`await runtime.query_tool_docs("github", "create_issue", detail="full")\`: one tool with its input schema; without a tool, all.
 - \`print(runtime.stubs("github", "create_issue list_issues"))\`: signatures and types of tools, by name or word, or all. \`runtime.help()\` lists every helper.

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { DeclinedServers } from '../../../src/edges/registries/declined.ts';
 import { describeNewServer, describeSources } from '../../../src/edges/registries/describe.ts';
+import { planEntry } from '../../../src/edges/registries/entry.ts';
 import { NewServers } from '../../../src/edges/registries/find.ts';
 import { type RegisteredServer, startRegistry } from '../../support/registry-server.ts';
 
@@ -160,7 +161,11 @@ describe('catalogs', () => {
     env: [{ name: LEVEL, value: "{{files.level}}" }]
     metadata: { pulls: 1200, owner: acme }
   loose: { title: Loose files, description: Files, image: "mcp/loose" }
-  far: { title: Far files, description: Files, remote: { url: "https://far.example/mcp", transport_type: sse } }
+  far:
+    title: Far files
+    description: Files
+    remote: { url: "https://far.example/mcp", transport_type: sse, headers: { Authorization: "Bearer \${FAR_KEY}" } }
+    secrets: [{ name: far.key, env: FAR_KEY }]
   own: { title: Own files, description: Files, image: "mcp/own@${digest}", volumes: ["/:/host"] }
 `,
     );
@@ -179,7 +184,16 @@ describe('catalogs', () => {
       { name: 'files.level' },
       { name: 'files.paths' },
     ]);
-    expect(found['far']).toMatchObject({ kind: 'remote', runs: 'https://far.example/mcp' });
+    expect(found['far']).toMatchObject({
+      kind: 'remote',
+      runs: 'https://far.example/mcp',
+      needs: [{ name: 'FAR_KEY', secret: true }],
+    });
+    const far = servers.find((one) => one.server.name === 'far')?.server ?? expect.fail();
+    expect(planEntry(far, { alias: 'far', values: {} }).entry).toMatchObject({
+      type: 'sse',
+      headers: { Authorization: 'Bearer ${secret:far.FAR_KEY}' },
+    });
     expect(found['loose']?.['not_addable']).toMatch(/no version, which can be something else/);
     expect(found['own']?.['not_addable']).toMatch(/mounts a folder/);
   });
@@ -222,7 +236,7 @@ it('remembers what was declined, by name and version, until it is forgotten', as
   await declined.add('a/b', '1');
   expect(await declined.since('a/b', '1')).toMatch(/^20/);
   expect(await declined.since('a/b', '2')).toBeUndefined();
-  expect(readdirSync(folder)).toEqual(['.cache']);
+  expect(readdirSync(folder)).toEqual(['.declined-servers.json']);
   expect([await declined.forget('a/c'), await declined.forget('a/b')]).toEqual([0, 1]);
   expect(await declined.since('a/b', '1')).toBeUndefined();
 });
