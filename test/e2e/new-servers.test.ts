@@ -126,7 +126,9 @@ describe.runIf(engine !== undefined)('code', () => {
     const added = await run(
       `added = await runtime.propose_server("${FREE.name}", alias="every-1"); print(added.server, added.proxy, added.usable)`,
     );
-    expect(added).toContain('every-1 mcp_every_1 in the next cell');
+    expect(added).toContain(
+      'every-1 mcp_every_1 with runtime.call_tool("every-1", …) now, and as mcp_every_1 in the next cell',
+    );
     expect(asked).toHaveLength(1);
     for (const line of [
       `Server: ${FREE.name}`,
@@ -150,6 +152,9 @@ describe.runIf(engine !== undefined)('code', () => {
       },
     });
     expect(await run('(await mcp_every_1.get_sum(a=19, b=23))')).toContain('42');
+    // By name, also in the same cell.
+    const call = 'await runtime.call_tool(two.server, "get-sum", {"a": 19, "b": 23})';
+    expect(await run(`two = await runtime.propose_server("${FREE.name}", alias="two")\n${call}`)).toContain('42');
     expect(await run(`await runtime.propose_server("${FREE.name}", alias="every-1")`)).toContain(
       "there is a server 'every-1' already",
     );

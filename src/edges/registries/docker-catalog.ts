@@ -121,7 +121,7 @@ const NO_FIELD: z.infer<typeof FieldSchema> = {
 function headerOf(name: string, value: string, { secrets }: Tile) {
   const declared = (secrets ?? []).map(secretOf);
   const variables: Record<string, Omit<typeof NO_FIELD, 'variables'>> = {};
-  const text = value.replaceAll(/\$\{?([A-Za-z_]\w*)\}?/g, (_, variable: string) => {
+  const shown = value.replaceAll(/\$\{?([A-Za-z_]\w*)\}?/g, (_, variable: string) => {
     const secret = declared.find((one) => one.name === variable);
     if (secret === undefined) {
       throw new Unusable(`its header ${shownText(name, 40)} refers to ${variable}, which is not one of its secrets`);
@@ -129,7 +129,7 @@ function headerOf(name: string, value: string, { secrets }: Tile) {
     variables[variable] = { ...NO_FIELD, ...secret };
     return `{${variable}}`;
   });
-  return { ...NO_FIELD, name, value: text, variables };
+  return { ...NO_FIELD, name, value: shown, variables };
 }
 
 function secretOf({ description, env, required }: NonNullable<Tile['secrets']>[number]) {

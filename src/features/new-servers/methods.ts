@@ -162,14 +162,15 @@ function answer(
   { alias, missing, planned }: { alias: string; missing: readonly string[]; planned: PlannedEntry },
   file: string,
 ) {
+  const proxy = `mcp_${toIdentifier(alias.toLowerCase())}`;
+  const usable = `with runtime.call_tool("${alias}", …) now, and as ${proxy} in the next cell`;
   return {
     server: alias,
-    proxy: `mcp_${toIdentifier(alias.toLowerCase())}`,
+    proxy,
     runs: planned.runs,
     file,
     missing_secrets: missing.map((secret) => ({ name: secret, command: `${COMMAND} secrets set ${secret}` })),
-    usable:
-      missing.length === 0 ? 'in the next cell' : 'in the next cell after the user has stored the missing secrets',
+    usable: missing.length === 0 ? usable : `${usable}, once the user has stored the missing secrets`,
   };
 }
 
