@@ -3,7 +3,6 @@ import { BridgeError } from '../../core/base/errors.ts';
 import { COMMAND } from '../../core/base/package.ts';
 import { createPause } from '../../core/base/slices.ts';
 import { didYouMean } from '../../core/base/suggest.ts';
-import { createSearchIndex } from '../../core/catalog/search.ts';
 import { readCatalog } from './catalog-files.ts';
 import { lookOf, type NewServer } from './new-server.ts';
 import { type Listing, Registry } from './registry.ts';
@@ -116,6 +115,8 @@ export class NewServers {
 
 /** As the search ranks tools; then those whose names contain a word, and deprecated ones last. Without words, the most used first. */
 async function rank(servers: readonly NewServer[], query: string, words: readonly string[]): Promise<NewServer[]> {
+  // Loaded here, because it needs a library, and few cells look for servers.
+  const { createSearchIndex } = await import('../../core/catalog/search.ts');
   const index = createSearchIndex();
   const tools = servers.map(({ description, name, title }) => ({ name, title, description, parameters: [] }));
   await index.put({ name: 'new', isNameless: true, description: '', tools }, createPause());
