@@ -435,7 +435,12 @@ function toRemoteServer(entry: RemoteEntry, origin: Origin): ServerDefinition | 
   }
   const about = { url, transport: entry.type ?? entry.transport ?? ('auto' as const), headers, oauth };
   const remote = api === undefined ? about : { ...about, api };
-  return explainRemoteValues(url, headers) ?? { ...remote, ...commonOf(withDefaultPolicy(entry, api !== undefined), origin, remote) };
+  return (
+    explainRemoteValues(url, headers) ?? {
+      ...remote,
+      ...commonOf(withDefaultPolicy(entry, api !== undefined), origin, remote),
+    }
+  );
 }
 
 /** The description of an API, or what is wrong with it. A path is relative to the file that contains it. */
