@@ -12,8 +12,8 @@ import sys
 from bridge_kernel.call_options import CallOptions
 from bridge_kernel.errors import MCPError
 from bridge_kernel.pending import Pending, calling_line
-from bridge_kernel.servers import alias_of, find_tool
 from bridge_kernel.schema_values import is_object
+from bridge_kernel.servers import alias_of, find_tool
 from bridge_kernel.surface import METHODS, Method
 from bridge_kernel.values import as_dict, to_value
 
@@ -148,17 +148,28 @@ class Tool:
     async def pages(self, /, *args: object, **kwargs: object) -> AsyncIterator[Any]:
         """The pages of a long list: `async for page in tool.pages(name=value)`. Each is a call of its own.
 
-        Tools of servers that are made from the description of an API say how the next page is got; any other has one page.
+        Servers that are made from the description of an API say how the next page is got; tools of others have one.
         """
         line = calling_line()
         following: object = await arguments_of(self._server, self._name, args, kwargs)
         asked: list[object] = []
+        shown: object = None
+        is_guess = False
         # A server that leads back to a page that was there would do so for ever.
         while is_object(following) and following not in asked:
             asked.append(following)
             raw = await self._raw(following, line)
-            yield self._value(raw)
-            following = as_dict(as_dict(as_dict(raw).get("_meta")).get(_NEXT_PAGE)).get("arguments")
+            result = as_dict(raw)
+            content = (result.get("content"), result.get("structuredContent"))
+            value = self._value(raw)
+            if is_guess and (value == [] or content == shown):
+                return
+            yield value
+            shown, page = content, as_dict(as_dict(result.get("_meta")).get(_NEXT_PAGE))
+            following, is_guess = page.get("arguments"), page.get("isGuess") is True
+            if page.get("isOutOfReach") is True:
+                text = f"{self.__qualname__}.pages: there is a next page, which no argument of the tool asks for"
+                print(text, file=sys.stderr)
 
     def sync(self, /, *args: object, **kwargs: object) -> Any:
         """Calls the tool and waits for the result, in plain functions and callbacks. Blocks the event loop."""

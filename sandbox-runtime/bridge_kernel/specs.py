@@ -9,16 +9,17 @@ from __future__ import annotations
 from bridge_kernel.arguments import NotJsonError, to_json
 from bridge_kernel.counted import counted
 from bridge_kernel.errors import ArgumentError
+from bridge_kernel.files import as_file
 from bridge_kernel.json_schema import Checker
 from bridge_kernel.near import close_names
-from bridge_kernel.schema_values import is_array, is_object
+from bridge_kernel.schema_values import is_object
 from bridge_kernel.values import as_dict, as_list
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from inspect import Parameter, Signature
-    from typing import Any, TypedDict
+    from typing import TypedDict
 
     from bridge_kernel.schema_values import Problem
 
@@ -107,7 +108,7 @@ class ToolSpec:
         arguments: dict[str, object] = {}
         for name, value in given.items():
             try:
-                plain = to_json(_in_base64(value, schemas.get(name)))
+                plain = to_json(as_file(value, schemas.get(name)))
             except NotJsonError as error:
                 raise self._refusal(_place([name, *error.path], self._alias(name)), str(error)) from None
             if plain is not None or not self._is_left_out(name):
@@ -183,24 +184,6 @@ class ToolSpec:
     def _refusal(self, place: str, text: str) -> ArgumentError:
         said = f"{self.server}.{self.name}: {f'{place} {text}'.strip()}"
         return ArgumentError(said, "TOOL_ARGUMENT_INVALID", self.signature_hint, {"argument": place})
-
-
-def _in_base64(value: Any, schema: object) -> object:
-    """Bytes as the text that a schema with `contentEncoding` asks for, also in a list; anything else unchanged."""
-    facts = as_dict(schema)
-    if facts.get("contentEncoding") == "base64":
-        return _encoded(value)
-    if as_dict(facts.get("items")).get("contentEncoding") == "base64" and is_array(value):
-        return [_encoded(item) for item in value]
-    return value
-
-
-def _encoded(value: Any) -> object:
-    if not isinstance(value, (bytes, bytearray, memoryview)):
-        return value
-    import binascii
-
-    return binascii.b2a_base64(value, newline=False).decode()
 
 
 def _place(path: list[str | int], first: str) -> str:

@@ -3,7 +3,6 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { BridgeError, messageOf } from '../../core/base/errors.ts';
 import { COMMAND } from '../../core/base/package.ts';
-import { quoteShellWord } from '../../core/base/shell-words.ts';
 import { counted } from '../../core/base/units.ts';
 import type { FileObject } from '../../edges/clients/file-format.ts';
 import { API_POLICY } from '../../edges/servers/server-file.ts';
@@ -37,14 +36,17 @@ export async function createApiEntry(line: ApiLine, cwd: string): Promise<NewEnt
   if (graphql !== undefined) {
     const url = addressIn(graphql, '--graphql');
     const entry = { url, graphql: schema === undefined ? true : placeOf(schema, cwd), policy: API_POLICY };
-    return { entries: [[name, entry]] };
+    const note =
+      'Its schema is read when it is first used. Mutations can change something, and ask you before each call.';
+    return { entries: [[name, entry]], notes: [note] };
   }
   const place = placeOf(openapi ?? '', cwd);
   const about = await readAbout(name, place);
   const url = line.baseUrl === undefined ? addressOf(about, place) : addressIn(line.baseUrl, '--base-url');
   const entry: FileObject = { url, openapi: place, policy: API_POLICY };
   const needs = line.hasCredentials ? undefined : needsOf(name, about.credentials);
-  return { entries: [[name, entry]], notes: notesOf(about, url), ...(needs === undefined ? {} : { needs }) };
+  const notes = [...notesOf(about, url), ...differenceOf(about, url, place)];
+  return { entries: [[name, entry]], notes, ...(needs === undefined ? {} : { needs }) };
 }
 
 /** An address as it is, or the absolute path of a file that exists. */
@@ -54,7 +56,7 @@ function placeOf(given: string, cwd: string): string {
   }
   const path = resolve(cwd, given);
   if (!existsSync(path)) {
-    throw usage(`${path} does not exist`, 'Give a file, or an address that begins with https://.');
+    throw usage(`${path} does not exist`, 'Give a file, or an address that begins with https:// or http://.');
   }
   return path;
 }
@@ -66,10 +68,7 @@ async function readAbout(name: string, place: string): Promise<AboutApi> {
   const api = { kind: 'openapi' as const, description: place };
   const common = { name, timeoutMs: undefined, definitionHash: '', file: '' };
   const fail = (reason: string): BridgeError =>
-    usage(
-      signal.aborted ? `${place} was not read within ${MAX_READ_MS / 1000} s` : reason,
-      'Give a description in OpenAPI 3 or Swagger 2.0, as JSON or YAML.',
-    );
+    usage(signal.aborted ? `${place} was not read within ${MAX_READ_MS / 1000} s` : reason, hintFor(reason));
   try {
     const found = await readDescription({ ...common, url: url.href, transport: 'auto', headers: {}, api }, client, {
       signal,
@@ -86,6 +85,15 @@ async function readAbout(name: string, place: string): Promise<AboutApi> {
   }
 }
 
+function hintFor(reason: string): string {
+  if (/HTTP 40[13]/.test(reason)) {
+    return 'The address asks for a credential: save the description to a file, and give that.';
+  }
+  return /HTTP \d|could not be reached|was not read/.test(reason)
+    ? 'Check the address in a browser, or save the description to a file and give that.'
+    : 'Give a description in OpenAPI 3 or Swagger 2.0, as JSON or YAML.';
+}
+
 function addressIn(given: string, option: string): string {
   if (!/^https?:\/\//i.test(given) || !URL.canParse(given)) {
     throw usage(`${option} is not an address`, `Write ${option} https://HOST/PATH.`);
@@ -96,12 +104,26 @@ function addressIn(given: string, option: string): string {
 /** Where the description says that the API is. A relative address refers to that of the description. */
 function addressOf({ addresses }: AboutApi, place: string): string {
   const base = /^https?:/i.test(place) ? place : undefined;
-  const found = addresses.find((address) => URL.canParse(address, base));
+  // OpenAPI 3.1, "OpenAPI Object": without `servers`, the address is `/`.
+  const found = [...addresses, '/'].find((address) => URL.canParse(address, base));
   const url = found === undefined ? undefined : new URL(found, base);
   if (url?.protocol !== 'https:' && url?.protocol !== 'http:') {
     throw usage('the description does not say where the API is', 'Add --base-url https://HOST/PATH.');
   }
   return url.href.replace(/\/$/, '');
+}
+
+/** `--base-url` without the path that the description has, which is easily forgotten. */
+function differenceOf(about: AboutApi, url: string, place: string): string[] {
+  const base = /^https?:/i.test(place) ? place : 'http://localhost';
+  const paths = about.addresses.flatMap((address) =>
+    URL.canParse(address, base) ? new URL(address, base).pathname : [],
+  );
+  const plain = (path: string): string => path.replace(/\/$/, '');
+  const own = plain(new URL(url).pathname);
+  return paths.length === 0 || paths.map(plain).includes(own)
+    ? []
+    : [`The description has the path ${paths[0]}, and this address ${own === '' ? 'has none' : own}.`];
 }
 
 function notesOf({ addresses, notices, readingCount, title, toolCount }: AboutApi, url: string): string[] {
@@ -130,9 +152,9 @@ function needsOf(name: string, credentials: readonly ApiCredential[]): string | 
   }
   const what = { header: 'a key in the header', query: 'a key in the query parameter' } as const;
   const kind = first.credential.kind as keyof typeof what;
-  const described = what[kind] === undefined ? `a ${kind} credential` : `${what[kind]} ${first.credential.field ?? ''}`;
-  const word = quoteShellWord(name);
-  return `${described}. Store it with \`${COMMAND} secrets set ${secretName(name)}\`, and repeat this command with --auth ${first.how} --force; or give a header that refers to a variable: --header '…: \${NAME}'. Server: ${word}.`;
+  const described =
+    what[kind] === undefined ? `a credential (${kind})` : `${what[kind]} ${first.credential.field ?? ''}`;
+  return `${described}. Store it with \`${COMMAND} secrets set ${secretName(name)}\`, and repeat this command with --auth ${first.how} --force; or refer to a variable of the bridge: --header 'NAME: \${VARIABLE}'.`;
 }
 
 function optionFor({ field, kind }: ApiCredential): string | undefined {
@@ -164,7 +186,8 @@ export function withCredential(entry: FileObject, name: string, auth: string): F
   const [, place = '', field = ''] = /^(header|query):(.+)$/i.exec(auth) ?? [];
   const headers = (entry['headers'] ?? {}) as FileObject;
   const url = String(entry['url']);
-  switch (place === '' ? auth.toLowerCase() : place.toLowerCase()) {
+  const kind = place === '' ? auth.toLowerCase() : place.toLowerCase();
+  switch (field === '' && /^(?:header|query)$/.test(kind) ? '' : kind) {
     case 'bearer':
       return { ...entry, headers: { ...headers, Authorization: `Bearer ${secret}` } };
     case 'basic':

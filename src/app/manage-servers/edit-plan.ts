@@ -16,6 +16,7 @@ import {
   findDefinedServers,
 } from '../../edges/servers/discover.ts';
 import { expandVariables } from '../../edges/servers/expand.ts';
+import { API_POLICY } from '../../edges/servers/server-file.ts';
 import { putEntry, removeEntry, setDisabled } from '../../edges/servers/server-file-edit.ts';
 import type { EditServersCommand } from './command.ts';
 import { EditedFiles, type FileEdits } from './edited-files.ts';
@@ -140,7 +141,8 @@ async function addOne(
     );
   }
   const before = isObject(old?.entry) ? old.entry : {};
-  const kept = KEPT_KEYS.filter((key) => before[key] !== undefined && entry[key] === undefined);
+  const isOpen = (key: string): boolean => entry[key] === undefined || isDeepStrictEqual(entry[key], API_POLICY);
+  const kept = KEPT_KEYS.filter((key) => before[key] !== undefined && isOpen(key));
   const next = { ...entry, ...Object.fromEntries(kept.map((key) => [key, before[key]])) };
   const file = old?.file ?? resolve(options.stateDir, NEW_SERVERS_FILE);
   await files.edit(file, (text) => putEntry(text, name, next));

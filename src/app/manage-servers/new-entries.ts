@@ -52,7 +52,9 @@ function withUrl(line: AddLine): AddLine {
 /** The entries before the other options are applied. */
 async function baseOf(line: AddLine, { cwd, input, newServers }: EntryContext): Promise<NewEntries> {
   const { name, words, url, transport, example, from, json, openapi, graphql } = line;
-  const others = [url, example, from, json, openapi, graphql].map((one) => one !== undefined);
+  // An entry of an API has both.
+  const alone = openapi === undefined ? url : undefined;
+  const others = [alone, example, from, json, openapi, graphql].map((one) => one !== undefined);
   const given = [words.length > 0, ...others].filter(Boolean);
   if (given.length !== 1) {
     const what =
@@ -79,7 +81,7 @@ async function baseOf(line: AddLine, { cwd, input, newServers }: EntryContext): 
   if (openapi !== undefined || graphql !== undefined) {
     const { createApiEntry } = await import('./api-entries.ts');
     const hasCredentials = line.auth !== undefined || line.headers.length > 0;
-    return createApiEntry({ ...line, name, hasCredentials }, cwd);
+    return createApiEntry({ ...line, baseUrl: line.baseUrl ?? url, name, hasCredentials }, cwd);
   }
   const kind = transport?.toLowerCase();
   if (kind !== undefined && !TRANSPORTS.includes(kind)) {

@@ -11,6 +11,9 @@ import { pythonString } from './python-literal.ts';
 import { ANY, joinParts, literalParts, type Part, PYTHON_TYPES, simple } from './python-union.ts';
 
 /** The types defined in one text. */
+/** Of a text in base64 that stands for a file. The kernel takes bytes for it (`files.py`). */
+const FILE_TYPE = 'application/octet-stream';
+
 export interface TypeNames {
   readonly taken: Set<string>;
   /** The members of a type as text, and its name: a type with the same members is not defined again. */
@@ -187,7 +190,7 @@ class TypeWriter {
       const value = this.#text(schema['additionalProperties'], `${name}Value`, depth - 1);
       return [simple(value === 'Any' ? 'dict' : `dict[str, ${value}]`)];
     }
-    if (type === 'string' && schema['contentEncoding'] === 'base64') {
+    if (type === 'string' && schema['contentEncoding'] === 'base64' && schema['contentMediaType'] === FILE_TYPE) {
       return [simple('bytes')];
     }
     const plain = PYTHON_TYPES.get(type);

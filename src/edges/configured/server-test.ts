@@ -93,8 +93,12 @@ export async function testServer(
   try {
     const server = await known.find(name);
     const { tools, notices, protocolVersion, serverVersion } = await known.refresh(server, new CancelSource().signal);
-    const versions = { protocolVersion: protocolVersion ?? null, serverVersion: serverVersion ?? null };
-    return { ...common(true), tools: tools.length, ...versions, notices, error: null };
+    const api = definition?.url === undefined ? undefined : definition.api;
+    // Which version the bridge speaks with itself says nothing about an API.
+    const speaks = api === undefined ? protocolVersion : undefined;
+    const versions = { protocolVersion: speaks ?? null, serverVersion: serverVersion ?? null };
+    const asked = api === undefined ? [] : ['its description was read; nothing was asked of the API itself'];
+    return { ...common(true), tools: tools.length, ...versions, notices: [...notices, ...asked], error: null };
   } catch (error) {
     const unknown = { tools: null, protocolVersion: null, serverVersion: null, notices: [] };
     return { ...common(false), ...unknown, error: reportError(toBridgeError(error)) };

@@ -468,10 +468,12 @@ function apiOf({ graphql, openapi }: RemoteEntry, folder: string): ApiSource | s
 
 /**
  * An API and a program were not made for someone who decides by himself, as a model does. So what may change something asks, unless the
- * entry says otherwise.
+ * entry has a default or preset of its own.
  */
 function withDefaultPolicy<Entry extends ServerEntry | RemoteEntry>(entry: Entry, isNoMcpServer: boolean): Entry {
-  return !isNoMcpServer || entry.policy !== undefined ? entry : { ...entry, policy: API_POLICY };
+  const { policy = {} } = entry;
+  const isDecided = !isObject(policy) || policy['default'] !== undefined || policy['preset'] !== undefined;
+  return !isNoMcpServer || isDecided ? entry : { ...entry, policy: { ...policy, ...API_POLICY } };
 }
 
 interface Origin {

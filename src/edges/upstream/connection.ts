@@ -54,6 +54,8 @@ export interface ServerConnection {
    * calls on this connection need no such knowledge.
    */
   readonly admitTools?: ((tools: readonly UpstreamTool[]) => AdmittedTools) | undefined;
+  /** What is missing from the tools that it lists, one clause each, if it is made of a description. */
+  readonly notices?: (() => readonly string[]) | undefined;
   /** The `SERVER_EXITED` error for this exit, with the end of stderr. */
   failureOf(exit: ServerExit): BridgeError;
   close(): Promise<void>;

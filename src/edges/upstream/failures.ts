@@ -95,7 +95,9 @@ export class Failures {
     const { api, file, name } =
       this.#definition.url === undefined ? { ...this.#definition, api: undefined } : this.#definition;
     return this.#fail('SERVER_START_FAILED', `has no usable description: ${reason}`, {
-      hint: `Correct "${api?.kind ?? 'openapi'}" of '${name}' in ${file}.`,
+      hint: /HTTP 40[13]/.test(reason)
+        ? `Add a credential to "headers" of '${name}' in ${file}, or correct it.`
+        : `Correct "${api?.kind ?? 'openapi'}" of '${name}' in ${file}.`,
     });
   }
 

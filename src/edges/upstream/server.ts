@@ -359,11 +359,11 @@ export class UpstreamServer {
           open.requestLine('tools/list', params, { timeoutMs: deadline.leftMs(), signal: deadline.callerSignal }),
         );
       const list = await readToolList(askPage, info.protocolVersion);
-      const [admitted, wasUsed] = await this.#withConnection(
+      const [admitted, wasUsed, own] = await this.#withConnection(
         deadline,
-        async (open) => [this.#admit(open, list.tools), this.#wasUsed.has(open)] as const,
+        async (open) => [this.#admit(open, list.tools), this.#wasUsed.has(open), open.notices?.() ?? []] as const,
       );
-      const notices = [...list.notices, ...admitted.notices, ...noticesForTools(this.#definition, list.tools)];
+      const notices = [...list.notices, ...own, ...admitted.notices, ...noticesForTools(this.#definition, list.tools)];
       for (const notice of notices) {
         this.#options.logger.daily(`Tools of server '${this.#definition.name}': ${notice}`);
       }

@@ -211,7 +211,10 @@ describe('what add refuses', () => {
   it.each([
     [['x'], 'no command or URL was given'],
     [[], 'no command or URL was given'],
-    [['x', '--url', 'https://x.example', '--', 'srv'], 'more than one command, URL, example or entry was given'],
+    [
+      ['x', '--url', 'https://x.example', '--', 'srv'],
+      'more than one command, URL, description, example or entry was given',
+    ],
     [['x', 'npx', 'srv'], "the command 'npx' has arguments, but there is no -- before it"],
     // `npx` used to be taken for the name, and `srv` for the program.
     [['--', 'npx', 'srv'], 'the name of the server is missing'],

@@ -6,6 +6,7 @@ export const TOPICS = {
   guide: 'writing code for run_python, with examples',
   servers: 'adding servers, server files, secrets',
   remote: 'servers with a url, logins, proxies',
+  apis: 'APIs without an MCP server: OpenAPI, GraphQL',
   clients: 'registering the bridge in MCP clients',
   configuration: 'changing limits, the engine and the image',
   'extra-tools': 'tools for agents beside run_python',

@@ -38,10 +38,18 @@ export class ApiClient {
     this.#http.close();
   }
 
+  /** Some servers close an idle connection without a word. What only reads is sent once more then. */
   async #sendOnce(request: HttpRequest, credentials: Readonly<Record<string, string>>): Promise<HttpResponse> {
+    // Last, so that they win.
+    const whole = { ...request, headers: { ...request.headers, ...credentials } };
+    const isSafe = request.method === 'GET' || request.method === 'HEAD';
     try {
-      // Last, so that they win.
-      return await this.#http.send({ ...request, headers: { ...request.headers, ...credentials } });
+      return await this.#http.send(whole).catch((error: unknown) => {
+        if (isSafe && (error as NodeJS.ErrnoException).code === 'ECONNRESET') {
+          return this.#http.send(whole);
+        }
+        throw error;
+      });
     } catch (error) {
       throw error instanceof BridgeError || request.signal?.aborted === true ? error : unreachable(error);
     }

@@ -23,11 +23,14 @@ import { around, type Exchange, isJsonAnswer, requestOf, resultOf } from './exch
 const PROTOCOL_VERSION = '2025-11-25';
 const METHOD_NOT_FOUND = -32_601;
 const INVALID_PARAMS = -32_602;
+const UNAUTHORIZED = 401;
 
 export interface ApiTransportOptions extends MessageHandlers {
   readonly url: URL;
   readonly client: ApiClient;
   readonly description: Description;
+  /** What to do about a refused credential, as a sentence. */
+  readonly onRefused: string;
   /** Called when the file of the description has changed. */
   readonly onDescriptionChanged: () => void;
 }
@@ -179,7 +182,19 @@ export class ApiTransport implements ServerTransport {
       this.#intake.handleLine(Buffer.concat([start, body, Buffer.from(`${after}}}`)]));
       return;
     }
-    this.#deliver(id, resultOf(exchange, body), body.length);
+    this.#deliver(id, this.#explained(resultOf(exchange, body), exchange.response.status), body.length);
+  }
+
+  /** Says who can do something about a refused credential. */
+  #explained(result: JsonObject, status: number): JsonObject {
+    const [block] = result['content'] as readonly JsonObject[];
+    if (status !== UNAUTHORIZED || typeof block?.['text'] !== 'string') {
+      return result;
+    }
+    const wanted = this.#options.description.current.about.credentials.map(({ field, kind }) => field ?? kind);
+    const what = wanted.length === 0 ? '' : ` The description asks for: ${wanted.join(' or ')}.`;
+    const text = `${block['text']}\n${this.#options.onRefused}${what}`;
+    return { ...result, content: [{ ...block, text }] };
   }
 
   /** Undefined if it was too long, which the caller is then told. */

@@ -2,6 +2,7 @@
  * What a description of an API becomes: tools as an MCP server would list them, and for each tool the request that a call
  * sends. Made from an OpenAPI document or a GraphQL schema, kept on disk as JSON, and all that calls need.
  */
+import type { JsonObject } from '../../../core/base/is-object.ts';
 import type { HttpMethod } from '../http/http-client.ts';
 import type { UpstreamTool } from '../tool-list.ts';
 
@@ -58,6 +59,8 @@ export interface ApiParameter {
   readonly style: 'simple' | 'label' | 'matrix' | 'form' | 'spaceDelimited' | 'pipeDelimited' | 'deepObject' | 'json';
   readonly explode: boolean;
   readonly allowReserved: boolean;
+  /** `type`, `default` and `minimum` of its schema, for one of the query that may be a number of pages or items. */
+  readonly facts?: JsonObject | undefined;
 }
 
 export interface ApiBody {

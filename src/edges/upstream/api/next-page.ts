@@ -6,6 +6,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { isObject, type JsonObject } from '../../../core/base/is-object.ts';
 import { stringifyExact } from '../../../core/protocol/exact-json.ts';
 import type { HttpOperation } from './compiled-api.ts';
+import type { NextPage } from './next-page-meta.ts';
 import {
   itemsIn,
   lastIdIn,
@@ -26,8 +27,6 @@ export interface Page {
   readonly headers: IncomingHttpHeaders;
   /** The body. */
   readonly value: unknown;
-  /** The schema of the tool's arguments: whether one is a number. */
-  readonly inputSchema?: JsonObject | undefined;
 }
 
 /** Names of arguments, see `plainName`, in the order in which they are considered. */
@@ -58,11 +57,15 @@ const MAYBE_CURSOR = words('cursor offset');
 const TOTAL_PAGES = words('totalpages pagecount lastpage numpages pagestotal pages');
 const TOTAL = words('total totalcount totalresults totalitems totalsize totalrecords numfound count');
 
-/** The arguments of the next call; undefined at the end, without a sign of more, and if they would be the same. */
-export function nextPage(page: Page): JsonObject | undefined {
+/** The next page; undefined at the end, without a sign of more, and if the arguments would be the same. */
+export function nextPage(page: Page): NextPage | undefined {
   const ways = new Ways(page);
   const next = ways.next();
-  return next === undefined || stringifyExact(next) === stringifyExact({ ...page.args }) ? undefined : next;
+  if (next === undefined) {
+    return ways.isOutOfReach ? { isOutOfReach: true } : undefined;
+  }
+  const isSame = stringifyExact(next) === stringifyExact({ ...page.args });
+  return isSame ? undefined : { arguments: next, ...(ways.isGuess && { isGuess: true }) };
 }
 
 /** Whether the operation has an argument for what comes after a page. */
@@ -72,6 +75,10 @@ export function hasPages({ body, parameters }: HttpOperation): boolean {
 }
 
 class Ways {
+  /** Whether only a list without a word about more was there. */
+  isGuess = false;
+  /** Whether an address of a next page was there that no argument leads to. */
+  isOutOfReach = false;
   readonly #page: Page;
   readonly #signs: readonly Sign[];
   /** The arguments that may change, by plain name: of the query, and members of the body. */
@@ -92,11 +99,12 @@ class Ways {
   next(): JsonObject | undefined {
     const isMore = saysMore(this.#signs);
     const { method } = this.#page.operation;
-    if (this.#arguments.size === 0 || isMore === false || (method !== 'GET' && method !== 'POST')) {
+    if (isMore === false || (method !== 'GET' && method !== 'POST')) {
       return undefined;
     }
     const links = linksIn(this.#page.headers.link);
     const named = this.#fromAddress(links.get('next')) ?? this.#fromBodyAddress() ?? this.#fromCursor();
+    this.isOutOfReach ||= links.has('next') && this.#leavesOut(links.get('next'));
     // The rest is inferred, so not for a request that may have an effect, and anything that says that this is the last page ends the list.
     const isEnded = ['prev', 'previous', 'first', 'last'].some((relation) => links.has(relation)) || this.#hasNoNext();
     const isInferred = method === 'GET' && this.#items?.length !== 0 && (!isEnded || isMore === true);
@@ -104,6 +112,14 @@ class Ways {
       return named;
     }
     return this.#afterLast(isMore) ?? this.#nextNumber(isMore) ?? this.#nextOffset(isMore);
+  }
+
+  /** Whether an address asks for something that this call did not. */
+  #leavesOut(address: unknown): boolean {
+    const { url } = this.#page;
+    const isAddress = typeof address === 'string' && URL.canParse(address, url.href);
+    const asked = isAddress ? [...new URL(address, url).searchParams] : [];
+    return asked.some(([name, text]) => !url.searchParams.getAll(name).includes(text));
   }
 
   /** Whether a member for the next page is there and empty. */
@@ -116,9 +132,14 @@ class Ways {
     const addresses = this.#signs.filter(
       ({ key, within }) => NEXT_ADDRESS.includes(key) || (within === 'next' && IN_NEXT.includes(key)),
     );
-    return this.#first(addresses, ({ value }) =>
-      typeof value === 'string' && /^(?:https?:\/)?[/?]/i.test(value) ? this.#fromAddress(value) : undefined,
-    );
+    return this.#first(addresses, ({ value }) => {
+      if (typeof value !== 'string' || !/^(?:https?:\/)?[/?]/i.test(value)) {
+        return undefined;
+      }
+      const next = this.#fromAddress(value);
+      this.isOutOfReach ||= next === undefined && this.#leavesOut(value);
+      return next;
+    });
   }
 
   /**
@@ -165,7 +186,9 @@ class Ways {
 
   /** As Stripe, OpenAI and Anthropic: the id of the last item. */
   #afterLast(isMore: boolean | undefined): JsonObject | undefined {
-    const argument = isMore === true ? this.#argument(AFTER_ID) : undefined;
+    const hasNumbers = [...PAGES, ...OFFSETS].some((name) => this.#arguments.has(name));
+    const isAsked = isMore === true || (!hasNumbers && this.#isOpenList());
+    const argument = isAsked ? this.#argument(AFTER_ID) : undefined;
     const id = lastIdIn(this.#signs, this.#items);
     const isId = (typeof id === 'string' && id !== '') || wholeNumber(id) !== undefined;
     return argument === undefined || !isId ? undefined : this.#with(argument, id);
@@ -211,13 +234,20 @@ class Ways {
     return isNext ? this.#with(argument, next) : undefined;
   }
 
-  /** Whether the page has as many items as one may have, if that is known. */
+  /** Whether the page has as many items as one may have; if that is unknown, whether it is a list that says nothing. */
   #isFull(): boolean {
     const asked = this.#argument(SIZES);
     const size = wholeNumber(
       asked === undefined ? undefined : (argumentOf(this.#page.args, asked) ?? this.#defaultOf(asked)),
     );
-    return size !== undefined && size > 0 && (this.#items?.length ?? 0) >= size;
+    return size === undefined || size === 0 ? this.#isOpenList() : (this.#items?.length ?? 0) >= size;
+  }
+
+  /** Whether the answer is only a list, with items. To ask for more is then the only way to find out. */
+  #isOpenList(): boolean {
+    const isOpen = Array.isArray(this.#page.value) && this.#page.value.length > 0;
+    this.isGuess ||= isOpen;
+    return isOpen;
   }
 
   #argument(names: readonly string[]): string | undefined {
@@ -241,9 +271,7 @@ class Ways {
   }
 
   #schemaOf(argument: string): JsonObject {
-    const properties = this.#page.inputSchema?.['properties'];
-    const schema = isObject(properties) && Object.hasOwn(properties, argument) ? properties[argument] : undefined;
-    return isObject(schema) ? schema : {};
+    return this.#page.operation.parameters.find((parameter) => parameter.argument === argument)?.facts ?? {};
   }
 
   /** Most APIs count from 1. */

@@ -15,7 +15,7 @@ import { Description } from './description.ts';
 /** Rejects with `SERVER_START_FAILED`. */
 export async function openApi(definition: ApiDefinition, options: ConnectOptions): Promise<ServerConnection> {
   const failures = new Failures(definition);
-  const address = addressOf(definition, options);
+  const address = addressOf(encoded(definition), options);
   const client = new ApiClient(address);
   const { descriptionsDir: folder, logger } = options;
   const description = new Description({ definition, client, folder, logger });
@@ -25,12 +25,13 @@ export async function openApi(definition: ApiDefinition, options: ConnectOptions
     url: address.url,
     client,
     description,
+    onRefused: `Only the user can correct the credential: "headers" of '${definition.name}' in ${definition.file}.`,
     onDescriptionChanged: options.onToolsChanged,
     name: definition.name,
     logger,
     lines: traffic.requests,
-    mask: createChangingMask(options.masksSecrets ? secretsFor(definition, address) : () => []),
-    maskText: createMask(definition),
+    mask: createChangingMask(options.masksSecrets ? secretsFor(encoded(definition), address) : () => []),
+    maskText: createMask(encoded(definition)),
     intercept: traffic.intercept,
   });
   traffic.attach(transport);
@@ -43,7 +44,8 @@ export async function openApi(definition: ApiDefinition, options: ConnectOptions
       elicitation,
       signal: deadline.signal,
     });
-    return await establish(definition, { ...traffic, client: sdk, transport, failures });
+    const connection = await establish(definition, { ...traffic, client: sdk, transport, failures });
+    return { ...connection, notices: () => description.current.about.notices };
   } catch (error) {
     await transport.close();
     throw error instanceof BridgeError ? error : failures.noDescription(messageOf(error));
@@ -64,4 +66,13 @@ async function openDescription(description: Description, { api }: ApiDefinition,
     const late = `${api.description ?? 'the API'} was not read within ${timeoutMs / 1000} s`;
     throw abort.signal.aborted ? new Error(late, { cause: error }) : error;
   }
+}
+
+/** `Basic USER:PASSWORD` as it is sent (RFC 7617), which is then a secret as well. Base64 has no colon. */
+function encoded(definition: ApiDefinition): ApiDefinition {
+  const headers = Object.entries(definition.headers).map(([name, value]): [string, string] => {
+    const [, pair] = name.toLowerCase() === 'authorization' ? (/^basic (.*:.*)$/i.exec(value) ?? []) : [];
+    return [name, pair === undefined ? value : `Basic ${Buffer.from(pair).toString('base64')}`];
+  });
+  return { ...definition, headers: Object.fromEntries(headers) };
 }

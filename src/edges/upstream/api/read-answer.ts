@@ -28,8 +28,6 @@ export interface HttpAnswer {
   readonly args: JsonObject;
   /** The address of the request. */
   readonly url: URL;
-  /** The schema of the tool's arguments; without it, an argument for the next page may be a text where a number is expected. */
-  readonly inputSchema?: JsonObject | undefined;
 }
 
 /** What a body is. */
@@ -44,6 +42,7 @@ export const HTTP_META = 'bridge/http';
 /** Chosen. */
 const MAX_META_CHARS = 1_000;
 const MAX_REASON_CHARS = 2_000;
+const MAX_WHERE_CHARS = 300;
 const SHOWN_HEADER =
   /^(?:location|content-location|etag|last-modified|retry-after|(?:x-)?rate-?limit.*|x-total.*|deprecation|sunset|warning|content-disposition|(?:x-)?request-id|x-correlation-id)$/;
 /** Of the headers that are the answer to HEAD, those of the connection say nothing about the resource, and cookies are secrets. */
@@ -66,7 +65,7 @@ export function resultOfAnswer(answer: HttpAnswer): JsonObject {
   const isHead = operation.method === 'HEAD';
   const result = isHead ? formOf(headersToShow(headers)) : resultOf(answer, content);
   const next = nextPage({ ...answer, value: content.kind === 'json' ? content.value : undefined });
-  return { ...result, _meta: { ...metaOf(answer), ...(next && { [NEXT_PAGE_META]: { arguments: next } }) } };
+  return { ...result, _meta: { ...metaOf(answer), ...(next && { [NEXT_PAGE_META]: next }) } };
 }
 
 function resultOf({ body, headers, url }: HttpAnswer, content: Content): JsonObject {
@@ -154,7 +153,13 @@ function failureOf(answer: HttpAnswer, content: Content): JsonObject {
   const wait = status < 400 ? undefined : waitOf(headers);
   const shown = text.length > MAX_REASON_CHARS ? `${text.slice(0, MAX_REASON_CHARS - 60)}…` : text;
   const said = wait === undefined ? shown : `${shown.replace(/\.$/, '')}. Try again in ${wait} s.`;
-  return { content: [{ type: 'text', text: said }], ...wholeOf(content), isError: true, _meta: metaOf(answer) };
+  const where = `${answer.operation.method} ${answer.url.origin}${answer.url.pathname}`.slice(0, MAX_WHERE_CHARS);
+  return {
+    content: [{ type: 'text', text: `${said} (${where})` }],
+    ...wholeOf(content),
+    isError: true,
+    _meta: metaOf(answer),
+  };
 }
 
 /** Many reasons begin with what the status says. */

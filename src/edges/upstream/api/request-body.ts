@@ -129,8 +129,16 @@ function bytesOf(value: unknown): Bytes {
   if (!BASE64.test(base64) || base64.length % 4 !== 0) {
     throw new ValueFault('is not valid base64 (alphabet A–Z a–z 0–9 + /, padded with =)');
   }
-  const name = /;name=([^;]+)/.exec(parameters)?.[1];
+  const name = unescaped(/;name=([^;]+)/.exec(parameters)?.[1]);
   return { bytes: Buffer.from(base64, 'base64'), name, type: type === '' ? undefined : type };
+}
+
+function unescaped(text: string | undefined): string | undefined {
+  try {
+    return text && decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 function membersOf(value: unknown): JsonObject {

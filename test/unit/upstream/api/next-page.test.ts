@@ -21,7 +21,15 @@ function operationWith(names: readonly string[], body?: ApiBody): HttpOperation 
 /** The arguments of the next call of an operation with these parameters. */
 function next(names: string, args: JsonObject, value: unknown, more: Partial<Page> = {}): JsonObject | undefined {
   const operation = operationWith(names.split(' '));
-  return nextPage({ operation, args, value, headers: {}, url: new URL(ADDRESS), ...more });
+  const found = nextPage({ operation, args, value, headers: {}, url: new URL(ADDRESS), ...more });
+  return found !== undefined && 'arguments' in found ? found.arguments : undefined;
+}
+
+/** The operation with what the schemas of its parameters say. */
+function withFacts(names: string, facts: Readonly<Record<string, JsonObject>>): Partial<Page> {
+  const operation = operationWith(names.split(' '));
+  const parameters = operation.parameters.map((one) => ({ ...one, facts: facts[one.name] }));
+  return { operation: { ...operation, parameters } };
 }
 
 const link = (text: string): Partial<Page> => ({ headers: { link: text } });
@@ -51,8 +59,8 @@ describe('the header Link', () => {
 
   it('takes only arguments, in the type that they have', () => {
     const header = '<?since=46&token=secret&q=b&cursor=007>; rel=next';
-    const inputSchema = { properties: { since: { type: 'integer' }, cursor: { type: ['string', 'null'] } } };
-    expect(next('since q cursor', { q: 'a' }, [], { ...link(header), inputSchema })).toEqual({
+    const facts = { since: { type: 'integer' } };
+    expect(next('since q cursor', { q: 'a' }, [], { ...link(header), ...withFacts('since q cursor', facts) })).toEqual({
       since: 46,
       q: 'b',
       cursor: '007',
@@ -171,7 +179,7 @@ describe('page numbers', () => {
     ['page', { page: 1 }, { data: items(1), has_more: true }, { page: 2 }],
     ['page', { page: 1 }, { content: items(1), last: true, totalPages: 3 }, undefined],
     ['page', { page: 1 }, { data: items(1) }, undefined],
-    ['page', { page: 1 }, items(2), undefined],
+    ['page', { page: 1 }, items(2), { page: 2 }],
     ['page per_page', { page: 1, per_page: 2 }, items(2), { page: 2, per_page: 2 }],
     ['page limit', { page: 1, limit: 2 }, items(1), undefined],
     ['page limit', { page: 1, limit: 2 }, [], undefined],
@@ -186,7 +194,7 @@ describe('page numbers', () => {
 
   it('count from what the schema says', () => {
     const from = (schema: JsonObject, value: unknown) =>
-      next('page size', {}, value, { inputSchema: { properties: { page: schema, size: { default: 2 } } } });
+      next('page size', {}, value, withFacts('page size', { page: schema, size: { default: 2 } }));
     expect(from({ default: 0 }, { data: items(1), total_pages: 2 })).toEqual({ page: 1 });
     expect(from({ minimum: 0 }, { data: items(1), total_pages: 2 })).toEqual({ page: 1 });
     expect(from({}, items(2))).toEqual({ page: 2 });

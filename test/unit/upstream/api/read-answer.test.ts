@@ -213,12 +213,16 @@ describe('a success', () => {
 });
 
 describe('a failure says why', () => {
+  /** Which request it was. */
+  const WHERE = / \(GET https:[^)]*\)/;
   const said = (status: number, type: string, body: unknown, headers = {}): unknown => {
     const written = typeof body === 'string' ? body : JSON.stringify(body);
     const failed = result(type, written, { status, headers: { 'content-type': type, ...headers } });
     expect(failed).toMatchObject({ isError: true });
     expect(failed['content']).toHaveLength(1);
-    return (failed['content'] as { text: string }[])[0]?.text;
+    const text = (failed['content'] as { text: string }[])[0]?.text ?? '';
+    expect(text).toMatch(WHERE);
+    return text.replace(WHERE, '');
   };
 
   it.each<[string, unknown, string]>([

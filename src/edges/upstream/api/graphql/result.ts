@@ -5,7 +5,7 @@
 import { isObject, type JsonObject } from '../../../../core/base/is-object.ts';
 import { isCarriedNumber, stringifyExact } from '../../../../core/protocol/exact-json.ts';
 import type { GraphqlDocumentOperation, GraphqlNextPage, GraphqlOperation } from '../compiled-api.ts';
-import { NEXT_PAGE_META } from '../next-page-meta.ts';
+import { NEXT_PAGE_META, type NextPage } from '../next-page-meta.ts';
 
 const MAX_ERRORS = 20;
 const ERROR_CHARS = 2_000;
@@ -26,7 +26,7 @@ export function resultOfGraphql(
   return {
     content: [],
     structuredContent: isPlainObject(value) ? value : { result: value ?? null },
-    ...(next === undefined ? {} : { _meta: { [NEXT_PAGE_META]: { arguments: next } } }),
+    ...(next === undefined ? {} : { _meta: { [NEXT_PAGE_META]: next } }),
   };
 }
 
@@ -71,11 +71,7 @@ function errorText(error: unknown): string {
 }
 
 /** The arguments for the next page; undefined at the end, and if the cursor is that of this page. */
-function nextArguments(
-  value: unknown,
-  nextPage: GraphqlNextPage | undefined,
-  args: JsonObject,
-): JsonObject | undefined {
+function nextArguments(value: unknown, nextPage: GraphqlNextPage | undefined, args: JsonObject): NextPage | undefined {
   if (nextPage === undefined) {
     return undefined;
   }
@@ -83,7 +79,11 @@ function nextArguments(
   const cursor = path.reduce(memberOf, value);
   const isLast = hasNext !== undefined && hasNext.reduce(memberOf, value) !== true;
   const isNew = typeof cursor === 'string' && cursor !== '' && cursor !== args[argument];
-  return isNew && !isLast ? { ...args, [argument]: cursor } : undefined;
+  if (isObject(value) && !Object.hasOwn(value, (hasNext ?? path)[0] ?? '')) {
+    // A selection of the code's own, without what says whether there is more.
+    return { isOutOfReach: true };
+  }
+  return isNew && !isLast ? { arguments: { ...args, [argument]: cursor } } : undefined;
 }
 
 function memberOf(value: unknown, name: string): unknown {

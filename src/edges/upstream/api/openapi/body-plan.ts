@@ -22,6 +22,13 @@ export interface BodyPlan {
   readonly brackets: readonly string[];
 }
 
+/** Bytes of a file. In Python, these are `bytes` and nothing else; what says that they are not encoded is replaced. */
+const FILE = {
+  type: 'string',
+  contentEncoding: 'base64',
+  contentMediaType: 'application/octet-stream',
+  format: undefined,
+};
 /** More members are given as one argument. Chosen: the catalog lists 250 arguments. */
 const MAX_MEMBERS = 150;
 /** Schemas that are merged by `allOf`. Chosen. */
@@ -46,7 +53,7 @@ export function planBody(document: ApiDocument, body: JsonObject): BodyPlan | un
     isBase64: kind === 'bytes',
   };
   if (kind === 'bytes' || kind === 'text') {
-    return { ...plan, schema: { type: 'string', ...(kind === 'bytes' && { contentEncoding: 'base64' }) } };
+    return { ...plan, schema: { type: 'string', ...(kind === 'bytes' && FILE) } };
   }
   const found = new MemberCollector(document);
   const isFlat = found.add(schema, true) && found.members.size > 0 && found.members.size <= MAX_MEMBERS;
@@ -143,12 +150,9 @@ function isBytes({ type, format, contentEncoding, contentMediaType }: JsonObject
   return type === 'file' || format === 'binary' || (isFile && contentEncoding === undefined);
 }
 
-/** Replaces what says that the bytes are not encoded. */
-const BASE64 = { type: 'string', contentEncoding: 'base64', format: undefined, contentMediaType: undefined };
-
 function asBase64(document: ApiDocument, member: unknown): JsonObject {
   const schema = document.object(member);
   const { description, ...rest } = schema;
   const said = { description: textOf((member as JsonObject)['description']) || textOf(description) };
-  return isBytes(schema) ? { ...said, ...rest, ...BASE64 } : { ...said, ...rest, items: BASE64 };
+  return isBytes(schema) ? { ...said, ...rest, ...FILE } : { ...said, ...rest, items: FILE };
 }

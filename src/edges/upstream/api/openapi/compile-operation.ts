@@ -60,7 +60,7 @@ export function compileOperation(document: ApiDocument, site: Site, context: Ope
       kind: 'http',
       method: method.toUpperCase() as HttpOperation['method'],
       path: `${below}${path}`,
-      parameters: parameters.map(parameterOf),
+      parameters: parameters.map((plan) => withFacts(parameterOf(plan), input.schema)),
       ...(body !== undefined && { body: bodyOf(body) }),
       accept: acceptedOf(parts),
     },
@@ -138,6 +138,14 @@ function parameterOf({ argument, name, in: place, style, explode, allowReserved 
   return { argument, name, in: place, style, explode, allowReserved };
 }
 
+/** What the next page of a list can be told from. */
+function withFacts(parameter: ApiParameter, input: JsonObject): ApiParameter {
+  const { default: usual, minimum, type } = objectOf(objectOf(input['properties'])[parameter.argument]);
+  const facts = { ...(type !== undefined && { type }), ...(usual !== undefined && { default: usual }) };
+  const isOfPages = parameter.in === 'query' && (typeof usual === 'number' || type === 'integer');
+  return isOfPages ? { ...parameter, facts: minimum === undefined ? facts : { ...facts, minimum } } : parameter;
+}
+
 function bodyOf({ mediaType, isRequired, members, isBase64, files, brackets }: BodyPlan): ApiBody {
   return {
     mediaType,
@@ -154,15 +162,23 @@ function bodyOf({ mediaType, isRequired, members, isBase64, files, brackets }: B
 function descriptionOf({ operation, method, path }: Site, body: BodyPlan | undefined): string {
   const summary = textOf(operation['summary']);
   const description = textOf(operation['description']);
-  const said = [summary, description === summary ? '' : description].filter((text) => text !== '').join('\n\n');
+  // FastAPI makes the summary of the name, which the description then says again.
+  const isName = isSame(summary, textOf(operation['operationId']).slice(0, summary.length));
+  const isRepeated = description !== '' && (isName || description.startsWith(summary));
+  const said = [isRepeated ? '' : summary, description].filter((text) => text !== '').join('\n\n');
   const needed = body?.isRequired === false && body.members !== undefined ? [...body.required] : [];
   const notes = [
+    said === '' ? '' : `${method.toUpperCase()} ${path}`,
     operation['deprecated'] === true ? 'Deprecated.' : '',
     needed.length > 0 ? `If it has a body, the body needs: ${needed.join(', ')}.` : '',
   ].filter((text) => text !== '');
-  const note = shorten(notes.join(' '), 1_000);
+  const note = shorten(notes.join('. ').replaceAll('.. ', '. '), 1_000);
   const text = shorten(said || `${method.toUpperCase()} ${path}`, MAX_DESCRIPTION_CHARS - note.length - 2);
   return note === '' ? text : `${text}\n\n${note}`;
+}
+
+function isSame(text: string, name: string): boolean {
+  return text !== '' && text.toLowerCase().replaceAll(/\W/g, '_') === name.toLowerCase();
 }
 
 /** MCP, "ToolAnnotations". RFC 9110, section 9.2, says which methods are safe and which are idempotent. */

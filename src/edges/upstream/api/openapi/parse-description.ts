@@ -12,6 +12,9 @@ const MAX_ALIASES = 10_000;
 /** Throws an error that says what is wrong with the text, and where. */
 export function parseDescription(marked: string): unknown {
   const text = marked.replace(/^\uFEFF/, '');
+  if (/^\s*</.test(text)) {
+    throw new Error('is a web page or XML; the description of an API is often beside it, at /openapi.json');
+  }
   return /^\s*[{[]/.test(text) ? fromJson(text) : fromYaml(text);
 }
 

@@ -9,7 +9,7 @@ export class ToolNames {
 
   /** The name for an operation. Later operations never change it. */
   claim(operationId: string, method: string, path: string): string {
-    const own = plainName(operationId);
+    const own = plainName(withoutRoute(operationId, method, path));
     const base = (own === '' ? plainName(nameOfPath(method, path)) : own).slice(0, MAX_NAME_CHARS);
     let name = toIdentifier(base);
     for (let count = 2; this.#taken.has(name.toLowerCase()); count += 1) {
@@ -27,6 +27,14 @@ function plainName(text: string): string {
   }
   const plain = text.replaceAll(/\W+/g, '_').replaceAll(/__+/g, '_');
   return /[A-Za-z]/.test(plain) ? plain.replaceAll(/^_|_$/g, '') : '';
+}
+
+/** FastAPI makes `get_order_orders__id__get` of the function `get_order` at `GET /orders/{id}`. */
+function withoutRoute(operationId: string, method: string, path: string): string {
+  const route = `${path.replaceAll(/\W/g, '_')}_${method.toLowerCase()}`;
+  return operationId.endsWith(route) && operationId.length > route.length
+    ? operationId.slice(0, -route.length)
+    : operationId;
 }
 
 /** `get_orders_by_id` for `GET /orders/{id}`. */

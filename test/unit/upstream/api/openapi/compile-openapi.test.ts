@@ -59,11 +59,11 @@ describe('names of tools', () => {
 describe('the words about a tool', () => {
   test('are its summary and description, shortened', () => {
     const { tool } = only({ summary: 'Add', description: 'Adds **one**.', deprecated: true });
-    expect(tool?.description).toBe('Add\n\nAdds **one**.\n\nDeprecated.');
+    expect(tool?.description).toBe('Adds **one**.\n\nPOST /x. Deprecated.');
     expect(only({}).tool?.description).toBe('POST /x');
     const long = only({ description: 'x'.repeat(5_000) }).tool?.description;
-    expect(long).toHaveLength(3_998);
-    expect(long?.endsWith('x…')).toBe(true);
+    expect(long).toHaveLength(4_000);
+    expect(long?.endsWith('x…\n\nPOST /x')).toBe(true);
   });
 
   test('say what its method does', () => {
@@ -234,6 +234,7 @@ describe('a body', () => {
   });
 
   test('with files has them in base64', () => {
+    const FILE = { type: 'string', contentEncoding: 'base64', contentMediaType: 'application/octet-stream' };
     const binary = { type: 'string', format: 'binary' };
     const schema = {
       type: 'object',
@@ -246,8 +247,8 @@ describe('a body', () => {
     const { tool, operation } = only({ requestBody: { content: { 'multipart/form-data': { schema } } } });
     expect(operation.body?.files).toEqual(['one', 'many']);
     expect(tool?.inputSchema['properties']).toEqual({
-      one: { type: 'string', description: 'A file.', contentEncoding: 'base64' },
-      many: { type: 'array', items: { type: 'string', contentEncoding: 'base64' } },
+      one: { description: 'A file.', ...FILE },
+      many: { type: 'array', items: FILE },
       text: { type: 'string' },
     });
   });
