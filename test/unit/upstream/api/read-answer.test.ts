@@ -220,9 +220,9 @@ describe('a failure says why', () => {
     const failed = result(type, written, { status, headers: { 'content-type': type, ...headers } });
     expect(failed).toMatchObject({ isError: true });
     expect(failed['content']).toHaveLength(1);
-    const text = (failed['content'] as { text: string }[])[0]?.text ?? '';
-    expect(text).toMatch(WHERE);
-    return text.replace(WHERE, '');
+    const shown = (failed['content'] as { text: string }[])[0]?.text ?? '';
+    expect(shown).toMatch(WHERE);
+    return shown.replace(WHERE, '');
   };
 
   it.each<[string, unknown, string]>([
