@@ -110,6 +110,8 @@ class Channel:
         self._incomplete: tuple[Frame, int] | None = None
         # Where the next bytes belong, instead of among the unread ones.
         self._landing: memoryview | None = None
+        # How many of the next bytes no one wants. They are not collected first: there may be no room for them.
+        self._unwanted = 0
         # Frames received so far, including the newest.
         self.received = 0
         self._on_frame: Callable[[Frame], None] = _ignore
@@ -285,6 +287,12 @@ class Channel:
         """Where the next line, or the bytes that follow one, end among the unread bytes; 0 if they are not complete."""
         if self._landing is not None:
             self._land()
+        if self._unwanted:
+            count = min(self._unwanted, len(self._unread))
+            del self._unread[:count]
+            self._unwanted -= count
+            if self._unwanted:
+                return 0
         if self._incomplete is not None:
             end = self._incomplete[1] + 1
             return end if end <= len(self._unread) else 0
@@ -293,18 +301,18 @@ class Channel:
         return end
 
     def _receive_bytes(self, frame: Frame, piece: bytes) -> None:
-        if frame["type"] != "answer_bytes":  # Otherwise no one waits for the result, or it has no room.
-            self._on_frame({**frame, "data": piece})
+        self._on_frame({**frame, "data": piece})
 
     def _begin_bytes(self, frame: Frame) -> None:
         """Bytes follow the frame. Those of a result go to their place, unless no one waits for it or it has no room."""
         size = _number(frame["bytes"])
-        answered = self._pending.get(_number(frame["call"])) if frame["type"] == "answer_bytes" else None
-        place = None if answered is None else answered.place_for(size, _number(frame["total"]))
-        if place is None:
+        if frame["type"] != "answer_bytes":
             self._incomplete = (frame, size)
-        else:
-            self._landing = place
+            return
+        answered = self._pending.get(_number(frame["call"]))
+        self._landing = None if answered is None else answered.place_for(size, _number(frame["total"]))
+        if self._landing is None:
+            self._unwanted = size
 
     def _receive(self, line: bytes) -> None:
         if line.startswith(_FRAME_START):

@@ -72,7 +72,8 @@ class Pages(ApiTestCase):
         """The pages of a list whose calls have these results, and what stderr says."""
         waiting = iter(results)
         self.host.answers["call_tool"] = lambda params: next(waiting)
-        tool: Any = self.namespace["mcp_files"].read_file
+        files: Any = self.namespace["mcp_files"]
+        tool = files.read_file
         said = io.StringIO()
         with contextlib.redirect_stderr(said):
             found = [page async for page in tool.pages(path="a")]

@@ -96,6 +96,16 @@ class Arrivals(unittest.TestCase):
         self.assertIn("no room for a result of 4 bytes\nHint: Delete large variables", str(refused[1]))
         self.assertEqual(given, (1, None))
 
+    def test_bytes_without_room_are_not_collected(self) -> None:
+        self.channel._pending[7] = Pending(lambda *answer: None)  # noqa: SLF001
+        with patch.object(rpc, "Body", side_effect=MemoryError):
+            self.channel._take(b'{"type":"answer_bytes","call":7,"total":4000,"bytes":4000}\n')  # noqa: SLF001
+            for _ in range(4):
+                self.channel._take(b"[" * 1000)  # noqa: SLF001
+                self.assertEqual(len(self.channel._unread), 0)  # noqa: SLF001
+        self.channel._take(b'\n{"type":"checkpoint_taken","checkpoint":2}\n')  # noqa: SLF001
+        self.assertEqual(len(self.frames), 1)
+
     def test_a_result_in_bytes_that_cannot_be_decoded_is_an_error(self) -> None:
         for data in (b"[1", b'"\xff"', b"[" * 100_000):
             with self.subTest(data=data[:4]):

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { BridgeError, messageOf } from '../../core/base/errors.ts';
 import { COMMAND } from '../../core/base/package.ts';
+import { quoteShellWord } from '../../core/base/shell-words.ts';
 import { counted } from '../../core/base/units.ts';
 import type { FileObject } from '../../edges/clients/file-format.ts';
 import { API_POLICY } from '../../edges/servers/server-file.ts';
@@ -11,6 +12,7 @@ import { compileInWorker } from '../../edges/upstream/api/compile.ts';
 import type { ApiCredential } from '../../edges/upstream/api/compiled-api.ts';
 import { type AboutApi, readLines } from '../../edges/upstream/api/compiled-lines.ts';
 import { readDescription } from '../../edges/upstream/api/description-source.ts';
+import { hostOf, isThisMachine } from '../../edges/upstream/http/addresses.ts';
 import { proxiesOf } from '../../edges/upstream/http/proxies.ts';
 import type { NewEntries } from './examples.ts';
 
@@ -18,6 +20,7 @@ import type { NewEntries } from './examples.ts';
 const MAX_READ_MS = 60_000;
 /** Of what a description leaves out, so much is shown. Chosen. */
 const SHOWN_NOTICES = 5;
+const MAX_TITLE_CHARS = 60;
 
 export interface ApiLine {
   readonly name: string;
@@ -107,10 +110,11 @@ function addressOf({ addresses }: AboutApi, place: string): string {
   // OpenAPI 3.1, "OpenAPI Object": without `servers`, the address is `/`.
   const found = [...addresses, '/'].find((address) => URL.canParse(address, base));
   const url = found === undefined ? undefined : new URL(found, base);
-  if (url?.protocol !== 'https:' && url?.protocol !== 'http:') {
+  // In an entry, `${secret:…}` and the like are filled in: whoever writes a description must not choose what is sent.
+  if ((url?.protocol !== 'https:' && url?.protocol !== 'http:') || /[{}]/.test(url.origin + url.pathname)) {
     throw usage('the description does not say where the API is', 'Add --base-url https://HOST/PATH.');
   }
-  return url.href.replace(/\/$/, '');
+  return `${url.origin}${url.pathname}`.replace(/\/$/, '');
 }
 
 /** `--base-url` without the path that the description has, which is easily forgotten. */
@@ -131,11 +135,17 @@ function notesOf({ addresses, notices, readingCount, title, toolCount }: AboutAp
   const asks = writing === 0 ? '' : `; ${writing} of them can change something, and ask you before each call`;
   const hidden = notices.length - SHOWN_NOTICES;
   return [
-    `${title === '' ? 'The API' : title} at ${url}: ${counted(toolCount, 'operation')}${asks}.`,
+    `The API at ${url}${title === '' ? '' : ` (${JSON.stringify(title.slice(0, MAX_TITLE_CHARS))})`}: ${counted(toolCount, 'operation')}${asks}.`,
+    ...(isOpenHttp(url) ? ['It is not encrypted (http:), so a key sent there can be read on the way.'] : []),
     ...(addresses.length > 1 ? [`Other addresses in the description: ${addresses.slice(0, 5).join(', ')}.`] : []),
     ...notices.slice(0, SHOWN_NOTICES).map((notice) => `Left out or simplified: ${notice}.`),
     ...(hidden > 0 ? [`… and ${hidden} more; \`${COMMAND} servers test\` names them.`] : []),
   ];
+}
+
+function isOpenHttp(address: string): boolean {
+  const url = new URL(address);
+  return url.protocol === 'http:' && !isThisMachine(hostOf(url));
 }
 
 /** What the API takes to let someone in, and how to give it; undefined if it says nothing about that. */
@@ -154,7 +164,7 @@ function needsOf(name: string, credentials: readonly ApiCredential[]): string | 
   const kind = first.credential.kind as keyof typeof what;
   const described =
     what[kind] === undefined ? `a credential (${kind})` : `${what[kind]} ${first.credential.field ?? ''}`;
-  return `${described}. Store it with \`${COMMAND} secrets set ${secretName(name)}\`, and repeat this command with --auth ${first.how} --force; or refer to a variable of the bridge: --header 'NAME: \${VARIABLE}'.`;
+  return `${described}. Store it with \`${COMMAND} secrets set ${secretName(name)}\`, and repeat this command with --auth ${quoteShellWord(first.how)} --force; or refer to a variable of the bridge: --header 'NAME: \${VARIABLE}'.`;
 }
 
 function optionFor({ field, kind }: ApiCredential): string | undefined {

@@ -15,7 +15,7 @@ import type { ServerDirectory } from '../directory/server-directory.ts';
 import type { CallMethod } from '../protocol/frames.ts';
 import type { Elicit } from '../protocol/server-requests.ts';
 import type { CallContext } from '../session/dispatch.ts';
-import type { ToolCall } from './contract.ts';
+import { isReadOnly, type ToolCall } from './contract.ts';
 import { checked, type FindCallable, type Method, nameParam } from './method.ts';
 import type { ObservedResults } from './observed-results.ts';
 import type { CallPipeline } from './pipeline.ts';
@@ -33,6 +33,8 @@ export interface ToolCaller {
     readonly elicit?: Elicit | undefined;
     /** Whether a large result may come as `ResultBytes`. */
     readonly takesBytes: boolean | undefined;
+    /** Whether the gates took it for one that only reads. */
+    readonly isTakenForRead: boolean;
   }): Promise<unknown>;
 }
 
@@ -89,6 +91,7 @@ export function createCallTool({
       onProgress: listenerOf(call),
       elicit: elicitFor(server.name, context.asker, logger),
       takesBytes: context.takesBytes,
+      isTakenForRead: isReadOnly(tool),
     });
     directory.noteUse(server);
     const definition = directory.definitionKey(server);

@@ -26,6 +26,8 @@ export interface RequestLimits {
   readonly takesTask?: boolean | undefined;
   /** Whether a large result may come as `ResultBytes`. */
   readonly takesBytes?: boolean | undefined;
+  /** Whether the call was let through as one that only reads. */
+  readonly isTakenForRead?: boolean | undefined;
   /** More fields of `_meta`. */
   readonly meta?: JsonObject | undefined;
   /** Called with the id of the request before it is sent. */

@@ -89,6 +89,8 @@ export interface ToolRequest {
   readonly onProgress?: RequestLimits['onProgress'];
   /** Asks the person what the server wants to know during the call. Without it, no question of the server is answered. */
   readonly elicit?: Elicit | undefined;
+  /** Whether the call was let through as one that only reads. */
+  readonly isTakenForRead?: boolean | undefined;
 }
 
 export interface ToolRequestForBytes extends ToolRequest {
@@ -552,7 +554,7 @@ interface AskedRequest {
 function request(
   connection: Pick<ServerConnection, 'request'>,
   { method, params }: AskedRequest,
-  { signal, onProgress, elicit, takesBytes, takesTask }: Omit<RequestLimits, 'timeoutMs'>,
+  { signal, onProgress, elicit, isTakenForRead, takesBytes, takesTask }: Omit<RequestLimits, 'timeoutMs'>,
   deadline: Deadline,
 ): Promise<Answer> {
   const send = (given: JsonObject): Promise<Answer> =>
@@ -561,6 +563,7 @@ function request(
       signal,
       onProgress,
       elicit,
+      isTakenForRead,
       takesBytes,
       takesTask,
     });

@@ -7,23 +7,42 @@ import type { Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import { isObject, type JsonObject } from '../../../core/base/is-object.ts';
-import { MAX_RESULT_BYTES, MIN_RESULT_BYTES } from '../../../core/base/limits.ts';
+import { MIN_RESULT_BYTES } from '../../../core/base/limits.ts';
 import { stringifyExact } from '../../../core/protocol/exact-json.ts';
+import { JsonScan } from '../../../core/protocol/json-scan.ts';
 import { RequestError } from '../../../core/protocol/server-requests.ts';
 import type { ServerTransport } from '../connection.ts';
 import { Arriving, TooMuchAtOnceError } from '../http/arriving.ts';
 import { BodyTooLongError, type HttpResponse } from '../http/http-client.ts';
 import { brokenOff } from '../http/remote-failure.ts';
+import { mediaType } from '../http/response-reader.ts';
 import { isMessageId, LINE_TOO_LONG, type MessageHandlers, type MessageId, MessageIntake } from '../message-intake.ts';
 import type { ServerExit } from '../server-process.ts';
 import type { ApiClient } from './api-client.ts';
 import type { Description } from './description.ts';
-import { around, type Exchange, isJsonAnswer, requestOf, resultOf } from './exchange.ts';
+import { around, type Exchange, isJsonAnswer, onlyReads, requestOf, resultOf } from './exchange.ts';
 
 const PROTOCOL_VERSION = '2025-11-25';
 const METHOD_NOT_FOUND = -32_601;
 const INVALID_PARAMS = -32_602;
+/** The documented limit of results. What is not JSON grows when it becomes a text of JSON. Both chosen. */
+const MAX_BODY_BYTES = 64 * 1024 * 1024;
+const MAX_ESCAPED_BYTES = 96 * 1024 * 1024;
+/** Of an answer that says why it failed. Chosen. */
+const MAX_ERROR_BYTES = 1024 * 1024;
+const FAILED = 400;
+const JSON_OR_NONE = /[/+]json$/;
+const SPACE = 0x20;
+/** Of a control character, as in `\\u0001`. */
+const ESCAPE_BYTES = 6;
 const UNAUTHORIZED = 401;
+/** `jsonrpc`, `id` and `result`; and in this, `content` and `structuredContent`. */
+const MEMBERS = 3;
+const RESULT_MEMBERS = 2;
+
+const ONLY_READS_KEY = 'bridge/only-reads';
+/** In `_meta` of a call that was let through as one that only reads. */
+export const ONLY_READS: JsonObject = { [ONLY_READS_KEY]: true };
 
 export interface ApiTransportOptions extends MessageHandlers {
   readonly url: URL;
@@ -146,7 +165,7 @@ export class ApiTransport implements ServerTransport {
     );
   }
 
-  async #call(id: MessageId, { name, arguments: given }: JsonObject, signal: AbortSignal): Promise<void> {
+  async #call(id: MessageId, { name, arguments: given, _meta: meta }: JsonObject, signal: AbortSignal): Promise<void> {
     const { client, description, onDescriptionChanged, url } = this.#options;
     if (description.hasChanged()) {
       onDescriptionChanged();
@@ -155,6 +174,13 @@ export class ApiTransport implements ServerTransport {
     const operation = description.current.operations.get(String(name));
     if (operation === undefined) {
       this.#intake.failRequest(id, INVALID_PARAMS, `Unknown tool: ${String(name)}`);
+      return;
+    }
+    if (isObject(meta) && meta[ONLY_READS_KEY] === true && !onlyReads(operation)) {
+      // The gates have decided by the tools as they were listed.
+      onDescriptionChanged();
+      const text = 'its description has changed, and it can now change something. Look at it again before you call it';
+      this.#intake.failRequest(id, INVALID_PARAMS, text);
       return;
     }
     const args = isObject(given) ? given : {};
@@ -179,8 +205,11 @@ export class ApiTransport implements ServerTransport {
     if (body.length >= MIN_RESULT_BYTES && isJsonAnswer(exchange)) {
       const { before, after } = around(body);
       const start = Buffer.from(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{${before}`);
-      this.#intake.handleLine(Buffer.concat([start, body, Buffer.from(`${after}}}`)]));
-      return;
+      const line = Buffer.concat([start, body, Buffer.from(`${after}}}`)]);
+      if (isOneValue(line, line.length - 2)) {
+        this.#intake.handleLine(line);
+        return;
+      }
     }
     this.#deliver(id, this.#explained(resultOf(exchange, body), exchange.response.status), body.length);
   }
@@ -200,7 +229,14 @@ export class ApiTransport implements ServerTransport {
   /** Undefined if it was too long, which the caller is then told. */
   async #bodyOf(id: MessageId, response: HttpResponse): Promise<Buffer | undefined> {
     try {
-      return await this.#arriving.read(decoded(response), MAX_RESULT_BYTES);
+      const body = await this.#arriving.read(
+        decoded(response),
+        response.status < FAILED ? MAX_BODY_BYTES : MAX_ERROR_BYTES,
+      );
+      if (JSON_OR_NONE.test(mediaType(response)) || escapedBytes(body) <= MAX_ESCAPED_BYTES) {
+        return body;
+      }
+      throw new BodyTooLongError(MAX_BODY_BYTES);
     } catch (error) {
       response.body.destroy();
       if (error instanceof TooMuchAtOnceError || error instanceof BodyTooLongError) {
@@ -217,10 +253,23 @@ export class ApiTransport implements ServerTransport {
   }
 }
 
+/**
+ * Whether the structured content of this response is one JSON value that ends where the body does: a body that closes the braces around it
+ * could be read as another message. Whatever is in doubt is parsed alone instead.
+ */
+function isOneValue(line: Buffer, end: number): boolean {
+  const scan = new JsonScan();
+  scan.push(line);
+  const scanned = scan.end();
+  const content = scanned?.result.get('structuredContent');
+  const isWhole = content !== undefined && line.subarray(content.end, end).toString('latin1').trim() === '';
+  return isWhole && scanned?.members.size === MEMBERS && scanned.result.size === RESULT_MEMBERS;
+}
+
 /** Some APIs compress although the request does not allow it. What comes out counts, so a small body cannot become a large one. */
 function decoded(response: HttpResponse): HttpResponse {
   const coding = (response.headers['content-encoding'] ?? '').trim().toLowerCase();
-  const decoder = DECODERS[coding]?.();
+  const decoder = Object.hasOwn(DECODERS, coding) ? DECODERS[coding]?.() : undefined;
   if (decoder === undefined) {
     return response;
   }
@@ -234,3 +283,12 @@ const DECODERS: Readonly<Record<string, () => Transform>> = {
   deflate: createInflate,
   br: createBrotliDecompress,
 };
+
+/** Bytes of a body as a text of JSON, or a little more. */
+function escapedBytes(body: Buffer): number {
+  let controls = 0;
+  for (const byte of body) {
+    controls += byte < SPACE ? 1 : 0;
+  }
+  return body.length + controls * (ESCAPE_BYTES - 1);
+}

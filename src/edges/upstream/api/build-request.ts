@@ -12,6 +12,7 @@ import {
   isScalar,
   pairsOf,
   percentEncode,
+  Room,
   textOf,
   ValueFault,
 } from './parameter-values.ts';
@@ -30,6 +31,8 @@ const DOT_SEGMENT = /^(?:\.|%2e){1,2}$/i;
 /** Headers that belong to the bridge, the entry or the connection. The specification ignores parameters for the first three. */
 const OWN_HEADER =
   /^(?:accept|content-type|authorization|cookie|host|content-length|content-encoding|transfer-encoding|connection|keep-alive|upgrade|expect|te|trailer|proxy-.*)$/i;
+/** Chosen: servers take addresses of 8 to 64 KiB. */
+const MAX_QUERY_CHARS = 256 * 1024;
 /** RFC 9110, section 5.6.2. */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** RFC 6265, section 4.1.1: `cookie-octet`. */
@@ -114,12 +117,15 @@ function queryOf(
   query: Readonly<Record<string, string>>,
 ): string {
   const fixed = new Set([...base.searchParams.keys(), ...Object.keys(query)].map(comparable));
+  const room = new Room(MAX_QUERY_CHARS);
   const pairs = parameters
     .filter((parameter) => parameter.in === 'query' && !fixed.has(comparable(parameter.name)))
     .flatMap((parameter) =>
       naming(parameter.argument, () => {
         const encode = parameter.allowReserved ? encodeUnreserved : percentEncode;
-        const given = pairsOf(parameter, argumentOf(args, parameter.argument), encode);
+        const value = argumentOf(args, parameter.argument);
+        room.take(parameter.name.length, value);
+        const given = pairsOf(parameter, value, encode);
         const own = given.find(([name]) => fixed.has(comparable(name)))?.[0];
         if (own !== undefined) {
           throw new ValueFault(`has the member '${own}', a query parameter that the entry of this server sets`);
@@ -134,7 +140,12 @@ function queryOf(
 
 /** Names that some server takes for the same: .NET ignores case, PHP writes `_` for other characters and drops what is in brackets. */
 function comparable(name: string): string {
-  return name.trim().toLowerCase().replace(/\[.*$/s, '').replaceAll(/[ .]/g, '_');
+  return name
+    .replaceAll(/[\0-\x1f\x7f]/g, '')
+    .trim()
+    .toLowerCase()
+    .replace(/\[.*$/s, '')
+    .replaceAll(/[ .]/g, '_');
 }
 
 function headersOf({ parameters }: HttpOperation, args: JsonObject): Record<string, string> {

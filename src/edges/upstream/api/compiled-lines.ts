@@ -8,6 +8,8 @@ import type { ApiOperation, CompiledApi } from './compiled-api.ts';
 
 /** Parsing a line of this size takes 6 ms. */
 const LINE_CHARS = 256 * 1024;
+/** Of one tool or operation. Whatever is longer, of a name for example, has no use. */
+const MAX_LINE_CHARS = 1024 * 1024;
 const OPEN_ARRAY = 0x5b;
 
 /** Everything but the tools and operations. */
@@ -24,7 +26,7 @@ export interface ReadApi {
   readonly operations: ReadonlyMap<string, ApiOperation>;
 }
 
-/** Each line ends with a line feed. */
+/** Each line ends with a line feed. Throws an `Error` that says what is too long. */
 export function linesOf({ tools, operations, ...rest }: CompiledApi): string[] {
   const reading = tools.filter(({ annotations }) => (annotations as { readOnlyHint?: unknown })?.readOnlyHint === true);
   const about: AboutApi = { ...rest, toolCount: tools.length, readingCount: reading.length };
@@ -32,11 +34,15 @@ export function linesOf({ tools, operations, ...rest }: CompiledApi): string[] {
   const operationTexts = Object.entries(operations).map(
     ([name, operation]) => `${JSON.stringify(name)}:${JSON.stringify(operation)}`,
   );
-  return [
+  const lines = [
     `${JSON.stringify(about)}\n`,
     ...inBatches(toolTexts).map((batch) => `[${batch}]\n`),
     ...inBatches(operationTexts).map((batch) => `{${batch}}\n`),
   ];
+  if (lines.some(({ length }) => length > MAX_LINE_CHARS)) {
+    throw new Error(`has a part of more than ${MAX_LINE_CHARS.toLocaleString('en-US')} characters`);
+  }
+  return lines;
 }
 
 /** Texts joined by commas, as many as a line may have. */

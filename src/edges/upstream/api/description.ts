@@ -20,6 +20,8 @@ const FORMAT = 1;
 const MAX_FILE_BYTES = 96 * 1024 * 1024;
 /** The address of a description is not asked again before. Chosen. */
 const MIN_AGE_MS = 60_000;
+/** While the one in use would do. Chosen. */
+const MAX_REFRESH_MS = 10_000;
 
 /** The first line of a kept description. */
 interface Kept {
@@ -82,10 +84,17 @@ export class Description {
     if (this.#file === undefined && Date.now() - this.#kept.readAt < MIN_AGE_MS) {
       return;
     }
-    await this.#renew(signal).catch((error: unknown) => {
+    const abort = new AbortController();
+    const timer = setTimeout(() => abort.abort(), MAX_REFRESH_MS);
+    signal.addEventListener('abort', () => abort.abort(), { once: true });
+    await this.#renew(abort.signal).catch((error: unknown) => {
       const { definition, logger } = this.#options;
-      logger.warning(`The description of '${definition.name}' stays as it was: ${messageOf(error)}`);
+      // Not asked again at once.
+      this.#kept = { ...this.#kept, readAt: Date.now() };
+      const why = abort.signal.aborted ? `it was not read within ${MAX_REFRESH_MS / 1000} s` : messageOf(error);
+      logger.warning(`The description of '${definition.name}' stays as it was: ${why}`);
     });
+    clearTimeout(timer);
   }
 
   /** Whether its file is another one than was read last. */

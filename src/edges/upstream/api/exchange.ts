@@ -45,6 +45,18 @@ export function requestOf(operation: ApiOperation, args: JsonObject, base: URL):
   };
 }
 
+/** Whether an operation changes nothing, as its annotations say. */
+export function onlyReads(operation: ApiOperation): boolean {
+  switch (operation.kind) {
+    case 'http':
+      return /^(?:GET|HEAD|OPTIONS)$/.test(operation.method);
+    case 'graphql':
+      return !/^\s*mutation\b/.test(operation.document);
+    default:
+      return operation.allows === 'query';
+  }
+}
+
 /**
  * Whether the body is JSON that may be passed on without being parsed. That of a list whose pages can be asked for is looked at, because
  * code would take a page without a next one for the last.

@@ -9,7 +9,7 @@ import { addressOf, secretsFor } from '../http/open-remote.ts';
 import { createChangingMask } from '../result-mask.ts';
 import { createMask } from '../secrets.ts';
 import { ApiClient } from './api-client.ts';
-import { ApiTransport } from './api-transport.ts';
+import { ApiTransport, ONLY_READS } from './api-transport.ts';
 import { Description } from './description.ts';
 
 /** Rejects with `SERVER_START_FAILED`. */
@@ -45,7 +45,12 @@ export async function openApi(definition: ApiDefinition, options: ConnectOptions
       signal: deadline.signal,
     });
     const connection = await establish(definition, { ...traffic, client: sdk, transport, failures });
-    return { ...connection, notices: () => description.current.about.notices };
+    return {
+      ...connection,
+      request: (method, params, limits) =>
+        connection.request(method, params, limits.isTakenForRead === true ? { ...limits, meta: ONLY_READS } : limits),
+      notices: () => description.current.about.notices,
+    };
   } catch (error) {
     await transport.close();
     throw error instanceof BridgeError ? error : failures.noDescription(messageOf(error));

@@ -9,6 +9,39 @@ import type { ApiParameter } from './compiled-api.ts';
 /** Why a value cannot be sent. The message is a predicate whose subject is the argument. */
 export class ValueFault extends Error {}
 
+/** What each item or member costs besides its texts: separators, a part of a form. Chosen. */
+const ITEM_CHARS = 64;
+
+/**
+ * How much a request may carry, in characters before they are encoded. A name is written again for each item and each member, so a small
+ * argument could become gigabytes.
+ */
+export class Room {
+  readonly #max: number;
+  #left: number;
+
+  constructor(max: number) {
+    this.#max = max;
+    this.#left = max;
+  }
+
+  /** Takes what a value needs whose name has so many characters. Throws a `ValueFault` if there is no room. */
+  take(nameChars: number, value: unknown): void {
+    if (isScalar(value)) {
+      this.#left -= nameChars + ITEM_CHARS + (typeof value === 'string' ? value.length : 0);
+    } else if (Array.isArray(value)) {
+      value.forEach((item) => this.take(nameChars + 2, item));
+    } else if (isObject(value)) {
+      Object.entries(value).forEach(([key, member]) => this.take(nameChars + key.length + 2, member));
+    }
+    if (this.#left < 0) {
+      throw new ValueFault(
+        `is too large: with the others, it needs more than ${this.#max.toLocaleString('en-US')} characters here`,
+      );
+    }
+  }
+}
+
 /** A name and a text, neither encoded. */
 type Pair = readonly [name: string, text: string];
 

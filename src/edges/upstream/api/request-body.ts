@@ -10,6 +10,7 @@ import {
   isNothing,
   isScalar,
   percentEncode,
+  Room,
   scalarText,
   ValueFault,
 } from './parameter-values.ts';
@@ -27,6 +28,8 @@ interface Bytes {
   readonly type?: string | undefined;
 }
 
+/** Chosen: arguments have at most 8 MiB, and the items of a form need some more. */
+const MAX_FORM_CHARS = 16 * 1024 * 1024;
 const JSON_TYPE = /[/+]json$/;
 const FORM_TYPE = 'application/x-www-form-urlencoded';
 /** `data:image/png;name=a.png;base64,…` (RFC 2397). Real ones are short. */
@@ -75,6 +78,7 @@ function write(body: ApiBody, value: unknown): BuiltBody {
 }
 
 function formOf(members: JsonObject, { brackets, files = [] }: ApiBody): string {
+  checkForm(members);
   return Object.entries(members)
     .flatMap(([name, value]) =>
       naming(name, () => {
@@ -89,8 +93,14 @@ function formOf(members: JsonObject, { brackets, files = [] }: ApiBody): string 
     .join('&');
 }
 
+function checkForm(members: JsonObject): void {
+  const room = new Room(MAX_FORM_CHARS);
+  Object.entries(members).forEach(([name, value]) => naming(name, () => room.take(name.length, value)));
+}
+
 /** RFC 7578: a part for each member, and for each item of a list. */
 function multipartOf(members: JsonObject, files: readonly string[], boundary: string): Buffer {
+  checkForm(members);
   const parts = Object.entries(members).flatMap(([name, value]) => {
     const items: unknown[] = Array.isArray(value) ? value : [value];
     return items.filter((item) => !isNothing(item)).map((item) => naming(name, () => partOf(name, item, files)));

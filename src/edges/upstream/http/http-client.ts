@@ -172,15 +172,17 @@ function headOf(
   const isForwarded = proxy !== undefined && url.protocol === 'http:';
   const isSecure = (isForwarded ? proxy.url : url).protocol === 'https:';
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      sent.destroy(new Error(`no connection within ${CONNECT_TIMEOUT_MS / 1000} s`));
-    }, CONNECT_TIMEOUT_MS);
+    let timer: NodeJS.Timeout | undefined;
     let isConnected = false;
     const onConnected = (): void => {
       isConnected = true;
       clearTimeout(timer);
     };
     sent.once('socket', (socket) => {
+      // Not before: with many requests at once, one waits for a socket.
+      timer = setTimeout(() => {
+        sent.destroy(new Error(`no connection within ${CONNECT_TIMEOUT_MS / 1000} s`));
+      }, CONNECT_TIMEOUT_MS);
       if (socket.connecting) {
         socket.once(isSecure ? 'secureConnect' : 'connect', onConnected);
       } else {

@@ -5,6 +5,7 @@ import { type ApiDocument, OperationFault, objectOf, textOf } from './api-docume
 
 const MAX_ADDRESSES = 20;
 const MAX_CHARS = 2_000;
+const MAX_DEFAULT_CHARS = 200;
 
 /** Without repetitions, and without a `/` at the end. */
 export function addressesOf(document: ApiDocument): string[] {
@@ -36,14 +37,14 @@ export function addressesIn(servers: unknown): string[] {
           .replaceAll(/\{([^{}]+)\}/g, (whole, name: string) => defaultOf(variables, name) ?? whole),
       );
     });
-  return [...new Set(found)].filter((address) => address !== '');
+  return [...new Set(found)].filter((address) => address !== '' && address.length <= MAX_CHARS);
 }
 
 function defaultOf(variables: unknown, name: string): string | undefined {
   const all = objectOf(variables);
   const variable = Object.hasOwn(all, name) ? objectOf(all[name]) : {};
   const value = variable['default'] ?? listOf(variable['enum'])[0];
-  return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
+  return typeof value === 'string' || typeof value === 'number' ? String(value).slice(0, MAX_DEFAULT_CHARS) : undefined;
 }
 
 /**

@@ -28,7 +28,8 @@ export function credentialsOf(document: ApiDocument): ApiCredential[] {
 
 function credentialOf(scheme: JsonObject): Omit<ApiCredential, 'name'> {
   const place = textOf(scheme['in']);
-  const field = textOf(scheme['name']);
+  // A longer one is no name of a header or parameter.
+  const field = shorten(textOf(scheme['name']), 200);
   switch (textOf(scheme['type']).toLowerCase()) {
     case 'apikey':
       return field !== '' && (place === 'header' || place === 'query' || place === 'cookie')

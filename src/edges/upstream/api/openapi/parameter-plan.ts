@@ -22,6 +22,8 @@ const STYLES: ReadonlySet<string> = new Set([
 ]);
 /** OpenAPI 3.1, "Parameter Object": other parts of a description say these. */
 const IGNORED_HEADERS: ReadonlySet<string> = new Set(['accept', 'content-type', 'authorization']);
+/** Chosen: real ones are far shorter, and a name is repeated for each item of a list. */
+const MAX_NAME_CHARS = 500;
 /** Names of credentials that are described as plain parameters. The server's entry may hold them. */
 const CREDENTIAL_NAME = /^(?:access_?token|api_?key|oauth_?token|token)$/i;
 
@@ -65,6 +67,9 @@ function planParameter(
     isCredential(name, place, credentials)
   ) {
     return undefined;
+  }
+  if (name.length > MAX_NAME_CHARS) {
+    throw new OperationFault(`has a parameter whose name is longer than ${MAX_NAME_CHARS} characters`);
   }
   const isLogin = isSecured && place !== 'path' && CREDENTIAL_NAME.test(name);
   return {
