@@ -56,9 +56,11 @@ const BOUNDED: Readonly<Record<string, string>> = {
     telemetry/cells.ts #last
     ui/bridges.ts #readers #streams
     ui/event-stream.ts #open
+    upstream/api/api-transport.ts #running
+    upstream/command/command-connection.ts #running
     upstream/elicitation-protocol.ts #open
     upstream/guardian.ts #groups
-    upstream/http/response-reader.ts #arriving
+    upstream/http/arriving.ts #bytes
     upstream/http/streamable-transport.ts #running
     upstream/http/tunnel-agent.ts #opening
     upstream/message-intake.ts #pending
@@ -101,8 +103,19 @@ const BOUNDED: Readonly<Record<string, string>> = {
     catalog/python-types.ts #references
     catalog/search-vocabulary.ts #entries
     protocol/json-scan.ts #members #result #firstBlock
+    registries/inputs.ts #inputs
+    upstream/api/next-page.ts #arguments
     upstream/http/streamable-transport.ts #parameters
     upstream/tool-list.ts tools notices fingerprints`,
+  'lives in the thread that compiles one description of a limited size, with limited memory': `
+    upstream/api/graphql/compile.ts operations tools
+    upstream/api/graphql/json-schema.ts #definitions
+    upstream/api/graphql/selection.ts #forms
+    upstream/api/openapi/api-document.ts #referred
+    upstream/api/openapi/body-plan.ts #seen members required
+    upstream/api/openapi/notices.ts #names
+    upstream/api/openapi/schema-writer.ts #definitions #names
+    upstream/api/openapi/tool-names.ts #taken`,
   'reads files of a limited size: the log, a recording, an index of packages': `
     history/call-sums.ts #counts #open
     history/history.ts #files #cells #groups #made #interned #unreadable

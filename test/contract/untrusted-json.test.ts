@@ -48,6 +48,8 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'session/unsaid.ts': 'state of ours',
   'state/': 'state of ours',
   'terminal/call-arguments.ts': 'an argument of the person',
+  'upstream/api/compiled-lines.ts': 'lines of our own thread, or kept by us with a checksum',
+  'upstream/api/description.ts': 'the first of these lines',
   'terminal/schema-check.ts': 'a copy of a value that was parsed',
   'tokens/token-file.ts': 'state of ours',
   'ui/page/': 'the page, which reads its own server',

@@ -55,7 +55,8 @@ class Files(unittest.TestCase):
                 self.assertEqual(self.sent(file), expected)
 
     def test_an_image_of_another_tool_is_a_file(self) -> None:
-        self.assertEqual(self.sent(ImageContent({"data": "YWI=", "mimeType": "image/png"})), "data:image/png;base64,YWI=")
+        image = ImageContent({"data": "YWI=", "mimeType": "image/png"})
+        self.assertEqual(self.sent(image), "data:image/png;base64,YWI=")
 
     def test_a_text_is_no_file(self) -> None:
         with self.assertRaisesRegex(ArgumentError, r"file is a str; pass bytes, such as text.encode\(\)"):
