@@ -85,12 +85,15 @@ export function answerCalls(basis: Basis, parts: CallParts): HandleCall {
 /** What code may do about servers that are not configured: whoever is not at this machine, or cannot see the server, adds none. */
 function newServersFor({ logger, options, settings }: Basis, { known, refresh }: ServersToCall): NewServersOptions {
   const { isDryRun, principal, replay, unattended } = options;
-  const { catalogs = [], profile, registry, stateDir } = settings;
-  const isOff = registry === 'off' && catalogs.length === 0 ? 'MCP_BRIDGE_REGISTRY is off' : undefined;
+  // The words of code leave the machine only for where the user has said so: they could be anything that it has read.
+  const { catalogs = [], profile, registry = 'off', stateDir } = settings;
+  const unset =
+    settings.registry === undefined ? 'not set, and code asks only a registry that the user has named' : 'off';
+  const isOff = registry === 'off' && catalogs.length === 0 ? `MCP_BRIDGE_REGISTRY is ${unset}` : undefined;
   const noOne = replay !== undefined ? 'a recording is replayed' : unattended && 'no one is there to be asked';
   const isRestricted = principal !== undefined && (principal.name !== undefined || principal.servers !== undefined);
   return {
-    servers: new NewServers(settings, process.env),
+    servers: new NewServers({ ...settings, registry }, process.env),
     declined: new DeclinedServers(stateDir),
     whyNoSearch: noOne ?? isOff,
     whyNoProposal:

@@ -14,10 +14,12 @@ const EMPTY_WORDS: ReadonlySet<string> = new Set(
   'a an and api for from in mcp my of on or server servers the to tool tools with'.split(' '),
 );
 
+const OFFICIAL_REGISTRY = 'https://registry.modelcontextprotocol.io';
+
 export interface RegistrySettings {
   readonly stateDir: string;
-  /** An address, or `off`. */
-  readonly registry: string;
+  /** An address, or `off`. Default: the official registry. */
+  readonly registry?: string | undefined;
   readonly catalogs?: readonly string[] | undefined;
 }
 
@@ -47,7 +49,7 @@ export class NewServers {
 
   constructor(settings: RegistrySettings, env: Readonly<Record<string, string | undefined>>) {
     this.#settings = settings;
-    const { registry: address, stateDir } = settings;
+    const { registry: address = OFFICIAL_REGISTRY, stateDir } = settings;
     this.#registry = address === 'off' ? undefined : new Registry({ address, stateDir, env });
   }
 
@@ -92,7 +94,7 @@ export class NewServers {
   }
 
   async #read(words: readonly string[]): Promise<{ readonly servers: NewServer[]; readonly sources: Source[] }> {
-    const { catalogs = [], registry } = this.#settings;
+    const { catalogs = [], registry = OFFICIAL_REGISTRY } = this.#settings;
     if (this.#registry === undefined && catalogs.length === 0) {
       throw new BridgeError('USAGE_INVALID', 'there is nothing to search, because MCP_BRIDGE_REGISTRY is off', {
         hint: 'Unset it, or name catalogs in MCP_BRIDGE_CATALOGS.',

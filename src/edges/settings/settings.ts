@@ -366,8 +366,8 @@ const DEFINITIONS = {
   },
   registry: {
     variable: 'MCP_BRIDGE_REGISTRY',
-    default: 'https://registry.modelcontextprotocol.io',
-    meaning: 'The MCP registry in which `servers find` and code look for new servers. With `off`, none is asked.',
+    meaning:
+      'The MCP registry in which code and `servers find` look for new servers. By default, `servers find` asks the official one (https://registry.modelcontextprotocol.io), and code asks none, because its words leave the machine. With `off`, none is asked.',
     allowed: 'off, or the address of a registry with https: or http:, without /v0',
     check: parsedBy(parseRegistry),
   },

@@ -30,7 +30,6 @@ test('has these defaults', () => {
     httpMaxBodyBytes: 4 * 1024 ** 2,
     image: 'python:3.14-slim',
     pull: 'missing',
-    registry: 'https://registry.modelcontextprotocol.io',
     timeoutSeconds: 30,
     maxTimeoutSeconds: 120,
     answerWithin: 'auto',
