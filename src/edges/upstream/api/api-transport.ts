@@ -15,7 +15,6 @@ import type { ServerTransport } from '../connection.ts';
 import { Arriving, TooMuchAtOnceError } from '../http/arriving.ts';
 import { BodyTooLongError, type HttpResponse } from '../http/http-client.ts';
 import { brokenOff } from '../http/remote-failure.ts';
-import { mediaType } from '../http/response-reader.ts';
 import { isMessageId, LINE_TOO_LONG, type MessageHandlers, type MessageId, MessageIntake } from '../message-intake.ts';
 import type { ServerExit } from '../server-process.ts';
 import type { ApiClient } from './api-client.ts';
@@ -25,16 +24,11 @@ import { around, type Exchange, isJsonAnswer, onlyReads, requestOf, resultOf } f
 const PROTOCOL_VERSION = '2025-11-25';
 const METHOD_NOT_FOUND = -32_601;
 const INVALID_PARAMS = -32_602;
-/** The documented limit of results. What is not JSON grows when it becomes a text of JSON. Both chosen. */
+/** The documented limit of results. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
-const MAX_ESCAPED_BYTES = 96 * 1024 * 1024;
 /** Of an answer that says why it failed. Chosen. */
 const MAX_ERROR_BYTES = 1024 * 1024;
 const FAILED = 400;
-const JSON_OR_NONE = /[/+]json$/;
-const SPACE = 0x20;
-/** Of a control character, as in `\\u0001`. */
-const ESCAPE_BYTES = 6;
 const UNAUTHORIZED = 401;
 /** `jsonrpc`, `id` and `result`; and in this, `content` and `structuredContent`. */
 const MEMBERS = 3;
@@ -229,14 +223,7 @@ export class ApiTransport implements ServerTransport {
   /** Undefined if it was too long, which the caller is then told. */
   async #bodyOf(id: MessageId, response: HttpResponse): Promise<Buffer | undefined> {
     try {
-      const body = await this.#arriving.read(
-        decoded(response),
-        response.status < FAILED ? MAX_BODY_BYTES : MAX_ERROR_BYTES,
-      );
-      if (JSON_OR_NONE.test(mediaType(response)) || escapedBytes(body) <= MAX_ESCAPED_BYTES) {
-        return body;
-      }
-      throw new BodyTooLongError(MAX_BODY_BYTES);
+      return await this.#arriving.read(decoded(response), response.status < FAILED ? MAX_BODY_BYTES : MAX_ERROR_BYTES);
     } catch (error) {
       response.body.destroy();
       if (error instanceof TooMuchAtOnceError || error instanceof BodyTooLongError) {
@@ -283,12 +270,3 @@ const DECODERS: Readonly<Record<string, () => Transform>> = {
   deflate: createInflate,
   br: createBrotliDecompress,
 };
-
-/** Bytes of a body as a text of JSON, or a little more. */
-function escapedBytes(body: Buffer): number {
-  let controls = 0;
-  for (const byte of body) {
-    controls += byte < SPACE ? 1 : 0;
-  }
-  return body.length + controls * (ESCAPE_BYTES - 1);
-}

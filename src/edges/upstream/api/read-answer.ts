@@ -43,6 +43,12 @@ export const HTTP_META = 'bridge/http';
 const MAX_META_CHARS = 1_000;
 const MAX_REASON_CHARS = 2_000;
 const MAX_WHERE_CHARS = 300;
+/** A file becomes a text in base64, in one turn of the loop: of this length within a second. Chosen. */
+const MAX_FILE_BYTES = 32 * 1024 * 1024;
+/** In JSON, with control characters as `\\u0001`. Chosen. */
+const MAX_TEXT_CHARS = 96 * 1024 * 1024;
+const SPACE = 0x20;
+const ESCAPE_CHARS = 5;
 const SHOWN_HEADER =
   /^(?:location|content-location|etag|last-modified|retry-after|(?:x-)?rate-?limit.*|x-total.*|deprecation|sunset|warning|content-disposition|(?:x-)?request-id|x-correlation-id)$/;
 /** Of the headers that are the answer to HEAD, those of the connection say nothing about the resource, and cookies are secrets. */
@@ -75,13 +81,31 @@ function resultOf({ body, headers, url }: HttpAnswer, content: Content): JsonObj
     case 'json':
       return formOf(content.value);
     case 'text':
+      refuseLong(escapedChars(content.text), MAX_TEXT_CHARS);
       // The kernel would parse a text that looks like JSON if it were a block.
       return /^[ \t\r\n]*[{[]/.test(content.text)
         ? { content: [], structuredContent: { result: content.text } }
         : { content: [{ type: 'text', text: content.text }] };
     default:
+      refuseLong(body.length, MAX_FILE_BYTES);
       return { content: [blockOf(body.toString('base64'), mediaType({ headers }) || 'application/octet-stream', url)] };
   }
+}
+
+function refuseLong(length: number, max: number): void {
+  if (length > max) {
+    const what = `a file or text of more than ${max.toLocaleString('en-US')} bytes`;
+    throw new RequestError('rpc', what, { code: LINE_TOO_LONG });
+  }
+}
+
+/** Its length in JSON, or a little more. */
+function escapedChars(text: string): number {
+  let controls = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    controls += text.charCodeAt(at) < SPACE ? 1 : 0;
+  }
+  return text.length + controls * ESCAPE_CHARS;
 }
 
 /** The form of a JSON value. */
