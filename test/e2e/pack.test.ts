@@ -64,6 +64,7 @@ describe('the package', () => {
         'dist/THIRD_PARTY_LICENSES.txt',
         'dist/cell-view.html',
         'dist/cli.js',
+        'dist/compile-thread.js',
         'dist/start-up.js',
         ...['app.css', 'app.js', 'favicon.svg', 'index.html'].map((file) => `dist/ui/${file}`),
         ...embedded,
