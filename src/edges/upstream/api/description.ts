@@ -10,6 +10,7 @@ import { VERSION } from '../../../core/base/package.ts';
 import type { RemoteDefinition } from '../../../core/base/server-definition.ts';
 import { parseExact } from '../../../core/protocol/exact-json.ts';
 import { LineCache } from '../../../core/state/line-cache.ts';
+import { isAbortError } from '../deadline.ts';
 import type { ApiClient } from './api-client.ts';
 import { compileInWorker } from './compile.ts';
 import { type ReadApi, readLines } from './compiled-lines.ts';
@@ -85,16 +86,16 @@ export class Description {
       return;
     }
     const abort = new AbortController();
-    const timer = setTimeout(() => abort.abort(), MAX_REFRESH_MS);
+    setTimeout(() => abort.abort(), MAX_REFRESH_MS).unref();
     signal.addEventListener('abort', () => abort.abort(), { once: true });
-    await this.#renew(abort.signal).catch((error: unknown) => {
+    // Only reading has this limit: a large description takes longer to compile.
+    await this.#renew(signal, abort.signal).catch((error: unknown) => {
       const { definition, logger } = this.#options;
       // Not asked again at once.
       this.#kept = { ...this.#kept, readAt: Date.now() };
-      const why = abort.signal.aborted ? `it was not read within ${MAX_REFRESH_MS / 1000} s` : messageOf(error);
+      const why = isAbortError(error) ? `it was not read within ${MAX_REFRESH_MS / 1000} s` : messageOf(error);
       logger.warning(`The description of '${definition.name}' stays as it was: ${why}`);
     });
-    clearTimeout(timer);
   }
 
   /** Whether its file is another one than was read last. */
@@ -107,11 +108,11 @@ export class Description {
     return description === undefined || /^https?:/i.test(description) ? undefined : description;
   }
 
-  async #renew(signal: AbortSignal): Promise<void> {
+  async #renew(signal: AbortSignal, readSignal = signal): Promise<void> {
     const { client, definition } = this.#options;
     const stamp = this.#file && stampOf(this.#file);
     const { etag } = this.#read === undefined ? {} : this.#kept;
-    const found = await readDescription(definition, client, { signal, etag });
+    const found = await readDescription(definition, client, { signal: readSignal, etag });
     this.#stamp = stamp;
     const hash = found === 'same' ? this.#kept.hash : createHash('sha256').update(found.text).digest('hex');
     if (found === 'same' || (this.#read !== undefined && hash === this.#kept.hash)) {
