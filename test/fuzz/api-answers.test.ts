@@ -145,7 +145,7 @@ describe('any answer', () => {
       expect(text).not.toContain('exact-number');
       const meta = result['_meta'] as JsonObject;
       const next = meta['bridge/next-page'];
-      if (isObject(next)) {
+      if (isObject(next) && next['isOutOfReach'] !== true) {
         const after = next['arguments'] as JsonObject;
         expect(Object.keys(after).filter((name) => !NAMES.includes(name))).toEqual([]);
         expect(stringifyExact(after)).not.toBe(stringifyExact(args));

@@ -54,6 +54,18 @@ describe('tags of test files', () => {
     expect(files).toEqual([]);
   });
 
+  // The fresh machine has no Python and runs these layers whole.
+  it.each(['unit', 'contract', 'fuzz'])('of the layer %s look for a Python before they start one', (layer) => {
+    const files = testFiles(layer).filter((file) => {
+      const text = readFileSync(join(ROOT, file), 'utf8');
+      return (
+        /\b(?:spawn|spawnSync|execFile|execFileSync|execa)\(\s*'python3'/.test(text) &&
+        !/LocalPython|findPython/.test(text)
+      );
+    });
+    expect(files).toEqual([]);
+  });
+
   it('are refused if they are unknown', () => {
     expect(() => filesWithTags('e2e', 'dokcer')).toThrow('unknown tag dokcer; use anywhere, full');
   });
