@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bridge_kernel.api import Api
     from bridge_kernel.checkpoints import Checkpoints
     from bridge_kernel.display import Display
+    from bridge_kernel.egress import Relay
     from bridge_kernel.loop import CellLoop
     from bridge_kernel.repl import Repl
     from bridge_kernel.rpc import Channel
@@ -96,9 +97,9 @@ def _take_protocol() -> tuple[int, int]:
 
 
 def import_asyncio() -> None:
-    """Imports asyncio without TLS: OpenSSL costs 4 ms and 4 MB per session, and a sandbox has no network to use it on.
+    """Imports asyncio without TLS: OpenSSL costs 4 ms and 4 MB per session, and most use no network.
 
-    asyncio supports a Python without ssl. User code that imports ssl still gets it.
+    asyncio supports a Python without ssl. User code that imports ssl still gets it, and `egress.py` gives asyncio some.
     """
     sys.modules["ssl"] = None  # pyright: ignore[reportArgumentType] None marks a module as missing.
     try:
@@ -117,6 +118,7 @@ class Kernel:
         self._python = f"{sys.implementation.cache_tag} {platform.name}"
         self._may_fork = platform.may_fork
         self._checkpoints: Checkpoints | None = None
+        self._relay: Relay | None = None
         self.cell = 0
         self._missed_frames = 0
         self._told_memory_bytes = 0
@@ -138,6 +140,7 @@ class Kernel:
         processes.install(self.api.owns)
         class_sources.install()
         self._saved_tools: object = []
+        self._egress: object = None
 
     def greet(self, hello: Frame) -> None:
         """Applies what the host says about the session. Call it once, before `serve`."""
@@ -149,6 +152,7 @@ class Kernel:
         unavailable.wall = str(hello.get("no_packages", "")).rstrip(".")
         self._saved_tools = hello["saved_tools"]
         self.channel.max_line_bytes = _integer(hello["max_line_bytes"])
+        self._egress = hello.get("egress")
 
     def serve(self) -> None:
         """Reports `ready`, then runs cells until the host disconnects."""
@@ -165,12 +169,27 @@ class Kernel:
         })  # fmt: skip
         # Only after `ready`: the host accepts no code pack from then on, so user code cannot forge one.
         unavailable.install(os.getcwd())
+        # While the host prepares the first cell, and before the environment is noted: no checkpoint has it.
+        self._open_way()
         self.api.define_saved_tools(self._saved_tools)  # pyright: ignore[reportArgumentType]
         self.repl.mark_own()
         # Before code of the user changes them.
         self._start = list(sys.path), dict(os.environ), os.getcwd(), list(warnings.filters)
         self.channel.start(self._on_frame)
         self.loop.run_forever()
+
+    def _open_way(self) -> None:
+        if self._egress is None:
+            return
+        from bridge_kernel.values import as_dict
+
+        facts = as_dict(self._egress)
+        os.environ.update({name: str(text) for name, text in as_dict(facts["keys"]).items()})
+        if "certificate" in facts:
+            from bridge_kernel import egress, threaded
+
+            assert isinstance(self.channel, threaded.Channel)
+            self._relay = egress.open_way(self.channel, str(facts["certificate"]))
 
     def _send_code_pack(self) -> None:
         pack = importer.installed().finish_recording()
@@ -195,6 +214,9 @@ class Kernel:
             self._open_checkpoints().acknowledge(frame)
         elif frame["type"] == "checkpoint_data":
             self._open_checkpoints().give(frame)
+        elif "stream" in frame:
+            if self._relay is not None:
+                self._relay.receive(frame)
         elif frame["type"] == "interrupt":
             # User code can find the pipe and read from it; frames it took never reach calls or later cells.
             self._missed_frames = _integer(frame["sent_before"]) - (self.channel.received - 1)

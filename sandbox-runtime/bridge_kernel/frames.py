@@ -1,7 +1,7 @@
 """Encodes and decodes frames. Mirrors `src/core/protocol/frames.ts`; a test compares it with the generated JSON Schema.
 
 A frame is one line of JSON. Escaping to ASCII keeps other line separators and lone surrogates out of the bytes. A part
-of a checkpoint or of a large result follows its frame as bytes, with a line feed at the end.
+of a checkpoint, of a large result or of a stream follows its frame as bytes, with a line feed at the end.
 """
 
 from __future__ import annotations
@@ -18,6 +18,13 @@ PROTOCOL_VERSION = 1
 Frame = dict[str, object]
 
 # type: (required keys, optional keys), without `type` itself.
+_STREAM_FRAMES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
+    "egress_data": (frozenset({"stream", "bytes"}), frozenset()),
+    "egress_end": (frozenset({"stream"}), frozenset()),
+    "egress_reset": (frozenset({"stream"}), frozenset()),
+    "egress_taken": (frozenset({"stream", "bytes"}), frozenset()),
+}
+
 HOST_FRAMES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "hello": (
         frozenset({
@@ -26,7 +33,7 @@ HOST_FRAMES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
             "max_display_bytes",
             "max_displays", "max_reported_names", "saved_tools", "capability_summary",
         }),
-        frozenset({"autoload", "command", "no_packages"}),
+        frozenset({"autoload", "command", "egress", "no_packages"}),
     ),
     "execute": (frozenset({"cell", "code", "servers"}), frozenset({"discovered", "restore"})),
     "interrupt": (frozenset({"cell", "reason", "sent_before"}), frozenset()),
@@ -37,6 +44,7 @@ HOST_FRAMES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "save_checkpoint": (frozenset({"checkpoint", "max_bytes", "memory_bytes", "may_block"}), frozenset()),
     "checkpoint_taken": (frozenset({"checkpoint"}), frozenset()),
     "checkpoint_data": (frozenset({"bytes"}), frozenset()),
+    **_STREAM_FRAMES,
 }  # fmt: skip
 
 SANDBOX_FRAMES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
@@ -52,6 +60,8 @@ SANDBOX_FRAMES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "checkpoint_end": (frozenset({"checkpoint", "ok"}), frozenset({"variables", "files", "lost", "omitted", "reason"})),
     "want_checkpoint": (frozenset({"offset", "size"}), frozenset()),
     "restored": (frozenset({"variables", "files", "lost", "omitted"}), frozenset()),
+    "egress_open": (frozenset({"stream"}), frozenset()),
+    **_STREAM_FRAMES,
     "result": (
         frozenset({"cell", "outcome"}),
         frozenset({"value", "error", "exit_code", "names", "imported", "memory_bytes", "missed_frames"}),

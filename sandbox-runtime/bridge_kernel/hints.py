@@ -6,6 +6,7 @@ import errno
 import re
 import sys
 
+from bridge_kernel import unavailable
 from bridge_kernel.attr_dict import ALREADY, RAW_NAMES
 
 TYPE_CHECKING = False
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 NO_NETWORK = (
     "The sandbox has no network: call a tool of a configured MCP server instead; "
     "await runtime.search_tool_docs('fetch a web page') finds one."
+)
+ONLY_HTTP = (
+    "Code reaches hosts only by HTTP, through the proxy that HTTPS_PROXY and HTTP_PROXY name, and only those that the "
+    "user has allowed: use requests, httpx, aiohttp or urllib.request, which follow these variables."
 )
 _NO_PIP = "pip has no network in the sandbox: write, for example, await runtime.install('pandas>=2')."
 _NO_MEMORY = (
@@ -74,7 +79,9 @@ def hint_for(error: BaseException) -> str | None:
     # Its own attributes are safe to read; those of a subclass of the user may run code.
     if subprocess is not None and type(error) is subprocess.CalledProcessError and _runs_pip(vars(error).get("cmd")):
         return _NO_PIP
-    return NO_NETWORK if is_without_network(error) else _what_the_system_lacks(error, text)
+    if is_without_network(error):
+        return ONLY_HTTP if unavailable.has_egress else NO_NETWORK
+    return _what_the_system_lacks(error, text)
 
 
 def hint_for_name(error: NameError, shown: str, names: Iterable[str], is_first: bool,

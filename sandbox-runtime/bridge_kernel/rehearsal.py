@@ -38,6 +38,7 @@ _TOOL: dict[str, object] = {
 
 def rehearse(api: Api) -> None:
     """Rehearses a cell and the arguments of a call, before anything of a session is known."""
+    from bridge_kernel import egress as egress  # Loaded by a session that may reach hosts.
     from bridge_kernel import habits as habits  # Loaded by a cell that uses a name without an import.
     from bridge_kernel.specs import ToolSpec
 

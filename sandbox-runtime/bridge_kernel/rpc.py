@@ -331,7 +331,7 @@ class Channel:
             reported = self._pending.get(_number(frame["call"]))
             if reported is not None and reported.report is not None:
                 reported.report(frame)
-        elif frame["type"] in ("answer_bytes", "checkpoint_data"):
+        elif frame["type"] in ("answer_bytes", "checkpoint_data", "egress_data"):
             self._begin_bytes(frame)
         else:
             self._on_frame(frame)

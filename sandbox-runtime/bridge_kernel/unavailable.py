@@ -45,6 +45,8 @@ command = "mcp-server-code-execution-mode"
 """What starts the bridge in the user's shell; the host says it in `hello`."""
 wall = ""
 """Why nothing can be installed, as far as the last attempt has shown; empty if something can."""
+has_egress = False
+"""Whether libraries reach some hosts; `egress.open_way` sets it."""
 _SETS = "/packages/sets/"
 _LOADERS: Any = (
     (machinery.ExtensionFileLoader, machinery.EXTENSION_SUFFIXES),
@@ -144,7 +146,7 @@ def why_missing(name: str) -> str:
         return reasons[name]
     without_c = ", if it is pure Python" if is_embedded else ""
     how = f"it cannot be installed now ({wall})" if wall else f"install it{without_c}: await runtime.install({name!r})"
-    return _NO_NETWORK * (name in NETWORK_PACKAGES) + how
+    return _NO_NETWORK * (name in NETWORK_PACKAGES and not has_egress) + how
 
 
 def _name_user() -> None:

@@ -13,9 +13,11 @@ import unittest
 import urllib.error
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+from bridge_kernel import unavailable
 from bridge_kernel.attr_dict import AttrDict
-from bridge_kernel.hints import NO_NETWORK, hint_for, is_without_network
+from bridge_kernel.hints import NO_NETWORK, ONLY_HTTP, hint_for, is_without_network
 from bridge_kernel.tracebacks import traceback_texts
 from bridge_kernel.values import ImageContent
 
@@ -72,6 +74,8 @@ class Hints(unittest.TestCase):
         wrapped.__context__ = unreachable[0]
         for error in (*unreachable, wrapped):
             self.assertEqual(hint_for(error), NO_NETWORK)
+            with patch.object(unavailable, "has_egress", True):
+                self.assertEqual(hint_for(error), ONLY_HTTP)
 
     def test_a_refused_connection_or_a_missing_file_does_not(self) -> None:
         endless: Any = ValueError("x")

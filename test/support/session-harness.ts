@@ -4,12 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { CellAnswer, CellRequest, OutputText } from '../../src/core/base/cell.ts';
 import { createLogger, type Logger } from '../../src/core/base/log.ts';
-import type { ServerReference } from '../../src/core/protocol/frames.ts';
+import type { HelloFrame, ServerReference } from '../../src/core/protocol/frames.ts';
 import { renderCellError } from '../../src/core/render/cell-error.ts';
 import { readKernelSources } from '../../src/core/session/boot.ts';
 import { type CodePackStore, createCodePackStore } from '../../src/core/session/code-packs.ts';
 import type { HandleCall } from '../../src/core/session/dispatch.ts';
 import type { Engine, SandboxLimits } from '../../src/core/session/engine.ts';
+import type { SessionOptions } from '../../src/core/session/session.ts';
 import { Sessions } from '../../src/core/session/sessions.ts';
 import { PATIENCE } from './patience.ts';
 
@@ -38,6 +39,10 @@ export interface HarnessOptions {
   readonly questionTimeoutMs?: number;
   readonly servers?: readonly ServerReference[];
   readonly autoload?: boolean;
+  /** Answers the streams of programs; without it, they have none. */
+  readonly onEgress?: SessionOptions['onEgress'];
+  /** What programs trust, and the variables that stand for credentials. */
+  readonly egress?: HelloFrame['egress'];
   /** Called when a code pack is stored; the harness then begins without one. */
   readonly onPack?: (pack: Buffer) => void;
 }
@@ -66,6 +71,8 @@ export async function createHarness(options: HarnessOptions): Promise<Harness> {
     packs: options.onPack === undefined ? sharedPacks : reportPacks(folder, logger, options.onPack),
     packKey: 'test',
     handleCall: options.handleCall ?? echoCalls,
+    onEgress: options.onEgress,
+    egress: options.egress && (async () => options.egress),
     logger,
     readManual: async () => () => 'the summary',
     autoload: options.autoload ?? false,

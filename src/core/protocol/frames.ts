@@ -1,10 +1,11 @@
 /**
  * The definition of the frames between the host and the kernel in the sandbox. `npm run gen` writes `frames.schema.json`, which
  * a test compares with the Python mirror, and the field tables of `docs/internals/protocol.md`. A frame is one line of JSON in
- * UTF-8; its keys are snake_case on both sides. Only the parts of checkpoints and of large results are bytes, which follow their
- * frame.
+ * UTF-8; its keys are snake_case on both sides. Only the parts of checkpoints, of large results and of streams are bytes, which
+ * follow their frame.
  */
 import { z } from 'zod';
+import { MAX_EGRESS_PIECE_BYTES, MAX_EGRESS_STREAM_BYTES } from '../base/egress-limits.ts';
 import { MAX_CHECKPOINT_PART_BYTES, MAX_HOST_LINE_BYTES, MAX_REPORTED_NAMES } from '../base/limits.ts';
 
 /** Incremented whenever a frame changes its meaning. Each side refuses any other version. */
@@ -20,6 +21,23 @@ const checkpoint = z.int().nonnegative().describe('Number of the checkpoint in i
 
 /** Not base64 in the frame itself, which takes several times as long (`docs/internals/decisions/041-checkpoints.md`). */
 const partBytes = z.int().nonnegative().max(MAX_CHECKPOINT_PART_BYTES);
+
+const stream = z
+  .int()
+  .positive()
+  .describe('Number of the stream in its sandbox, chosen by the sandbox; each is higher than the one before.');
+
+const EgressSchema = z
+  .strictObject({
+    certificate: z
+      .string()
+      .optional()
+      .describe(
+        'What programs must trust: the certificate of the authority of the bridge, as PEM. Set if streams may reach the host.',
+      ),
+    keys: z.record(z.string(), z.string()).describe('By name of a variable: the text that stands for a credential.'),
+  })
+  .describe('What code needs to send requests itself.');
 
 /** A failure as it is sent: with the code, message and hint of the host's `BridgeError`. */
 export const FrameErrorSchema = z
@@ -70,6 +88,7 @@ export const HelloFrameSchema = z
     autoload: z.boolean().optional().describe('Whether the first call to a server loads it.'),
     no_packages: z.string().optional().describe('Why no package can be installed, as far as the host knows.'),
     command: z.string().optional().describe("What starts the bridge in the user's shell, for messages."),
+    egress: EgressSchema.optional(),
     capability_summary: z.string().describe('Text of `runtime.capability_summary()`.'),
   })
   .describe('The first frame of the host, sent once. The kernel accepts nothing before it, and answers with `ready`.');
@@ -182,6 +201,38 @@ export const CheckpointDataFrameSchema = z
     'The answer to `want_checkpoint`, in the order of the requests. Its bytes and a line feed follow the frame.',
   );
 
+export const EgressDataFrameSchema = z
+  .strictObject({
+    type: z.literal('egress_data'),
+    stream,
+    bytes: z.int().positive().max(MAX_EGRESS_PIECE_BYTES).describe('Number of bytes that follow the frame.'),
+  })
+  .describe('The next bytes of a stream. They and a line feed follow the frame.');
+
+export const EgressEndFrameSchema = z
+  .strictObject({ type: z.literal('egress_end'), stream })
+  .describe('No more bytes follow in this direction.');
+
+export const EgressResetFrameSchema = z
+  .strictObject({ type: z.literal('egress_reset'), stream })
+  .describe('The stream is gone, with whatever was on its way. Neither side answers.');
+
+export const EgressTakenFrameSchema = z
+  .strictObject({
+    type: z.literal('egress_taken'),
+    stream,
+    bytes: z.int().positive().max(MAX_EGRESS_STREAM_BYTES).describe('How many more have been passed on.'),
+  })
+  .describe('Bytes of a stream have reached whoever reads it: as many more may follow.');
+
+/** The frames of streams that both sides send. */
+const STREAM_FRAMES = [
+  EgressDataFrameSchema,
+  EgressEndFrameSchema,
+  EgressResetFrameSchema,
+  EgressTakenFrameSchema,
+] as const;
+
 /** The frames that the host sends. */
 export const HostFrameSchema = z.discriminatedUnion('type', [
   HelloFrameSchema,
@@ -194,6 +245,7 @@ export const HostFrameSchema = z.discriminatedUnion('type', [
   SaveCheckpointFrameSchema,
   CheckpointTakenFrameSchema,
   CheckpointDataFrameSchema,
+  ...STREAM_FRAMES,
 ]);
 
 export const CodePackFrameSchema = z
@@ -247,6 +299,7 @@ export const CALL_METHODS = [
   'find_servers',
   'find_new_servers',
   'propose_server',
+  'fetch',
   'query_tool_docs',
   'search_tool_docs',
   'tool_specs',
@@ -442,6 +495,10 @@ export const RestoredFrameSchema = z
   .strictObject({ type: z.literal('restored'), variables, files, lost: LostSchema, omitted })
   .describe('The checkpoint is restored; the code of the cell follows.');
 
+export const EgressOpenFrameSchema = z
+  .strictObject({ type: z.literal('egress_open'), stream })
+  .describe('A program in the sandbox has connected to the proxy: a stream in both directions begins.');
+
 /** The frames that the kernel sends. */
 export const SandboxFrameSchema = z.discriminatedUnion('type', [
   CodePackFrameSchema,
@@ -456,6 +513,8 @@ export const SandboxFrameSchema = z.discriminatedUnion('type', [
   CheckpointEndFrameSchema,
   WantCheckpointFrameSchema,
   RestoredFrameSchema,
+  EgressOpenFrameSchema,
+  ...STREAM_FRAMES,
   ResultFrameSchema,
 ]);
 

@@ -2,6 +2,7 @@
  * Connects the streams of one sandbox: frames in both directions, the supervisor's reports, and the end of the sandbox.
  * The host trusts nothing that comes from the sandbox: it counts and drops every malformed or unexpected frame.
  */
+import type { Duplex } from 'node:stream';
 import type { Attachment } from '../base/cell.ts';
 import { createDeferred } from '../base/deferred.ts';
 import { noteGarbage } from '../base/garbage.ts';
@@ -28,7 +29,8 @@ import { type CellEnd, endOfCell } from './cell-end.ts';
 import type { CallCounts, CallWatch } from './cell-progress.ts';
 import { CheckpointTraffic } from './checkpoint-traffic.ts';
 import { type CodePackStore, PackCollector } from './code-packs.ts';
-import { Dispatcher, type DispatcherOptions } from './dispatch.ts';
+import { Dispatcher, type DispatcherOptions, type RunForEgress } from './dispatch.ts';
+import { EgressStreams } from './egress-streams.ts';
 import type { Sandbox, SandboxExit, SandboxLimits } from './engine.ts';
 import { readFairly } from './fair-share.ts';
 import { Outbox } from './outbox.ts';
@@ -57,6 +59,11 @@ export interface ConnectionOptions extends DispatcherOptions {
   /** A sandbox that is not ready after this long is ended. */
   readonly startTimeoutMs: number;
   readonly logger: Logger;
+  /**
+   * Answers a stream of bytes that a program in the sandbox has opened; it ends with the sandbox. `run` does something as a call
+   * of the cell that runs. Undefined if no stream may be opened.
+   */
+  readonly onEgress?: ((stream: Duplex, run: RunForEgress) => void) | undefined;
 }
 
 /** `reason` is one clause that follows "because". */
@@ -100,6 +107,7 @@ export class KernelConnection {
   readonly checkpoints: CheckpointTraffic;
   readonly #options: ConnectionOptions;
   readonly #dispatcher: Dispatcher;
+  readonly #streams: EgressStreams;
   readonly #supervisor: SupervisorWatch;
   readonly #lines: LineSplitter;
   readonly #ready = createDeferred<ReadyFrame | FailedStart>();
@@ -127,12 +135,16 @@ export class KernelConnection {
       onOverflow: (bytes) => {
         void this.kill(`it did not read ${bytes.toLocaleString('en-US')} bytes that the host sent`);
       },
+      onIdle: () => this.#streams.next(),
     });
     this.checkpoints = new CheckpointTraffic(this.outbox);
     this.#dispatcher = new Dispatcher(
       { ...options, attach: (attachment) => this.#running?.listener.onAttachment(attachment) },
       this.outbox,
     );
+    const { onEgress } = options;
+    const run: RunForEgress = (action) => this.#dispatcher.runForEgress(action);
+    this.#streams = new EgressStreams(this.outbox, onEgress && ((stream) => onEgress(stream, run)));
     this.#pack = new PackCollector(options.packs, options.packKey);
     this.#supervisor = supervisor;
     this.#supervisor.follow((report) => this.#receiveReport(report));
@@ -266,13 +278,21 @@ export class KernelConnection {
         this.#dispatcher.endJob(frame.name);
         return true;
       case 'checkpoint_part':
-        // Even if no one asked for the part: its bytes are no frames.
+      case 'egress_data':
+        // Even if no one asked for them: its bytes are no frames.
         this.#lines.takeBytes(frame.bytes, (part) => {
-          if (!this.checkpoints.receivePart(frame, part)) {
+          const { checkpoints } = this;
+          const isPart = frame.type === 'checkpoint_part';
+          if (!(isPart ? checkpoints.receivePart(frame, part) : this.#streams.receive(frame, part))) {
             this.#violation(`a frame of type ${frame.type} that is not expected now`);
           }
         });
         return true;
+      case 'egress_open':
+      case 'egress_end':
+      case 'egress_reset':
+      case 'egress_taken':
+        return this.#streams.receive(frame);
       case 'checkpoint_end':
         return this.checkpoints.receiveEnd(frame);
       case 'want_checkpoint':
@@ -371,6 +391,7 @@ export class KernelConnection {
       this.#killReason === undefined && report?.cause === 'memory' ? adviseOnMemory(memoryBytes) : undefined;
     this.#dispatcher.close();
     this.checkpoints.close();
+    this.#streams.close();
     this.#end ??= { reason, advice };
     // Resolved here, because a cell that listened to `ended` would stay in memory until the session ends.
     this.#running?.resolve(this.#end);

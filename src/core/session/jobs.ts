@@ -26,6 +26,11 @@ export class Jobs {
     return null;
   }
 
+  /** The one that has run longest; undefined if none runs. */
+  first(): string | undefined {
+    return this.#calls.keys().next().value;
+  }
+
   isRunning(name: string): boolean {
     return this.#calls.has(name);
   }

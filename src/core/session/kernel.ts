@@ -43,6 +43,8 @@ export interface KernelOptions extends Omit<ConnectionOptions, 'attach'> {
   readonly standby?: StandbySource | undefined;
   /** Why no package can be installed, as far as that is known. */
   readonly whyNoPackages?: (() => string | undefined) | undefined;
+  /** What the kernel needs so that programs can open streams to `onEgress`; undefined if they cannot. Never rejects. */
+  readonly egress?: (() => Promise<HelloFrame['egress']>) | undefined;
   /** The packages that sessions have from their start; none by default. Never rejects. */
   readonly packages?: (() => Promise<PackageSet | undefined>) | undefined;
   /** Gives up the start. Whoever aborts it kills the sandbox that `onSandbox` got. */
@@ -157,8 +159,11 @@ async function greet(
   options: KernelOptions,
 ): Promise<{ readonly connection: KernelConnection; readonly outcome: ReadyFrame | FailedStart }> {
   const connection = new KernelConnection(sandbox, { ...options, hasImported, packKey }, supervisor);
-  connection.outbox.send(helloFrame(options));
   options.onSandbox?.(connection);
+  const egress = await options.egress?.();
+  // A kernel that the engine brings has no sockets.
+  const reached = sandbox.isPreloaded === true ? egress && { keys: egress.keys } : egress;
+  connection.outbox.send(helloFrame(options, reached));
   return { connection, outcome: await connection.ready };
 }
 
@@ -227,7 +232,10 @@ function describeProgress({ message, percent }: PrepareProgress): string {
   return percent === undefined ? message : `${message}, ${Math.round(percent)} %`;
 }
 
-function helloFrame({ engine, session, generation, hello, limits, manual, whyNoPackages }: KernelOptions): HelloFrame {
+function helloFrame(
+  { engine, session, generation, hello, limits, manual, whyNoPackages }: KernelOptions,
+  egress: HelloFrame['egress'],
+): HelloFrame {
   const noPackages = whyNoPackages?.();
   return {
     type: 'hello',
@@ -243,6 +251,7 @@ function helloFrame({ engine, session, generation, hello, limits, manual, whyNoP
     max_reported_names: MAX_REPORTED_NAMES,
     ...(noPackages !== undefined && { no_packages: noPackages }),
     command: COMMAND,
+    ...(egress !== undefined && { egress }),
     ...hello,
     capability_summary: manual(engine),
   };

@@ -1,7 +1,7 @@
 /**
  * The only writer of frames to a sandbox. It keeps their order, waits while the pipe is full, and lets an interrupt overtake.
  * An answer too long for one line is sent in parts, which are cut while sending so that the answer is in memory once. What the
- * sandbox does not read is bounded in bytes.
+ * sandbox does not read is bounded in bytes. Bytes of streams are taken only when nothing else waits.
  */
 import type { Writable } from 'node:stream';
 import { collectSoonAfter } from '../base/garbage.ts';
@@ -41,11 +41,19 @@ interface Item {
   readonly isValue: boolean;
 }
 
+/** A frame and the bytes that it announces, if it does. */
+export interface FrameWithBytes {
+  readonly frame: HostFrame;
+  readonly bytes?: Buffer;
+}
+
 export interface OutboxEvents {
   /** The sandbox has read so much that calls may start again. */
   readonly onRoom?: (() => void) | undefined;
   /** The sandbox has not read frames that must not be dropped. */
   readonly onOverflow?: ((bytes: number) => void) | undefined;
+  /** Nothing waits, and the pipe has room: returns what can wait longest, if there is any. `wake` says that there is. */
+  readonly onIdle?: (() => FrameWithBytes | undefined) | undefined;
 }
 
 export class Outbox {
@@ -87,6 +95,11 @@ export class Outbox {
       const line = encodeFrame(frame);
       this.#queue(this.#withBytes(line, bytes), bytesOf(line) + bytes.length, false);
     }
+  }
+
+  /** There may be something for `onIdle` to return. */
+  wake(): void {
+    this.#pump();
   }
 
   #isOverfull(): boolean {
@@ -247,16 +260,35 @@ export class Outbox {
     }
   }
 
+  /** Returns whether there was something. */
+  #writeIdle(): boolean {
+    const next = this.#events.onIdle?.();
+    if (next === undefined) {
+      return false;
+    }
+    const { frame, bytes } = next;
+    if (bytes === undefined) {
+      this.#write(encodeFrame(frame));
+    } else {
+      this.#sentFrames += 1;
+      this.#write([Buffer.from(encodeFrame(frame)), bytes, LINE_FEED]);
+    }
+    return true;
+  }
+
   #pump(): void {
     while (!this.#isBlocked) {
-      const item = this.#urgent[0] ?? this.#waiting[this.#first];
-      if (item === undefined) {
-        return;
-      }
       if (!this.#isOpen) {
         this.#waiting = [];
         this.#first = 0;
         return;
+      }
+      const item = this.#urgent[0] ?? this.#waiting[this.#first];
+      if (item === undefined) {
+        if (!this.#writeIdle()) {
+          return;
+        }
+        continue;
       }
       const next = item.chunks.next();
       if (next.done === true) {

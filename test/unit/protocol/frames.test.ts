@@ -23,6 +23,10 @@ it('has these frames of the host', () => {
     'save_checkpoint',
     'checkpoint_taken',
     'checkpoint_data',
+    'egress_data',
+    'egress_end',
+    'egress_reset',
+    'egress_taken',
   ]);
 });
 
@@ -40,6 +44,11 @@ it('has these frames of the sandbox', () => {
     'checkpoint_end',
     'want_checkpoint',
     'restored',
+    'egress_open',
+    'egress_data',
+    'egress_end',
+    'egress_reset',
+    'egress_taken',
     'result',
   ]);
 });

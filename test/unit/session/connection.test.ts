@@ -1,6 +1,7 @@
 /** How the host handles the streams of one sandbox. The test plays the kernel. */
+import type { Duplex } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { CallContext } from '../../../src/core/session/dispatch.ts';
+import type { CallContext, RunForEgress } from '../../../src/core/session/dispatch.ts';
 import { FakeSandbox } from '../../support/fake-sandbox.ts';
 import { connect, settle } from '../../support/fake-session.ts';
 
@@ -278,21 +279,55 @@ it.each(['ok', 'error', 'exit'] as const)(
   },
 );
 
-describe('the bytes of a checkpoint that no one asked for', () => {
-  it('are dropped with their frame, even if they look like frames', async () => {
+describe('bytes that no one asked for', () => {
+  it.each([
+    ['checkpoint_part', '"checkpoint":7'],
+    ['egress_data', '"stream":7'],
+  ])('are dropped with their frame %s, even if they look like frames', async (type, number) => {
     const all = await connected();
     const { end, events } = execute(all);
     const result = '{"type":"result","cell":1,"outcome":"exit"}';
-    all.sandbox.sendBytes(`{"type":"checkpoint_part","checkpoint":7,"bytes":${result.length + 1}}\n\n${result}`);
+    all.sandbox.sendBytes(`{"type":"${type}",${number},"bytes":${result.length + 1}}\n\n${result}`);
     await settle();
     expect(all.log).toEqual([]);
     all.sandbox.sendBytes('\n');
     await settle();
-    expect(all.log).toEqual([expect.stringContaining('a frame of type checkpoint_part that is not expected now')]);
+    expect(all.log).toEqual([expect.stringContaining(`a frame of type ${type} that is not expected now`)]);
     expect(events).toEqual([]);
     all.sandbox.endCell(1);
     await end;
     expect(events).toEqual(['ok']);
+  });
+});
+
+describe('a stream of a program', () => {
+  it('reaches whoever answers it, with a way to run a call of the cell, and ends with the sandbox', async () => {
+    const opened: [stream: Duplex, run: RunForEgress][] = [];
+    const all = await connected({ onEgress: (stream, run) => opened.push([stream, run]) });
+    execute(all);
+    all.sandbox.send({ type: 'egress_open', stream: 1 });
+    all.sandbox.sendBytes(
+      '{"type":"egress_data","stream":1,"bytes":3}\na\nb\n{"type":"egress_taken","stream":1,"bytes":1}\n',
+    );
+    await settle();
+    expect(all.log).toEqual([expect.stringContaining('a frame of type egress_taken that is not expected now')]);
+    all.sandbox.send({ type: 'egress_open', stream: 2 });
+    all.sandbox.sendBytes('{"type":"egress_data","stream":2,"bytes":3}\na\nb\n');
+    await settle();
+    const [stream, run] = opened[1] ?? expect.fail('no stream');
+    expect(String(stream.read())).toBe('a\nb');
+    expect(await run(async ({ cell }) => cell)).toBe(1);
+    await all.connection.kill('enough');
+    await settle();
+    expect(stream.destroyed).toBe(true);
+    await expect(run(async ({ cell }) => cell)).rejects.toMatchObject({ code: 'CALL_REFUSED' });
+  });
+
+  it('is reset if no one answers it', async () => {
+    const all = await connected();
+    all.sandbox.send({ type: 'egress_open', stream: 1 });
+    await settle();
+    expect(all.sandbox.framesOf('egress_reset')).toEqual([{ type: 'egress_reset', stream: 1 }]);
   });
 });
 

@@ -619,3 +619,68 @@ describe('what a cell may say of its calls', () => {
     expect((await refusing([{ call: 2, method: 'search_tool_docs' }])).hasCodeCalled).toBe(true);
   });
 });
+
+describe('a request of egress', () => {
+  const contextOf = async (context: CallContext): Promise<CallContext> => context;
+
+  it('runs as a call of the cell, which counts and has a number of the host', async () => {
+    const { dispatcher, call, contexts } = setUp();
+    const asker = { code: 'work()' } as Asker;
+    dispatcher.beginCell(3, asker);
+    const context = await dispatcher.runForEgress(contextOf);
+    expect(context).toMatchObject({ session: 'test', generation: 1, cell: 3, call: 1, job: undefined, asker });
+    call(1);
+    expect(contexts.length).toBe(1);
+    expect(dispatcher.counts()).toEqual({ done: 1, running: 1 });
+    expect(dispatcher.hasCodeCalled).toBe(true);
+  });
+
+  it('is waited for, and ends with the cell that is cancelled or with the sandbox', async () => {
+    const { dispatcher } = setUp();
+    const hang = ({ signal }: CallContext): Promise<string> =>
+      new Promise((resolve) => signal.addEventListener('abort', () => resolve('aborted')));
+    dispatcher.beginCell(1, undefined);
+    const first = dispatcher.runForEgress(hang);
+    expect(dispatcher.isCalling()).toBe(true);
+    expect(dispatcher.counts()).toEqual({ done: 0, running: 1 });
+    dispatcher.endCell(true);
+    expect(await first).toBe('aborted');
+    expect(dispatcher.isCalling()).toBe(false);
+    dispatcher.beginCell(2, undefined);
+    const second = dispatcher.runForEgress(hang);
+    dispatcher.close();
+    expect(await second).toBe('aborted');
+  });
+
+  it('is refused if neither a cell runs nor a job, while the session is restored, and beyond the calls of a cell', async () => {
+    const { dispatcher, startJob } = setUp();
+    const refused = { code: 'CALL_REFUSED' };
+    await expect(dispatcher.runForEgress(contextOf)).rejects.toMatchObject(refused);
+    dispatcher.beginCell(1, undefined, undefined, true);
+    await expect(dispatcher.runForEgress(contextOf)).rejects.toMatchObject(refused);
+    dispatcher.endCell(false);
+    dispatcher.beginCell(2, undefined);
+    await startJob('fetch');
+    dispatcher.endCell(false);
+    expect(await dispatcher.runForEgress(contextOf)).toMatchObject({ cell: 0, job: 'fetch', asker: undefined });
+    dispatcher.endJob('fetch');
+    await expect(dispatcher.runForEgress(contextOf)).rejects.toMatchObject(refused);
+    dispatcher.beginCell(3, undefined);
+    for (let count = 0; count < MAX_CALLS_PER_CELL; count += 1) {
+      // biome-ignore lint/performance/noAwaitInLoops: one after the other, as code of a cell.
+      await dispatcher.runForEgress(contextOf);
+    }
+    await expect(dispatcher.runForEgress(contextOf)).rejects.toMatchObject({ code: 'LIMIT_CALLS' });
+    dispatcher.endCell(false);
+    dispatcher.close();
+    await expect(dispatcher.runForEgress(contextOf)).rejects.toMatchObject(refused);
+  });
+
+  it('fails as its action does', async () => {
+    const { dispatcher } = setUp();
+    dispatcher.beginCell(1, undefined);
+    const error = new BridgeError('POLICY_DENIED', 'not this host');
+    await expect(dispatcher.runForEgress(() => Promise.reject(error))).rejects.toBe(error);
+    expect(dispatcher.isCalling()).toBe(false);
+  });
+});
