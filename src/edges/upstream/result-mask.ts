@@ -5,19 +5,15 @@
  */
 import { isObject, type JsonObject } from '../../core/base/is-object.ts';
 import { isCarriedNumber, stringifyExact } from '../../core/protocol/exact-json.ts';
+import { base64Texts, formsOf, isEscape, MAX_NEEDLE_CHARS, needlesOf, type SecretForm } from './secret-forms.ts';
 
 /** Replaces a secret. */
 export const MASK = '***';
 
 /** Up to this length, a line is searched as one string; in a longer one, each needle is searched as bytes, without a copy. */
 const SHORT_LINE_BYTES = 16 * 1024;
-/** Characters that every JSON encoder writes unescaped. Go's escapes `&` as a number, .NET's also `+`, and PHP's writes `\/`. */
-const NEVER_ESCAPED = /[\w.-]+/g;
-/** The start of a longer run is distinctive enough. Chosen. */
-const MAX_NEEDLE_CHARS = 64;
 /** V8 rejects the pattern of a 30,000-character secret, and quotes the secret in its error. */
 const MAX_PATTERN_CHARS = 4_096;
-const MAY_BE_ESCAPED = /[^\w.-]/;
 /** The number of a letter or digit, which needs no escape. */
 const NEEDLESS_ESCAPE = /^(?:3\d|[46][1-9a-f]|[57][0-9a])$/i;
 const ESCAPE = Buffer.from('\\u00');
@@ -97,7 +93,7 @@ interface Finder {
 }
 
 function createFinder(secret: string): Finder {
-  const needles = [...new Set([secret, ...base64Texts(secret)].map(needleOf))];
+  const needles = needlesOf(secret);
   const replace = secret.length > MAX_PATTERN_CHARS ? replacerOfTexts(secret) : replacerOfPattern(secret);
   return {
     needles,
@@ -109,7 +105,7 @@ function createFinder(secret: string): Finder {
 function replacerOfPattern(secret: string): (text: string) => string {
   let pattern: RegExp | undefined;
   return (text) => {
-    pattern ??= longestFirst([plainForm(secret), jsonForm(secret), percentForm(secret), ...base64Forms(secret)]);
+    pattern ??= longestFirst(formsOf(secret).map(sourceOf));
     return text.replace(pattern, MASK);
   };
 }
@@ -155,7 +151,7 @@ type Search = (line: Buffer, escapes: Escapes) => boolean;
 
 /** Returns a search for any of `needles`, or for a letter or digit that is escaped without need. */
 function createSearch(needles: readonly string[]): Search {
-  const any = new RegExp(needles.map(plainForm).join('|'));
+  const any = new RegExp(needles.map(literal).join('|'));
   const bytes = needles.map((needle) => Buffer.from(needle));
   return (line, escapes) => {
     const isFound =
@@ -236,54 +232,22 @@ function withUniqueNames(members: readonly [string, unknown][]): Map<string, unk
   return unique;
 }
 
-/** What to search for before masking: the longest run that no encoder escapes. If empty, any text may contain the secret. */
-function needleOf(text: string): string {
-  const runs = text.match(NEVER_ESCAPED) ?? [];
-  return runs.reduce((longest, run) => (run.length > longest.length ? run : longest), '').slice(0, MAX_NEEDLE_CHARS);
+/** The pattern of a form. */
+function sourceOf(form: SecretForm): string {
+  return form
+    .map((place) => {
+      const [first = '', ...others] = place.map((text) =>
+        isEscape(text) ? inEitherCase(literal(text)) : literal(text),
+      );
+      return others.length === 0 ? first : `(?:${[first, ...others].join('|')})`;
+    })
+    .join('');
 }
 
-function plainForm(text: string): string {
+function literal(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
 }
 
-/** A pattern for the secret in JSON inside a string. PHP escapes `/`, Python all but ASCII, Go `<`, `>` and `&`, .NET `+`. */
-function jsonForm(secret: string): string {
-  return Array.from({ length: secret.length }, (_, index) => {
-    const unit = secret.charAt(index);
-    if (!MAY_BE_ESCAPED.test(unit)) {
-      return plainForm(unit);
-    }
-    const short = unit === '/' ? '\\/' : JSON.stringify(unit).slice(1, -1);
-    // A lone backslash is not matched: a row of them would be ambiguous.
-    const forms = new Set(unit === '\\' ? [short] : [short, unit]);
-    return `(?:${[...forms].map(plainForm).join('|')}|\\\\u${hexForm(unit.charCodeAt(0), 4)})`;
-  }).join('');
-}
-
-/** Matches hexadecimal digits in either case. */
-function hexForm(code: number, digits: number): string {
-  const hex = code.toString(16).padStart(digits, '0');
-  return hex.replace(/[a-f]/g, (letter) => `[${letter}${letter.toUpperCase()}]`);
-}
-
-/** `encodeURIComponent` escapes all but `A-Za-z0-9-_.!~*'()`. Others escape more, or in lower case; forms write a space as `+`. */
-function percentForm(secret: string): string {
-  return Array.from(Buffer.from(secret), (byte) => {
-    const escape = byte === 0x20 ? '(?:%20|\\+)' : `%${hexForm(byte, 2)}`;
-    return byte > 0x20 && byte < 0x7f ? `(?:${plainForm(String.fromCharCode(byte))}|${escape})` : escape;
-  }).join('');
-}
-
-/** The base64 of the secret inside a longer text, for each of the three offsets in a byte group where it may begin. */
-function base64Texts(secret: string): string[] {
-  return [0, 1, 2].map((before) => {
-    const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(secret)]);
-    // The characters at both ends also encode bits of the surrounding text.
-    return bytes.toString('base64').slice(before === 0 ? 0 : before + 1, Math.floor((bytes.length * 4) / 3));
-  });
-}
-
-/** Patterns for both base64 alphabets. */
-function base64Forms(secret: string): string[] {
-  return base64Texts(secret).map((text) => text.replaceAll('+', '[+-]').replaceAll('/', '[/_]'));
+function inEitherCase(source: string): string {
+  return source.replace(/[a-f]/g, (letter) => `[${letter}${letter.toUpperCase()}]`);
 }

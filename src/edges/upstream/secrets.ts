@@ -13,6 +13,8 @@ export interface SecretHolder {
   readonly url?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly oauth?: { readonly clientSecret?: string | undefined } | undefined;
+  readonly keys?: Readonly<Record<string, string>> | undefined;
+  readonly signing?: Readonly<Record<string, string>> | undefined;
   /** Values that are secret regardless of their names: those of `${file:…}` and `${cmd:…}`. */
   readonly secrets?: readonly string[] | undefined;
   /** Variables that the entry refers to, with their values. */
@@ -44,7 +46,14 @@ const WORD = /^(?:[A-Z]?[a-z]{1,15}|[A-Z]{1,15})$/;
 /** The values that are masked in messages of a server, without duplicates. */
 export function secretsOf(holder: SecretHolder): string[] {
   const secrets = new Set<string>();
-  for (const value of [...(holder.secrets ?? []), holder.oauth?.clientSecret ?? '']) {
+  const { key = '', secretAccessKey = '', sessionToken = '' } = holder.signing ?? {};
+  const signing = [key, secretAccessKey, sessionToken];
+  for (const value of [
+    ...(holder.secrets ?? []),
+    holder.oauth?.clientSecret ?? '',
+    ...Object.values(holder.keys ?? {}),
+    ...signing,
+  ]) {
     addParts(secrets, value);
   }
   const { env = {}, args = [], headers = {}, variables = {} } = holder;

@@ -4,6 +4,7 @@
  */
 
 import { BridgeError } from '../../../core/base/errors.ts';
+import { withoutTwins } from '../http/entry-headers.ts';
 import { HttpClient, type HttpRequest, type HttpResponse } from '../http/http-client.ts';
 import type { RemoteAddress } from '../http/remote-client.ts';
 import { unreachable } from '../http/remote-failure.ts';
@@ -38,32 +39,15 @@ export class ApiClient {
     this.#http.close();
   }
 
-  /** Some servers close an idle connection without a word. What only reads is sent once more then. */
   async #sendOnce(request: HttpRequest, credentials: Readonly<Record<string, string>>): Promise<HttpResponse> {
     // Last, so that they win.
-    const whole = { ...request, headers: { ...withoutTwins(request.headers, credentials), ...credentials } };
-    const isSafe = request.method === 'GET' || request.method === 'HEAD';
+    const own = Object.fromEntries(withoutTwins(Object.entries(request.headers), credentials));
     try {
-      return await this.#http.send(whole).catch((error: unknown) => {
-        if (isSafe && (error as NodeJS.ErrnoException).code === 'ECONNRESET') {
-          return this.#http.send(whole);
-        }
-        throw error;
-      });
+      return await this.#http.sendAgain({ ...request, headers: { ...own, ...credentials } });
     } catch (error) {
       throw error instanceof BridgeError || request.signal?.aborted === true ? error : unreachable(error);
     }
   }
-}
-
-/** Without headers that a server could take for one of the entry: CGI and WSGI write `-` as `_`. */
-function withoutTwins(
-  headers: Readonly<Record<string, string>>,
-  entry: Readonly<Record<string, string>>,
-): Readonly<Record<string, string>> {
-  const plain = (name: string): string => name.toLowerCase().replaceAll('_', '-');
-  const taken = new Set(Object.keys(entry).map(plain));
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !taken.has(plain(name))));
 }
 
 /** The entry's headers, with the cookies of a call that the entry does not set itself. All names are in lower case. */

@@ -12,6 +12,7 @@ import {
 } from 'node:http';
 import { Agent as HttpsAgent, type RequestOptions as HttpsRequestOptions, request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
+import { Readable } from 'node:stream';
 import { messageOf } from '../../../core/base/errors.ts';
 import { createPieces } from '../../../core/protocol/line-splitter.ts';
 import {
@@ -42,29 +43,41 @@ export type HttpMethod = 'GET' | 'HEAD' | 'OPTIONS' | 'POST' | 'PUT' | 'PATCH' |
 
 export interface HttpRequest {
   readonly url: URL;
-  readonly method: HttpMethod;
+  readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string | Buffer | undefined;
+  /** A stream is sent in chunks unless `content-length` says its length, and only once: no redirect of such a request is followed. */
+  readonly body?: string | Buffer | Readable | undefined;
   /** Aborts the request and its response. */
   readonly signal?: AbortSignal | undefined;
   /** Whether the certificate of the host is taken as it is. */
   readonly isTrusted?: boolean;
+  /** Whether redirects within the origin are followed; they are by default. */
+  readonly followsRedirects?: boolean;
+  /** The head of the response may have so many bytes; 16 KiB by default. */
+  readonly maxHeadBytes?: number;
 }
 
 export interface HttpResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   /** Must be read or destroyed. */
-  readonly body: IncomingMessage;
+  readonly body: Readable;
   /** The final address, after redirects. */
   readonly url: URL;
   /** The IP address that sent the response; undefined behind a proxy. */
   readonly from: string | undefined;
 }
 
+/** As it comes from the network, with its raw headers. */
+export interface ReceivedResponse extends HttpResponse {
+  readonly body: IncomingMessage;
+}
+
 interface HttpClientOptions {
   /** The rule that decides which addresses are refused, read again for each request. */
   readonly rule?: () => AddressRule;
+  /** Whether `rule` always returns the same rule, so that connections can be used again. */
+  readonly isRuleFixed?: boolean;
   readonly proxies?: ProxyChoice;
   readonly resolve?: Resolve | undefined;
   /** Certificates of authorities as PEM, instead of those of Node. */
@@ -81,10 +94,10 @@ export class HttpClient {
   readonly #agents: { readonly http: HttpAgent; readonly https: HttpsAgent };
   #tunnels: TunnelAgent | undefined;
 
-  constructor({ certificates, rule, proxies = noProxy, resolve }: HttpClientOptions = {}) {
+  constructor({ certificates, rule, isRuleFixed, proxies = noProxy, resolve }: HttpClientOptions = {}) {
     this.#rule = rule ?? (() => anyAddress);
-    // With a rule, each request opens a connection: an open one was judged by the rule of that time.
-    const options = { ...AGENT_OPTIONS, keepAlive: rule === undefined };
+    // With a rule that changes, each request opens a connection: an open one was judged by the rule of that time.
+    const options = { ...AGENT_OPTIONS, keepAlive: rule === undefined || isRuleFixed === true };
     this.#tls = certificates === undefined ? {} : { ca: certificates };
     this.#agents = { http: new HttpAgent(options), https: new HttpsAgent({ ...options, ...this.#tls }) };
     this.#proxies = proxies;
@@ -95,17 +108,29 @@ export class HttpClient {
    * Sends a request; resolves with the head of the response. Redirects are followed only within the origin, so that headers
    * with secrets go nowhere else; any other redirect is returned as the response. Rejects with the network error.
    */
-  async send(request: HttpRequest): Promise<HttpResponse> {
+  async send(request: HttpRequest): Promise<ReceivedResponse> {
     let { url } = request;
     for (let followed = 0; ; followed += 1) {
       const response = await this.#sendOnce({ ...request, url });
-      const target = redirectTarget(request.method, url, response);
+      const isFinal = request.followsRedirects === false || request.body instanceof Readable;
+      const target = isFinal ? undefined : redirectTarget(request.method, url, response);
       if (target === undefined || followed === MAX_REDIRECTS) {
         return response;
       }
       response.body.destroy();
       url = target;
     }
+  }
+
+  /** Like `send`. Some servers close an idle connection without a word: what only reads, and has no body, is sent once more then. */
+  async sendAgain(request: HttpRequest): Promise<ReceivedResponse> {
+    const isSafe = (request.method === 'GET' || request.method === 'HEAD') && !(request.body instanceof Readable);
+    return this.send(request).catch((error: unknown) => {
+      if (isSafe && (error as NodeJS.ErrnoException).code === 'ECONNRESET') {
+        return this.send(request);
+      }
+      throw error;
+    });
   }
 
   /** Closes every socket. */
@@ -115,8 +140,8 @@ export class HttpClient {
     this.#tunnels?.destroy();
   }
 
-  async #sendOnce(request: HttpRequest): Promise<HttpResponse> {
-    const { url, method, headers, body, isTrusted = false, signal } = request;
+  async #sendOnce(request: HttpRequest): Promise<ReceivedResponse> {
+    const { url, method, headers, body, isTrusted = false, maxHeadBytes, signal } = request;
     const rule = this.#rule();
     const host = hostOf(url);
     const refused = isIP(host) === 0 ? undefined : rule(host);
@@ -131,8 +156,9 @@ export class HttpClient {
     const sent = this.#begin(url, proxy, {
       method,
       // No compression: the size of a response would be unknown until it is decompressed.
-      headers: { 'accept-encoding': 'identity', ...headers, ...lengthOf(body) },
+      headers: { 'accept-encoding': 'identity', ...headers, ...framingOf(body, headers) },
       ...(signal === undefined ? {} : { signal }),
+      ...(maxHeadBytes === undefined ? {} : { maxHeaderSize: maxHeadBytes }),
       ...(isTrusted && url.protocol === 'https:' && { rejectUnauthorized: false }),
     });
     return headOf(sent, url, body, proxy);
@@ -168,7 +194,7 @@ function headOf(
   url: URL,
   body: HttpRequest['body'],
   proxy: ProxyServer | undefined,
-): Promise<HttpResponse> {
+): Promise<ReceivedResponse> {
   const isForwarded = proxy !== undefined && url.protocol === 'http:';
   const isSecure = (isForwarded ? proxy.url : url).protocol === 'https:';
   return new Promise((resolve, reject) => {
@@ -207,8 +233,26 @@ function headOf(
         isOfProxy ? new Error(`${describeProxy(proxy)} could not be reached: ${messageOf(cause)}`, { cause }) : cause,
       );
     });
-    sent.end(body);
+    // An answer that switches to another protocol closes the connection, without an error.
+    sent.once('close', () => reject(new Error('the connection was closed without an answer')));
+    if (body instanceof Readable) {
+      pass(body, sent);
+    } else {
+      sent.end(body);
+    }
   });
+}
+
+/** By hand: `pipeline` replaces an error of the body by one of its own. */
+function pass(body: Readable, sent: ClientRequest): void {
+  body.on('error', (error) => sent.destroy(error));
+  body.once('close', () => {
+    if (!body.readableEnded) {
+      sent.destroy(new Error('the body of the request ended too early'));
+    }
+  });
+  sent.once('close', () => body.destroy());
+  body.pipe(sent);
 }
 
 /** Options for a request that the proxy forwards (RFC 9112, section 3.2.2). */
@@ -269,6 +313,10 @@ export class BodyTooLongError extends Error {
   }
 }
 
-function lengthOf(body: string | Buffer | undefined): Record<string, string> {
+/** Without one of these headers, Node sends the body of a GET or DELETE bare, and a server reads it as further requests. */
+function framingOf(body: HttpRequest['body'], headers: HttpRequest['headers']): Record<string, string> {
+  if (body instanceof Readable) {
+    return headers['content-length'] === undefined ? { 'transfer-encoding': 'chunked' } : {};
+  }
   return body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
 }

@@ -14,7 +14,7 @@ import {
   type Resolve,
   ruleForAddressesFrom,
 } from '../http/addresses.ts';
-import { HttpClient, type HttpRequest, type HttpResponse, readBody } from '../http/http-client.ts';
+import { HttpClient, type HttpResponse, readBody } from '../http/http-client.ts';
 import type { ProxyChoice } from '../http/proxies.ts';
 
 /** Metadata and tokens take a few KiB. */
@@ -86,7 +86,7 @@ function send(
 ): Promise<HttpResponse> {
   const headers = Object.fromEntries(new Headers(init.headers));
   const body = init.body === undefined || init.body === null ? undefined : bodyText(init.body);
-  const method = (init.method ?? 'GET').toUpperCase() as HttpRequest['method'];
+  const method = (init.method ?? 'GET').toUpperCase();
   return client.send({ url, method, headers, body, signal });
 }
 
