@@ -22,7 +22,7 @@ from bridge_kernel.text_result import TextResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
     from typing import Any
 
     from bridge_kernel.jobs import Jobs
@@ -58,6 +58,7 @@ _HELPERS = (
     "stubs",
     "call_tool",
     "call_tool_raw",
+    "fetch",
     "capability_summary",
     "install",
     "run",
@@ -85,7 +86,8 @@ _HELPERS = (
 )
 ASYNC_HELPERS = frozenset({
     "list_servers", "find_servers", "find_new_servers", "propose_server", "list_tools", "query_tool_docs",
-    "search_tool_docs", "call_tool", "call_tool_raw", "install", "run", "run_snippet", "sh", "step", "step_map",
+    "search_tool_docs", "call_tool", "call_tool_raw", "fetch", "install", "run", "run_snippet", "sh", "step",
+    "step_map",
 })  # fmt: skip
 """The helpers that must be awaited."""
 _CLASSES = (
@@ -196,6 +198,26 @@ class Runtime(ModuleType):
             return attribute_access(await self._host.call("propose_server", params))
 
         return self._pending("propose_server", run)
+
+    def fetch(
+        self,
+        url: str,
+        *,
+        method: str = "GET",
+        params: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        json: object = None,
+        data: object = None,
+    ) -> Pending:
+        """One HTTP request through the host (await), if the user allows it; has `status`, `text`, `json()` …"""
+        from bridge_kernel import fetched
+
+        asked = fetched.request(url, method, params, headers, json, data)
+
+        async def run() -> object:
+            return fetched.response(url, await self._host.call("fetch", asked))
+
+        return self._pending("fetch", run)
 
     def describe_server(self, name: str) -> Any:
         """One server: `server`, `description`, `loaded`, `cwd`; if it is loaded, also `tools`, `instructions` …"""

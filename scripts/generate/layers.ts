@@ -111,6 +111,13 @@ const CORE: readonly Layer[] = [
   },
   {
     tier: 'edges',
+    folder: 'egress-proxy',
+    holds: 'the proxy that takes the requests which code in the sandbox makes itself, and its certificates',
+    kind: 'core',
+    mayImport: ['base', 'state'],
+  },
+  {
+    tier: 'edges',
     folder: 'registries',
     holds: 'servers that are not configured yet: registries and catalogs of them',
     kind: 'core',
@@ -191,6 +198,7 @@ const FEATURES: readonly Layer[] = [
   feature('features', 'dry-run', 'stand-ins for calls that could change something'),
   feature('app', 'exec', 'running a cell from the shell'),
   feature('front', 'extra-tools', 'the optional tools beside `run_python`'),
+  feature('features', 'egress', 'requests that code sends itself, as calls of tools'),
   feature('features', 'images', 'images for sandboxes'),
   feature('app', 'install', 'registering the bridge with clients'),
   feature('features', 'languages', 'programs in other languages, and stored snippets'),

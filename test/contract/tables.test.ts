@@ -31,6 +31,7 @@ const BOUNDED: Readonly<Record<string, string>> = {
     calls/events.ts #cells
     calls/steps.ts #sandboxes
     directory/background-work.ts #busy #again
+    egress-proxy/front.ts #connections
     engines/kubernetes/pods.ts #waiting
     engines/sandbox.ts #running
     live/event-streams.ts #readers
@@ -50,6 +51,7 @@ const BOUNDED: Readonly<Record<string, string>> = {
     server/suspended-calls.ts #byToken
     session/cell-progress.ts #calls #unsent
     session/dispatch.ts #running
+    session/egress-streams.ts #ready #streams
     session/session-room.ts #tenancies
     session/session.ts #sandboxes
     session/standby.ts #entries #sandboxes

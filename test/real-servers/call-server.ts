@@ -76,6 +76,8 @@ function bound(pool: UpstreamPool): UpstreamPool {
     describe: (server, options) => pool.describe(server, options),
     callTool: pool.callTool.bind(pool),
     surface: (call) => pool.surface(call),
+    egress: () => pool.egress(),
+    sendEgress: (server, request) => pool.sendEgress(server, request),
     startAhead: (server) => pool.startAhead(server),
     serverInfo: (server) => pool.serverInfo(server),
     states: () => pool.states(),

@@ -153,6 +153,7 @@ function largeRequests(amount: Amount): Flood {
     find_servers: '{"query": LARGE}',
     find_new_servers: '{"query": LARGE}',
     propose_server: '{"name": LARGE}',
+    fetch: '{"url": "https://egress.invalid/", "method": "POST", "body": LARGE}',
     query_tool_docs: `{"server": "${FLOODED_SERVER}", "tool": LARGE}`,
     search_tool_docs: '{"query": LARGE}',
     tool_specs: `{"server": "${FLOODED_SERVER}", "tools": [LARGE]}`,
@@ -203,6 +204,7 @@ function largeAnswers(amount: Amount): Flood[] {
     ['list_prompts', 'of 2 MiB', `{${server}}`, many],
     ['get_prompt', 'of 2 MiB', `{${server}, "name": "ask"}`, many],
     ['find_servers', 'by 2,000 characters', '{"query": "tool " * 400, "limit": 50}', many],
+    ['fetch', 'of 100 headers', '{"url": "https://egress.invalid/", "headers": [["x-a", "y" * 1000]] * 100}', many],
     ['find_new_servers', 'by 400 characters', '{"query": "tool " * 80, "limit": 50}', many],
     [
       'propose_server',
@@ -269,6 +271,10 @@ function frames(amount: Amount): Flood[] {
     ['checkpoint_end', 'with 7 MiB', 'type="checkpoint_end", ok=False, reason=LARGE'],
     ['want_checkpoint', 'with 7 MiB', 'type="want_checkpoint", offset=0, size=1, more=LARGE'],
     ['restored', 'with 7 MiB', 'type="restored", variables=1, files=1, lost=LARGE, omitted=0'],
+    ['egress_open', 'with 7 MiB', 'type="egress_open", stream=LARGE'],
+    ['egress_end', 'with 7 MiB', 'type="egress_end", stream=1, more=LARGE'],
+    ['egress_reset', 'with 7 MiB', 'type="egress_reset", stream=1, more=LARGE'],
+    ['egress_taken', 'with 7 MiB', 'type="egress_taken", stream=1, bytes=1, more=LARGE'],
     ['code_pack', 'of 7 MiB', 'type="code_pack", data=LARGE'],
     ['ready', 'with 7 MiB', 'type="ready", protocol_version=1, python_version=LARGE, platform=""'],
     ['result', 'of another cell with 7 MiB', 'type="result", cell=CELL + 1, outcome="ok", value=LARGE'],
@@ -283,6 +289,16 @@ function frames(amount: Amount): Flood[] {
       title: 'cancel_call, 200,000 times',
       kinds: ['cancel_call'],
       code: `await flood_frames(20, b"\\n".join([frame(type="cancel_call", call=7)[:-1]] * 10_000))`,
+    },
+    {
+      title: 'streams that are opened and filled, as many as fit',
+      kinds: ['egress_open', 'egress_data'],
+      code: `
+data = b"x" * (256 << 10)
+for number in range(1, ${amount(200, 2_000)}):
+    write(frame(type="egress_open", stream=number))
+    write(frame(type="egress_data", stream=number, bytes=len(data)) + data + b"\\n")
+await flood(1, "discovered_servers", {})`,
     },
     { title: 'lines of 7 MiB that are not JSON', kinds: [], code: `await flood_frames(${count}, LARGE.encode())` },
     {

@@ -230,6 +230,7 @@ describe('samples', () => {
   const READ_BY: Readonly<Record<string, readonly [languages: RegExp, test: string]>> = {
     'docs/policy.md': [/json|python|text|console/, 'test/e2e/policy-docs.test.ts'],
     'docs/apis.md': [/python/, 'test/e2e/apis.test.ts'],
+    'docs/egress.md': [/python/, 'test/e2e/egress.test.ts'],
     // With servers of a registry on this machine.
     'docs/servers.md': [/sh/, 'test/e2e/new-servers.test.ts'],
     'docs/profiles.md': [/json/, 'test/unit/policy/profiles.test.ts'],

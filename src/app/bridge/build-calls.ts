@@ -12,6 +12,7 @@ import { DeclinedServers } from '../../edges/registries/declined.ts';
 import { NewServers } from '../../edges/registries/find.ts';
 import { limitsOf } from '../../edges/settings/engine-options.ts';
 import { type Artifacts, artifactMethods } from '../../features/artifacts/index.ts';
+import { fetchMethod } from '../../features/egress/index.ts';
 import { programMethods, readLanguages, runProgram, Snippets, sharedSnippets } from '../../features/languages/index.ts';
 import { type NewServersOptions, newServerMethods } from '../../features/new-servers/index.ts';
 import {
@@ -27,11 +28,13 @@ import { type AuditTrail, recordProgram } from '../../record/audit/index.ts';
 import type { BridgeTelemetry } from '../../record/telemetry/index.ts';
 import { addEntry } from '../manage-servers/index.ts';
 import type { Basis } from './basis.ts';
+import type { Egress } from './build-egress.ts';
 import type { ServersToCall } from './replayed-servers.ts';
 
 export interface CallParts {
   readonly artifacts: Artifacts;
   readonly calls: CallPipeline;
+  readonly egress: Egress;
   readonly lastAnswers: LastAnswers;
   readonly packages: PackageInstaller;
   readonly runProgram: RunProgram;
@@ -48,6 +51,7 @@ export function answerCalls(basis: Basis, parts: CallParts): HandleCall {
   const {
     artifacts,
     calls,
+    egress,
     lastAnswers,
     packages,
     runProgram: run,
@@ -73,6 +77,7 @@ export function answerCalls(basis: Basis, parts: CallParts): HandleCall {
       ...steps.methods,
       ...packages.methods,
       ...newServerMethods(newServersFor(basis, servers)),
+      fetchMethod(egress.broker),
       // Programs ask as the code that starts them.
       ...programMethods({ run, directory, handleCall: async (...call) => handleCall(...call) }),
     ],

@@ -45,6 +45,7 @@ import { createKnownSecrets, SecretFile } from '../../features/secrets/index.ts'
 import { type AuditTrail, createRequiredGate } from '../../record/audit/index.ts';
 import type { RunAnswers } from '../../record/recordings/index.ts';
 import { awayFromToken } from './beside-token.ts';
+import { openEgressAuthority } from './egress-authority.ts';
 
 /** The configured servers with what only the bridge needs. */
 export interface BridgeServers extends ConfiguredServers {
@@ -112,6 +113,7 @@ function keptBetweenRuns({ stateDir }: Settings, logger: Logger) {
     logins: createLoginStore(stateDir, logger),
     failures: createServerFailures({ stateDir, logger }),
     descriptionsDir: join(stateDir, ...DESCRIPTIONS),
+    egressSeed: async () => (await openEgressAuthority(stateDir)).seed,
   };
 }
 

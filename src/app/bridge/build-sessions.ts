@@ -25,6 +25,7 @@ import type { SavedTools } from '../../features/saved-tools/index.ts';
 import { AUTOLOAD_SUMMARY, CAPABILITY_SUMMARY, packagesSummary } from '../../front/server/capabilities.ts';
 import type { BridgeTelemetry } from '../../record/telemetry/index.ts';
 import type { Basis } from './basis.ts';
+import type { Egress } from './build-egress.ts';
 import type { ServersToCall } from './replayed-servers.ts';
 
 /** A process may have many bridges, which share its cores. */
@@ -34,6 +35,7 @@ const KERNEL_FOLDER = fileURLToPath(new URL('sandbox-runtime/bridge_kernel', PAC
 interface SessionParts {
   readonly artifacts: Artifacts;
   readonly checkpoints: CheckpointStore;
+  readonly egress: Egress;
   readonly emit: EmitSessionEvent;
   readonly handleCall: HandleCall;
   /** Masks secrets in code. */
@@ -47,7 +49,19 @@ interface SessionParts {
 
 export async function createSessions(
   basis: Basis,
-  { artifacts, checkpoints, emit, handleCall, mask, modules, packages, savedTools, servers, trace }: SessionParts,
+  {
+    artifacts,
+    checkpoints,
+    egress,
+    emit,
+    handleCall,
+    mask,
+    modules,
+    packages,
+    savedTools,
+    servers,
+    trace,
+  }: SessionParts,
 ): Promise<{ readonly sessions: Sessions; readonly standby: StandbyPool }> {
   const { engine, folder, logger, options, settings, user } = basis;
   const { principal, replay, room } = options;
@@ -57,6 +71,7 @@ export async function createSessions(
     engine,
     logger,
     packages: () => packages.firstSet(),
+    ...egress.ofSessions,
     emit,
     traceStart: trace?.traceStart,
   };
@@ -74,14 +89,15 @@ export async function createSessions(
     onSandboxEnd: (session) => void artifacts.endSession(session),
     isDue: (notice) => isDueToday(folder, `${user().client}\n${notice}`),
     discoverServers: () => servers.refresh(),
-    startingServers: () =>
-      servers.pool
-        .states()
-        .filter(({ state }) => state === 'starting')
-        .map(({ name, preparing }) => ({ name, preparing })),
+    startingServers: () => startingServers(servers),
     savedTools: () => savedTools.list(),
   });
   return { sessions, standby };
+}
+
+function startingServers({ pool }: ServersToCall) {
+  const starting = pool.states().filter(({ state }) => state === 'starting');
+  return starting.map(({ name, preparing }) => ({ name, preparing }));
 }
 
 /** What sessions are like, whatever they may call. */

@@ -28,6 +28,7 @@ import { CellViews } from '../../record/chat-view/index.ts';
 import { type BridgeTelemetry, createBridgeTelemetry, watchServers } from '../../record/telemetry/index.ts';
 import type { Basis } from './basis.ts';
 import { answerCalls, createPackages, createRunProgram, type RunProgram } from './build-calls.ts';
+import { buildEgress } from './build-egress.ts';
 import { openRecords, type Records } from './build-records.ts';
 import { createConfiguredServers, createGatedCalls, type GateParts } from './build-servers.ts';
 import { createSessions } from './build-sessions.ts';
@@ -104,11 +105,12 @@ async function openParts(basis: Basis, ifFailed: (end: () => unknown) => void): 
   const shapes = keepShapes(basis, mask);
   const runProgram = createRunProgram(basis, trail);
   const forCalls = { artifacts, lastAnswers, packages, runProgram, savedTools, servers, shapes, steps, trace };
-  const handleCall = answerCalls(basis, { ...forCalls, calls, trail });
+  const egress = buildEgress(basis, servers, calls);
+  const handleCall = answerCalls(basis, { ...forCalls, calls, egress, trail });
 
   const checkpoints = new CheckpointStore(join(folder, CHECKPOINTS, instanceId), logger, { isOwn: true });
   ifFailed(() => Promise.all([shapes?.close(), modules?.close(), artifacts.close(), checkpoints.clear()]));
-  const forSessions = { checkpoints, emit: events.emit, handleCall, mask, modules };
+  const forSessions = { checkpoints, egress, emit: events.emit, handleCall, mask, modules };
   const { sessions, standby } = await createSessions(basis, { ...forCalls, ...forSessions });
   const all = { ahead, askToLogIn, checkpoints, dryRun, live, makeCalls, modules, records, sessions, standby, views };
   return { ...forCalls, ...all, waiting: createWaitingInChat(basis) };

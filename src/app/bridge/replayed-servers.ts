@@ -15,7 +15,8 @@ export interface ServersToCall extends Pick<BridgeServers, 'known' | 'policies' 
   readonly pool: Pick<
     BridgeServers['pool'],
     'callTool' | 'surface' | 'states' | 'offerElicitation' | 'stop' | 'forgetListing' | 'close'
-  >;
+  > &
+    Partial<Pick<BridgeServers['pool'], 'egress' | 'sendEgress'>>;
 }
 
 /** What `policy.json` says about packages and saved functions applies; whatever was decided about calls is in the recording. */

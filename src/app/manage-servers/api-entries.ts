@@ -33,6 +33,16 @@ export interface ApiLine {
   readonly hasCredentials: boolean;
 }
 
+export interface EgressLine {
+  readonly name: string;
+  /** An address. */
+  readonly egress: string;
+  /** `VARIABLE` or `VARIABLE=PREFIX`. */
+  readonly keys: readonly string[];
+}
+
+const NOT_ENCRYPTED = 'It is not encrypted (http:), so a key sent there can be read on the way.';
+
 /** The entry, and what a person should know about it. Rejects with `USAGE_INVALID`. */
 export async function createApiEntry(line: ApiLine, cwd: string): Promise<NewEntries> {
   const { name, graphql, openapi, schema } = line;
@@ -50,6 +60,36 @@ export async function createApiEntry(line: ApiLine, cwd: string): Promise<NewEnt
   const needs = line.hasCredentials ? undefined : needsOf(name, about.credentials);
   const notes = [...notesOf(about, url), ...differenceOf(about, url, place)];
   return { entries: [[name, entry]], notes, ...(needs === undefined ? {} : { needs }) };
+}
+
+/** The entry of an API that code may reach itself. Throws `USAGE_INVALID`. */
+export function createEgressEntry({ egress, keys, name }: EgressLine): NewEntries {
+  const { origin: url, pathname } = new URL(addressIn(egress, '--egress'));
+  const base = pathname.replace(/\/$/, '');
+  const value = `\${secret:${secretName(name)}}`;
+  const placeholders = keys.map((key): [string, unknown] => {
+    const [, variable = '', prefix] = /^([A-Za-z_]\w*)(?:=(.*))?$/s.exec(key) ?? [];
+    if (variable === '') {
+      throw usage(`--key is '${key}'`, 'Write --key VARIABLE or --key VARIABLE=PREFIX.');
+    }
+    return [variable, prefix === undefined ? value : { value, prefix }];
+  });
+  const entry = {
+    url,
+    egress:
+      keys.length === 0 && base === ''
+        ? true
+        : {
+            ...(base !== '' && { paths: [`${base}/*`] }),
+            ...(keys.length > 0 && { keys: Object.fromEntries(placeholders) }),
+          },
+    policy: API_POLICY,
+  };
+  const notes = [
+    `Code may send requests to ${url}${base === '' ? '' : `, with paths below ${base}/`}. Those that can change something ask you before each.`,
+    ...(isOpenHttp(url) ? [NOT_ENCRYPTED] : []),
+  ];
+  return { entries: [[name, entry]], notes };
 }
 
 /** An address as it is, or the absolute path of a file that exists. */
@@ -136,7 +176,7 @@ function notesOf({ addresses, notices, readingCount, title, toolCount }: AboutAp
   const hidden = notices.length - SHOWN_NOTICES;
   return [
     `The API at ${url}${title === '' ? '' : ` (${JSON.stringify(title.slice(0, MAX_TITLE_CHARS))})`}: ${counted(toolCount, 'operation')}${asks}.`,
-    ...(isOpenHttp(url) ? ['It is not encrypted (http:), so a key sent there can be read on the way.'] : []),
+    ...(isOpenHttp(url) ? [NOT_ENCRYPTED] : []),
     ...(addresses.length > 1 ? [`Other addresses in the description: ${addresses.slice(0, 5).join(', ')}.`] : []),
     ...notices.slice(0, SHOWN_NOTICES).map((notice) => `Left out or simplified: ${notice}.`),
     ...(hidden > 0 ? [`… and ${hidden} more; \`${COMMAND} servers test\` names them.`] : []),

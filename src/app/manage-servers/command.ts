@@ -68,6 +68,11 @@ const changes = () => ({
       baseUrl: option('--base-url <url>', 'where that API is, if not where its description says'),
       graphql: option('--graphql <url>', 'URL of a GraphQL API, whose fields become tools'),
       schema: option('--schema <file|url>', 'schema of the GraphQL API, if it does not answer introspection'),
+      egress: option('--egress <url>', 'URL of an API that code may reach itself, with its SDK or plain HTTP'),
+      keys: repeated(
+        '--key <NAME>',
+        'for --egress: variable in which an SDK looks for a key, or NAME=PREFIX; it gets a placeholder, and the host sends the stored secret; may be repeated',
+      ),
       auth: option(
         '--auth <how>',
         'credential of an API or remote server: bearer, basic, header:NAME or query:NAME; its value is the stored secret with the name of the server',

@@ -28,7 +28,7 @@ const NEW_SERVERS_FILE = 'servers.json';
 const KEPT_KEYS = ['policy', 'pin'];
 
 /** Keys of an entry whose values may contain variables. */
-const EXPANDED_KEYS = ['command', 'args', 'env', 'cwd', 'url', 'headers', 'oauth', 'openapi', 'graphql'];
+const EXPANDED_KEYS = ['command', 'args', 'env', 'cwd', 'url', 'headers', 'oauth', 'openapi', 'graphql', 'egress'];
 /** What a server is started with. */
 const STARTING_KEYS = [...EXPANDED_KEYS, 'type', 'disabled', 'extends'];
 

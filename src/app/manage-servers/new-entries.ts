@@ -51,10 +51,10 @@ function withUrl(line: AddLine): AddLine {
 
 /** The entries before the other options are applied. */
 async function baseOf(line: AddLine, { cwd, input, newServers }: EntryContext): Promise<NewEntries> {
-  const { name, words, url, transport, example, from, json, openapi, graphql } = line;
+  const { name, words, url, transport, egress, example, from, json, openapi, graphql } = line;
   // An entry of an API has both.
   const alone = openapi === undefined ? url : undefined;
-  const others = [alone, example, from, json, openapi, graphql].map((one) => one !== undefined);
+  const others = [alone, egress, example, from, json, openapi, graphql].map((one) => one !== undefined);
   const given = [words.length > 0, ...others].filter(Boolean);
   if (given.length !== 1) {
     const what =
@@ -63,7 +63,7 @@ async function baseOf(line: AddLine, { cwd, input, newServers }: EntryContext): 
         : 'more than one command, URL, description, example or entry was given';
     throw usage(
       what,
-      `Give a command after --, as in: ${SERVERS_ADD} NAME -- COMMAND ARG…; or --url, --openapi, --graphql, --example, --from or --json-entry.`,
+      `Give a command after --, as in: ${SERVERS_ADD} NAME -- COMMAND ARG…; or --url, --openapi, --graphql, --egress, --example, --from or --json-entry.`,
     );
   }
   if (typeof example === 'string') {
@@ -78,10 +78,8 @@ async function baseOf(line: AddLine, { cwd, input, newServers }: EntryContext): 
   if (name === undefined) {
     throw usage('the name of the server is missing', `Write the name first: ${SERVERS_ADD} NAME -- COMMAND ARG…`);
   }
-  if (openapi !== undefined || graphql !== undefined) {
-    const { createApiEntry } = await import('./api-entries.ts');
-    const hasCredentials = line.auth !== undefined || line.headers.length > 0;
-    return createApiEntry({ ...line, baseUrl: line.baseUrl ?? url, name, hasCredentials }, cwd);
+  if ([egress, openapi, graphql].some((one) => one !== undefined)) {
+    return apiEntries({ ...line, name }, cwd);
   }
   const kind = transport?.toLowerCase();
   if (kind !== undefined && !TRANSPORTS.includes(kind)) {
@@ -100,15 +98,28 @@ async function baseOf(line: AddLine, { cwd, input, newServers }: EntryContext): 
   return { entries: [[name, { command, ...(args.length > 0 ? { args } : {}), ...folderOf(words, cwd) }]] };
 }
 
+async function apiEntries(line: AddLine & { readonly name: string }, cwd: string): Promise<NewEntries> {
+  const { auth, baseUrl, egress, headers, url } = line;
+  const { createApiEntry, createEgressEntry } = await import('./api-entries.ts');
+  if (egress !== undefined) {
+    return createEgressEntry({ ...line, egress });
+  }
+  const hasCredentials = auth !== undefined || headers.length > 0;
+  return createApiEntry({ ...line, baseUrl: baseUrl ?? url, hasCredentials }, cwd);
+}
+
 /** Options that belong to others. */
-function checkOptions({ auth, baseUrl, graphql, openapi, schema, url }: AddLine): void {
+function checkOptions({ auth, baseUrl, egress, graphql, keys, openapi, schema, url }: AddLine): void {
   if (baseUrl !== undefined && openapi === undefined) {
     throw usage('--base-url is for --openapi', 'Write --openapi FILE, or --url for an MCP server.');
   }
   if (schema !== undefined && graphql === undefined) {
     throw usage('--schema is for --graphql', 'Write --graphql URL.');
   }
-  if (auth !== undefined && [graphql, openapi, url].every((one) => one === undefined)) {
+  if (keys.length > 0 && egress === undefined) {
+    throw usage('--key is for --egress', 'Write --egress URL, or give the key to a program with --env KEY.');
+  }
+  if (auth !== undefined && [egress, graphql, openapi, url].every((one) => one === undefined)) {
     throw usage('--auth is for servers with an address', 'Give the key to a program with --env KEY.');
   }
 }

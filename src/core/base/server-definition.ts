@@ -1,4 +1,5 @@
 /** What it takes to start or reach a configured server. `servers/` reads it from files; `upstream/` acts on it. */
+import type { EgressSource } from './egress.ts';
 import type { Subcommand } from './subcommand.ts';
 
 export type UpstreamDefinition = ProcessDefinition | RemoteDefinition;
@@ -33,6 +34,9 @@ export interface ServerOwner {
 export interface ProcessDefinition extends CommonDefinition {
   readonly url?: undefined;
   readonly headers?: undefined;
+  readonly keys?: undefined;
+  readonly signing?: undefined;
+  readonly egress?: undefined;
   readonly command: string;
   readonly args: readonly string[];
   /** Variables of the entry, added to the safe ones that every server inherits. Values may be secrets. */
@@ -62,12 +66,19 @@ export interface RemoteDefinition extends CommonDefinition {
   readonly oauth?: OAuthSettings | undefined;
   /** For an API that does not speak MCP: what its tools are made from. `url` is then where the API is. */
   readonly api?: ApiSource | undefined;
+  /** What code may send to the API itself, through the host; undefined for nothing. */
+  readonly egress?: EgressSource | undefined;
+  /** For this: what the host puts in the place of placeholders, by the variable that has the placeholder in sandboxes. Secrets. */
+  readonly keys?: Readonly<Record<string, string>> | undefined;
+  /** For this: how the host signs requests, see `EgressSchema`; `kind` is `aws` or `jwt`. Values may be secrets. */
+  readonly signing?: Readonly<Record<string, string>> | undefined;
 }
 
 /** Where the description of an API is. */
 export interface ApiSource {
-  readonly kind: 'openapi' | 'graphql';
-  /** An absolute path, or an address (`http:` or `https:`); undefined for a GraphQL API, which describes itself. */
+  /** `http`: there is no description, and its tools are the methods of HTTP. */
+  readonly kind: 'openapi' | 'graphql' | 'http';
+  /** An absolute path, or an address (`http:` or `https:`); undefined for `http`, and for a GraphQL API, which describes itself. */
   readonly description: string | undefined;
 }
 

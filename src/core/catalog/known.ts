@@ -57,6 +57,8 @@ export interface ToolChange {
 export interface CatalogServer extends Named {
   /** Empty if the configuration has none. */
   readonly description: string;
+  /** What is decided about its calls if no policy is stricter, for what has no entry. Nothing by default. */
+  readonly least?: { readonly effect: 'ask'; readonly reason: string } | undefined;
 }
 
 export interface CatalogTool extends KnownTool, Named {}

@@ -78,7 +78,7 @@ export function findUnfilled(
     ...(entry.cwd === undefined ? [] : [['cwd', entry.cwd] as [string, string]]),
   ];
   for (const [place, text] of places) {
-    const isData = /^(?:env|headers|url|oauth)\b/.test(place);
+    const isData = /^(?:env|headers|url|oauth|keys|signing)\b/.test(place);
     const found = CLIENT_VARIABLE.exec(text)?.[0] ?? (isData ? FOREIGN_REFERENCE.exec(text)?.[0] : undefined);
     if (found !== undefined && env[found.slice(2, -1)] === undefined) {
       return { placeholder: found, variable: undefined };
@@ -117,6 +117,8 @@ export interface Holder {
   readonly url?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly oauth?: object | undefined;
+  readonly keys?: Readonly<Record<string, string>> | undefined;
+  readonly signing?: Readonly<Record<string, string>> | undefined;
   readonly secrets?: readonly string[] | undefined;
   readonly owner?: ServerOwner | undefined;
 }
@@ -128,13 +130,15 @@ export function referenceKinds(entry: Holder): ReadonlySet<string> {
 
 /** Every text of an entry that may contain references, with its path in the entry. */
 export function placesOf(entry: Holder): [place: string, text: string][] {
-  const { command, args = [], env = {}, url, headers = {}, oauth = {} } = entry;
+  const { command, args = [], env = {}, url, headers = {}, oauth = {}, keys = {}, signing = {} } = entry;
   const single = Object.entries({ command, url }).filter((pair): pair is [string, string] => pair[1] !== undefined);
   return [
     ...single,
     ...args.map((text, index): [string, string] => [`args[${index}]`, text]),
     ...Object.entries(env).map(([name, text]): [string, string] => [`env.${name}`, text]),
     ...Object.entries(headers).map(([name, text]): [string, string] => [`headers.${name}`, text]),
+    ...Object.entries(keys).map(([name, text]): [string, string] => [`keys.${name}`, text]),
+    ...Object.entries(signing).map(([name, text]): [string, string] => [`signing.${name}`, text]),
     ...Object.entries(oauth).flatMap(([name, text]: [string, unknown]): [string, string][] =>
       typeof text === 'string' ? [[`oauth.${name}`, text]] : [],
     ),

@@ -1,5 +1,6 @@
 /** Entries of remote servers: `url` with `headers`, as clients write them; and of APIs, with a description beside them. */
 import { z } from 'zod';
+import { EgressSchema } from './egress-entry.ts';
 import { COMMON_ENTRY_KEYS, scalar, text } from './entry-schema.ts';
 import { REFERENCE } from './expand.ts';
 
@@ -53,6 +54,8 @@ export const RemoteEntrySchema = z.looseObject({
   openapi: description.optional(),
   /** The schema of a GraphQL API; `true` asks the API for it. */
   graphql: z.union([z.literal(true), description], 'must be true, a file or an address').optional(),
+  /** What code may send to the API itself. Without a description, its tools are the methods of HTTP. */
+  egress: EgressSchema.optional(),
   ...COMMON_ENTRY_KEYS,
 });
 

@@ -8,6 +8,7 @@ import { parseJson, repeatedKey } from '../../core/base/json-text.ts';
 import { COMMAND } from '../../core/base/package.ts';
 import type { ApiSource, ProcessDefinition, RemoteDefinition } from '../../core/base/server-definition.ts';
 import { adoptEntry, isServerEntry, isSwitch, restrict } from '../clients/entry.ts';
+import { type EgressEntry, egressOf } from './egress-entry.ts';
 import { KNOWN_ENTRY_KEYS, MAX_CALL_TIMEOUT_MS, type ServerEntry, ServerEntrySchema } from './entry-schema.ts';
 import {
   type ExpandContext,
@@ -251,8 +252,9 @@ function hasUnfilled(
 /** What the server would get. In a program's entry, the keys of a remote server are not checked and not used. */
 function partsOf(entry: ReadEntry, origin: { readonly name: string; readonly file: string }) {
   if (entry.kind === 'remote') {
-    const { headers, oauth, url } = entry.data;
-    return { ...origin, url, headers, oauth };
+    const { egress, headers, oauth, url } = entry.data;
+    const { keys, signing } = egress === undefined ? {} : egressOf(egress);
+    return { ...origin, url, headers, oauth, keys, signing };
   }
   const { args, command, cwd, env } = entry.data;
   return { ...origin, command, args, env, cwd };
@@ -357,7 +359,7 @@ function readEntry(raw: RawEntry, issues: ConfigIssue[]): ReadEntry | undefined 
 }
 
 /** An entry with one of them is not one of a program. */
-const REMOTE_KEYS = ['url', 'openapi', 'graphql'] as const;
+const REMOTE_KEYS = ['url', 'openapi', 'graphql', 'egress'] as const;
 
 /** Ignoring such a key would share a server that was meant to be everyone's own. */
 function isLikePerUser(key: string): boolean {
@@ -415,10 +417,11 @@ function expandRemote(entry: RemoteEntry, context: ExpandContext, onMissing: (va
     typeof value === 'string' ? expand(value) : value,
   ]);
   const expandPath = (text: string): string => expandHome(expand(text), context);
-  const { graphql, openapi } = entry;
+  const { egress, graphql, openapi } = entry;
   return {
     ...entry,
     url: expand(entry.url),
+    ...(egress === undefined ? {} : { egress: expandEgress(egress, expand) }),
     headers: Object.fromEntries(headers),
     ...(openapi === undefined ? {} : { openapi: expandPath(openapi) }),
     ...(typeof graphql === 'string' ? { graphql: expandPath(graphql) } : {}),
@@ -426,15 +429,35 @@ function expandRemote(entry: RemoteEntry, context: ExpandContext, onMissing: (va
   };
 }
 
+/** The texts that may be secrets. */
+function expandEgress({ keys, sign, ...rest }: EgressEntry, expand: (text: string) => string): EgressEntry {
+  const texts = <Record extends object>(record: Record | undefined): Record | undefined =>
+    record &&
+    (Object.fromEntries(
+      Object.entries(record).map(([name, value]) => [
+        name,
+        typeof value === 'string' ? expand(inOurNotation(value)) : value,
+      ]),
+    ) as Record);
+  return {
+    ...rest,
+    keys: Object.fromEntries(
+      Object.entries(keys).map(([name, { prefix, value }]) => [name, { prefix, value: expand(inOurNotation(value)) }]),
+    ),
+    sign: { aws: texts(sign.aws), jwt: texts(sign.jwt) },
+  };
+}
+
 /** The definition, or what is wrong with its values. */
 function toRemoteServer(entry: RemoteEntry, origin: Origin): ServerDefinition | string {
-  const { url, headers, oauth } = entry;
+  const { egress, url, headers, oauth } = entry;
   const api = apiOf(entry, dirname(origin.file));
   if (typeof api === 'string') {
     return api;
   }
   const about = { url, transport: entry.type ?? entry.transport ?? ('auto' as const), headers, oauth };
-  const remote = api === undefined ? about : { ...about, api };
+  const described = api === undefined ? about : { ...about, api };
+  const remote = egress === undefined ? described : { ...described, ...egressOf(egress) };
   return (
     explainRemoteValues(url, headers) ?? {
       ...remote,
@@ -444,13 +467,13 @@ function toRemoteServer(entry: RemoteEntry, origin: Origin): ServerDefinition | 
 }
 
 /** The description of an API, or what is wrong with it. A path is relative to the file that contains it. */
-function apiOf({ graphql, openapi }: RemoteEntry, folder: string): ApiSource | string | undefined {
+function apiOf({ egress, graphql, openapi }: RemoteEntry, folder: string): ApiSource | string | undefined {
   if (graphql !== undefined && openapi !== undefined) {
     return 'has both "openapi" and "graphql"; an entry is for one API';
   }
   const given = openapi ?? graphql;
   if (given === undefined) {
-    return undefined;
+    return egress === undefined ? undefined : { kind: 'http', description: undefined };
   }
   const kind = openapi === undefined ? 'graphql' : 'openapi';
   if (given === true) {

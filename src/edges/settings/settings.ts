@@ -364,6 +364,14 @@ const DEFINITIONS = {
     allowed: 'on or off',
     check: onOrOff,
   },
+  egress: {
+    variable: 'MCP_BRIDGE_EGRESS',
+    default: 'ask',
+    meaning:
+      'Hosts to which code may send requests: `entries`, those of entries with `egress`; `ask`, others, too, if the user allows it.',
+    allowed: 'ask, entries or off',
+    check: oneOf(['ask', 'entries', 'off']),
+  },
   registry: {
     variable: 'MCP_BRIDGE_REGISTRY',
     meaning:

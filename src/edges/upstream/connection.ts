@@ -4,6 +4,7 @@
  */
 import type { Client, JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import type { CancelSignal } from '../../core/base/cancel.ts';
+import type { HandleEgress } from '../../core/base/egress-exchange.ts';
 import { BridgeError, messageOf } from '../../core/base/errors.ts';
 import { workingFolder } from '../../core/base/home.ts';
 import type { JsonObject } from '../../core/base/is-object.ts';
@@ -56,6 +57,8 @@ export interface ServerConnection {
   readonly admitTools?: ((tools: readonly UpstreamTool[]) => AdmittedTools) | undefined;
   /** What is missing from the tools that it lists, one clause each, if it is made of a description. */
   readonly notices?: (() => readonly string[]) | undefined;
+  /** Sends a request of code's own to the API with the credentials of the entry; undefined if the entry allows none. */
+  readonly sendEgress?: HandleEgress | undefined;
   /** The `SERVER_EXITED` error for this exit, with the end of stderr. */
   failureOf(exit: ServerExit): BridgeError;
   close(): Promise<void>;
@@ -96,6 +99,8 @@ export interface ConnectOptions extends StartLimits {
   readonly signal: CancelSignal;
   /** Where compiled descriptions of APIs are kept; undefined if they are not. */
   readonly descriptionsDir?: string | undefined;
+  /** What the placeholders of keys in sandboxes derive from. Rejects if that cannot be read. */
+  readonly egressSeed?: (() => Promise<Buffer>) | undefined;
   /** Logins at remote servers; undefined if there are none. */
   readonly logins: LoginStore | undefined;
   /** Where a person can log in who cannot use a terminal of this machine. */

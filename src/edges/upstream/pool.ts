@@ -3,6 +3,8 @@
  * hangs or crashes affects only its own calls.
  */
 import type { CancelSignal } from '../../core/base/cancel.ts';
+import { EgressRules } from '../../core/base/egress.ts';
+import type { EgressAnswer, EgressRequest } from '../../core/base/egress-exchange.ts';
 import { BridgeError } from '../../core/base/errors.ts';
 import type { JsonObject } from '../../core/base/is-object.ts';
 import type { Logger } from '../../core/base/log.ts';
@@ -39,6 +41,17 @@ const QUIET_START_MS = 180_000;
 /** Chosen: people give up before. */
 const LONGEST_START_MS = 900_000;
 
+/** What one entry allows code to send itself. */
+export interface ServerEgress {
+  readonly rules: EgressRules;
+  /** Whether its tools are the methods of HTTP. */
+  readonly hasTools: boolean;
+  /** The variables that have a placeholder in sandboxes. */
+  readonly keys: readonly string[];
+}
+
+export type EgressByServer = ReadonlyMap<string, ServerEgress>;
+
 export interface UpstreamPoolOptions {
   readonly logger: Logger;
   /** The bridge's environment, of which servers inherit named safe variables. Default: `process.env`. */
@@ -53,6 +66,8 @@ export interface UpstreamPoolOptions {
   readonly probeTimeoutMs?: number | undefined;
   /** Where compiled descriptions of APIs are kept. Default: nowhere. */
   readonly descriptionsDir?: string | undefined;
+  /** What the placeholders of keys in sandboxes derive from. Default: they are of no use. */
+  readonly egressSeed?: (() => Promise<Buffer>) | undefined;
   /** Logins at remote servers. Default: none. */
   readonly logins?: LoginStore | undefined;
   /** Where the owner of a server can log in; without it, errors name a command. */
@@ -99,6 +114,10 @@ export interface UpstreamPool {
    * JSON-RPC error of the server) and `LIMIT_RESULT`.
    */
   surface(call: SurfaceCall): Promise<SurfaceAnswer>;
+  /** What each server's entry allows code to send itself; the same map until the definitions change. */
+  egress(): EgressByServer;
+  /** Sends a request of code to the API of a server. Rejects as `callTool` does. The caller has checked that its entry allows it. */
+  sendEgress(server: string, request: EgressRequest): Promise<EgressAnswer>;
   /**
    * Starts a server before anyone asks for it, and reads its tools; a request meanwhile waits for this start and no other.
    * Rejects as `describe` does; the first request then starts the server as if this had not been tried.
@@ -128,6 +147,7 @@ class Pool implements UpstreamPool {
   readonly #retiring = new Set<UpstreamServer>();
   #definitions: ReadonlyMap<string, UpstreamDefinition> = new Map();
   #servers = new Map<string, UpstreamServer>();
+  #egress: EgressByServer | undefined;
   #elicitation: ElicitationOffer;
   #isClosed = false;
 
@@ -145,6 +165,7 @@ class Pool implements UpstreamPool {
       .filter((server) => next.get(server.name) !== server)
       .forEach((old) => this.#retire(old));
     this.#definitions = definitions;
+    this.#egress = undefined;
     this.#servers = next;
   }
 
@@ -165,6 +186,24 @@ class Pool implements UpstreamPool {
 
   async surface(call: SurfaceCall): Promise<SurfaceAnswer> {
     return this.#serverOf(call.server).surface(call);
+  }
+
+  egress(): EgressByServer {
+    this.#egress ??= new Map(
+      [...this.#definitions].flatMap(([name, definition]): [string, ServerEgress][] => {
+        if (definition.url === undefined || definition.egress === undefined) {
+          return [];
+        }
+        const { api, egress, keys = {}, url } = definition;
+        const hasTools = api?.kind === 'http';
+        return [[name, { rules: new EgressRules(url, egress), keys: Object.keys(keys), hasTools }]];
+      }),
+    );
+    return this.#egress;
+  }
+
+  async sendEgress(server: string, request: EgressRequest): Promise<EgressAnswer> {
+    return this.#serverOf(server).sendEgress(request);
   }
 
   async startAhead(server: string): Promise<AheadStart> {
@@ -215,6 +254,7 @@ class Pool implements UpstreamPool {
       longestStartMs,
       probeTimeoutMs,
       descriptionsDir,
+      egressSeed,
       logins,
       inviteLogin,
       onToolsChanged,
@@ -235,6 +275,7 @@ class Pool implements UpstreamPool {
       probeTimeoutMs: probeTimeoutMs ?? PROBE_TIMEOUT_MS,
       legacyServers: this.#legacyServers,
       descriptionsDir,
+      egressSeed,
       logins,
       inviteLogin,
       onToolsChanged: () => onToolsChanged?.(definition.name),

@@ -5,6 +5,7 @@
 
 import { setMaxListeners } from 'node:events';
 import { type CancelSignal, unlessAborted } from '../../core/base/cancel.ts';
+import type { EgressAnswer, EgressRequest } from '../../core/base/egress-exchange.ts';
 import { BridgeError } from '../../core/base/errors.ts';
 import type { JsonObject } from '../../core/base/is-object.ts';
 import type { UpstreamDefinition } from '../../core/base/server-definition.ts';
@@ -271,6 +272,24 @@ export class UpstreamServer {
       throw error instanceof MissingCapabilityError
         ? this.#failures.lacks(error.capability, error.offered)
         : this.#explain(error, call.method, deadline);
+    } finally {
+      deadline.clear();
+    }
+  }
+
+  /** Sends a request of code's own to the API. Rejects as `callTool` does; the entry's `timeout` is the time until the answer begins. */
+  async sendEgress(sent: EgressRequest): Promise<EgressAnswer> {
+    this.#isWanted = true;
+    const deadline = new Deadline(this.#definition.timeoutMs ?? DEFAULT_CALL_TIMEOUT_MS, sent.signal);
+    try {
+      return await this.#withConnection(deadline, (open) => {
+        if (open.sendEgress === undefined) {
+          throw this.#failures.lacks('requests of code ("egress")', []);
+        }
+        return open.sendEgress(sent);
+      });
+    } catch (error) {
+      throw this.#explain(error, sent.method.toLowerCase(), deadline);
     } finally {
       deadline.clear();
     }

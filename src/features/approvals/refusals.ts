@@ -1,6 +1,8 @@
 /** The errors of calls that were not made because they were not approved. */
 import type { Reply } from '../../core/base/cell.ts';
+import { NO_ENTRY } from '../../core/base/egress.ts';
 import { BridgeError, type ErrorCode } from '../../core/base/errors.ts';
+import { COMMAND } from '../../core/base/package.ts';
 import type { CallToApprove } from '../../core/calls/contract.ts';
 import { MAX_FORM_CHARS } from './approval-form.ts';
 
@@ -17,11 +19,16 @@ export function notCalled(
 const OF_ENTRY = / of (.+) \((\S+\.policy)\)/;
 
 /** The rule that always allows the call. Of two policies, the stricter one wins, so it belongs where the one is that asks. */
-export function howToAllow({ server, tool, reason }: CallToApprove, policyFile: string): string {
+export function howToAllow({ server, tool, reason, arguments: given }: CallToApprove, policyFile: string): string {
   const [, file, place] = OF_ENTRY.exec(reason) ?? [];
   if (place !== undefined) {
     const own = JSON.stringify({ effect: 'allow', tool });
     return `Only the user can allow this call, by adding ${own} as the first of "rules" in ${place} of ${file}.`;
+  }
+  if (reason.startsWith(NO_ENTRY)) {
+    const { path } = given;
+    const origin = typeof path === 'string' && URL.canParse(path) ? new URL(path).origin : server;
+    return `Only the user can allow this host: ${COMMAND} servers add NAME --egress ${origin}`;
   }
   const rule = JSON.stringify({ effect: 'allow', server, tool });
   return `Only the user can allow this call, by adding ${rule} as the first of "rules" in ${policyFile}.`;

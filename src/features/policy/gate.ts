@@ -20,11 +20,14 @@ import { ResultBytes } from '../../core/protocol/result-bytes.ts';
 import { holdWhileAsking } from '../../core/session/asker.ts';
 import type { CurrentPolicies } from './current-policies.ts';
 import { type CompiledLimit, countCall, overLimit } from './rules/limits.ts';
-import type { Policies } from './rules/policies.ts';
+import { Policies } from './rules/policies.ts';
+
+/** For what is decided without any. */
+const NO_POLICIES = new Policies(undefined, new Map());
 
 export function createPolicyGate(current: CurrentPolicies, approvals: Approvals): CallGate {
   return (call, next) => {
-    const policies = current();
+    const policies = current() ?? (call.server.least && NO_POLICIES);
     return policies === undefined ? next(call) : judge(new JudgedCall(call, { current, approvals }, policies), next);
   };
 }

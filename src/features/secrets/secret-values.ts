@@ -1,6 +1,6 @@
 /**
- * Resolves `${file:PATH}`, `${cmd:COMMAND}` and `${secret:NAME}` in the command, args, env, url, headers and oauth of an entry when its server
- * is about to start. Until then the references stay as written, so that looking at entries reads and runs nothing, and no
+ * Resolves `${file:PATH}`, `${cmd:COMMAND}` and `${secret:NAME}` in the texts of an entry when its server is about to start
+ * (`placesOf`). Until then the references stay as written, so that looking at entries reads and runs nothing, and no
  * hash or name derives from a secret.
  */
 import { dirname, resolve } from 'node:path';
@@ -105,13 +105,15 @@ async function mapPlaces(entry: Holder, fill: (place: string, text: string) => P
   const at = (place: string): string => values.get(place) ?? '';
   const record = (name: string, members: object): object =>
     Object.fromEntries(Object.keys(members).map((key) => [key, at(`${name}.${key}`)]));
-  const { command, args, env, url, headers, oauth } = entry;
+  const { command, args, env, url, headers, keys, oauth, signing } = entry;
   return {
     ...(command === undefined ? {} : { command: at('command') }),
     ...(args === undefined ? {} : { args: args.map((_, index) => at(`args[${index}]`)) }),
     ...(env === undefined ? {} : { env: record('env', env) }),
     ...(url === undefined ? {} : { url: at('url') }),
     ...(headers === undefined ? {} : { headers: record('headers', headers) }),
+    ...(keys === undefined ? {} : { keys: record('keys', keys) }),
+    ...(signing === undefined ? {} : { signing: record('signing', signing) }),
     ...(oauth === undefined ? {} : { oauth: { ...oauth, ...record('oauth', textsOf(oauth)) } }),
   };
 }
@@ -125,7 +127,7 @@ function checkedValue(place: string, value: string): string {
   if (value === '') {
     throw new Error('it is empty');
   }
-  const isHeaderOrAddress = place === 'url' || place.startsWith('headers.');
+  const isHeaderOrAddress = place === 'url' || /^(?:headers|keys)\./.test(place);
   if (value.includes('\0') || (isHeaderOrAddress && /[\u0000-\u001f\u007f]/.test(value))) {
     throw new Error('it contains a control character, which is not allowed there');
   }

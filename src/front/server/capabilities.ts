@@ -31,7 +31,7 @@ for issue in issues:
 
 **Keep what is useful.** \`runtime.save_tool(func)\` stores a self-contained function; later sessions have it by name. \`runtime.save_artifact("report.csv", data)\` keeps a file; \`display(value)\` shows images, figures and documents.
 
-**Bounds.** No network: only tools reach the outside. Write only in /workspace and /tmp, which are not executable. Long output is cut in the middle: print little.
+**Bounds.** No network: only tools, and SDKs if the user allows. Write only in /workspace and /tmp, which are not executable. Long output is cut in the middle: print little.
 `;
 
 /** Appended to the manual if packages can be installed. `isPure` says that they must be pure Python. */

@@ -116,6 +116,7 @@ test('every method of the protocol has an answer, except those of new servers, p
   expect(unknown).toEqual([
     'find_new_servers',
     'propose_server',
+    'fetch',
     'install_packages',
     'read_wheel',
     'begin_step',

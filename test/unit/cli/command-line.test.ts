@@ -56,7 +56,7 @@ const editOf = (fields: object) => ({
   ...fields,
 });
 const addOf = (fields: object) =>
-  editOf({ action: 'add', words: [], env: [], headers: [], sets: [], isForced: false, ...fields });
+  editOf({ action: 'add', words: [], env: [], headers: [], keys: [], sets: [], isForced: false, ...fields });
 
 describe('a valid command line', () => {
   test.each([

@@ -37,6 +37,25 @@ describe('entries', () => {
       ['--transport', 'HTTP', 'x', 'https://x.example/mcp', '-H', 'Authorization: Bearer a:b', '--header', 'X-A:1'],
       { type: 'http', url: 'https://x.example/mcp', headers: { Authorization: 'Bearer a:b', 'X-A': '1' } },
     ],
+    [
+      ['x', '--egress', 'https://x.example/', '--auth', 'bearer'],
+      {
+        url: 'https://x.example',
+        egress: true,
+        policy: { preset: 'ask-destructive' },
+        headers: { Authorization: ['Bearer $', '{secret:x}'].join('') },
+      },
+    ],
+    [
+      ['x', '--egress', 'https://x.example', '--key', 'X_KEY', '--key', 'X_TOKEN=x-'],
+      {
+        url: 'https://x.example',
+        egress: {
+          keys: { X_KEY: ['$', '{secret:x}'].join(''), X_TOKEN: { value: ['$', '{secret:x}'].join(''), prefix: 'x-' } },
+        },
+        policy: { preset: 'ask-destructive' },
+      },
+    ],
     [['x', '--json-entry', '{"command": "srv", "pin": "strict"}'], { command: 'srv', pin: 'strict' }],
     [['x', '--json-entry', '{"mcpServers": {"other": {"command": "srv"}}}'], { command: 'srv' }],
   ])('understands %j', async (argv, entry) => {

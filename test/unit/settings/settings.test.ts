@@ -23,6 +23,7 @@ const refusal = (env: Record<string, string>): string => refused(env).message;
 test('has these defaults', () => {
   expect(loadSettings(HOME, undefined, 4 * GIB)).toEqual({
     runtime: 'auto',
+    egress: 'ask',
     maxSessions: 16,
     httpMaxRate: 200,
     httpMaxCells: 64,

@@ -7,6 +7,7 @@ export const TOPICS = {
   servers: 'adding servers, server files, secrets',
   remote: 'servers with a url, logins, proxies',
   apis: 'APIs without an MCP server: OpenAPI, GraphQL',
+  egress: 'SDKs and HTTP from code, without a key in the sandbox',
   clients: 'registering the bridge in MCP clients',
   configuration: 'changing limits, the engine and the image',
   'extra-tools': 'tools for agents beside run_python',

@@ -3,9 +3,9 @@
  * description, and a call of one becomes an HTTP request. Answers go through the same intake as those of other servers, so the same
  * bounds hold for them, and secrets are masked.
  */
-import type { Transform } from 'node:stream';
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import type { Readable } from 'node:stream';
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
+import type { EgressSource } from '../../../core/base/egress.ts';
 import { isObject, type JsonObject } from '../../../core/base/is-object.ts';
 import { MIN_RESULT_BYTES } from '../../../core/base/limits.ts';
 import { stringifyExact } from '../../../core/protocol/exact-json.ts';
@@ -13,12 +13,13 @@ import { JsonScan } from '../../../core/protocol/json-scan.ts';
 import { RequestError } from '../../../core/protocol/server-requests.ts';
 import type { ServerTransport } from '../connection.ts';
 import { Arriving, TooMuchAtOnceError } from '../http/arriving.ts';
+import { decodersOf } from '../http/content-coding.ts';
 import { BodyTooLongError, type HttpResponse } from '../http/http-client.ts';
 import { brokenOff } from '../http/remote-failure.ts';
 import { isMessageId, LINE_TOO_LONG, type MessageHandlers, type MessageId, MessageIntake } from '../message-intake.ts';
 import type { ServerExit } from '../server-process.ts';
 import type { ApiClient } from './api-client.ts';
-import type { Description } from './description.ts';
+import type { ApiDescription } from './description.ts';
 import { around, type Exchange, isJsonAnswer, onlyReads, requestOf, resultOf } from './exchange.ts';
 
 const PROTOCOL_VERSION = '2025-11-25';
@@ -40,8 +41,10 @@ export const ONLY_READS: JsonObject = { [ONLY_READS_KEY]: true };
 
 export interface ApiTransportOptions extends MessageHandlers {
   readonly url: URL;
-  readonly client: ApiClient;
-  readonly description: Description;
+  readonly client: Pick<ApiClient, 'send' | 'close'>;
+  readonly description: ApiDescription;
+  /** What the entry allows; undefined if its tools are those of a description. */
+  readonly egress?: EgressSource | undefined;
   /** What to do about a refused credential, as a sentence. */
   readonly onRefused: string;
   /** Called when the file of the description has changed. */
@@ -160,7 +163,7 @@ export class ApiTransport implements ServerTransport {
   }
 
   async #call(id: MessageId, { name, arguments: given, _meta: meta }: JsonObject, signal: AbortSignal): Promise<void> {
-    const { client, description, onDescriptionChanged, url } = this.#options;
+    const { client, description, onDescriptionChanged } = this.#options;
     if (description.hasChanged()) {
       onDescriptionChanged();
       await description.refresh(signal);
@@ -179,7 +182,7 @@ export class ApiTransport implements ServerTransport {
     }
     const args = isObject(given) ? given : {};
     try {
-      const request = requestOf(operation, args, url);
+      const request = requestOf(operation, args, this.#options);
       const response = await client.send({ ...request, signal });
       await this.#read(id, { operation, args, url: request.url, response });
     } catch (error) {
@@ -255,18 +258,10 @@ function isOneValue(line: Buffer, end: number): boolean {
 
 /** Some APIs compress although the request does not allow it. What comes out counts, so a small body cannot become a large one. */
 function decoded(response: HttpResponse): HttpResponse {
-  const coding = (response.headers['content-encoding'] ?? '').trim().toLowerCase();
-  const decoder = Object.hasOwn(DECODERS, coding) ? DECODERS[coding]?.() : undefined;
-  if (decoder === undefined) {
-    return response;
-  }
-  response.body.on('error', (error) => decoder.destroy(error));
-  return { ...response, body: response.body.pipe(decoder) as unknown as HttpResponse['body'] };
+  const decoders = decodersOf(response.headers['content-encoding']) ?? [];
+  const body = decoders.reduce<Readable>((from, decoder) => {
+    from.on('error', (error) => decoder.destroy(error));
+    return from.pipe(decoder);
+  }, response.body);
+  return { ...response, body };
 }
-
-const DECODERS: Readonly<Record<string, () => Transform>> = {
-  gzip: createGunzip,
-  'x-gzip': createGunzip,
-  deflate: createInflate,
-  br: createBrotliDecompress,
-};

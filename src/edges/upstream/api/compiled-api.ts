@@ -35,7 +35,7 @@ export interface ApiCredential {
   readonly scopes?: readonly string[] | undefined;
 }
 
-export type ApiOperation = HttpOperation | GraphqlOperation | GraphqlDocumentOperation;
+export type ApiOperation = HttpOperation | GraphqlOperation | GraphqlDocumentOperation | AnyOperation;
 
 /** One operation of an OpenAPI document. */
 export interface HttpOperation {
@@ -119,4 +119,10 @@ export interface GraphqlDocumentOperation {
   readonly kind: 'graphql-document';
   /** `query`: documents that would change something are refused. */
   readonly allows: 'query' | 'mutation';
+}
+
+/** A tool of an API without a description: one method of HTTP, with any path. */
+export interface AnyOperation {
+  readonly kind: 'any';
+  readonly method: HttpMethod;
 }

@@ -21,7 +21,7 @@ export interface DescriptionText {
  */
 export async function readDescription(
   definition: RemoteDefinition,
-  client: ApiClient,
+  client: Pick<ApiClient, 'send'>,
   { signal, etag }: { readonly signal: AbortSignal; readonly etag?: string | undefined },
 ): Promise<DescriptionText | 'same'> {
   const { api } = definition;
@@ -54,7 +54,7 @@ async function readDescriptionFile(path: string): Promise<string> {
 }
 
 async function fetchDescription(
-  client: ApiClient,
+  client: Pick<ApiClient, 'send'>,
   url: URL,
   { signal, etag }: { readonly signal: AbortSignal; readonly etag: string | undefined },
 ): Promise<DescriptionText | 'same'> {
@@ -74,7 +74,7 @@ async function fetchDescription(
 }
 
 /** What a GraphQL API says about its schema (GraphQL specification, "Introspection"). */
-async function introspect(client: ApiClient, url: URL, signal: AbortSignal): Promise<string> {
+async function introspect(client: Pick<ApiClient, 'send'>, url: URL, signal: AbortSignal): Promise<string> {
   const { getIntrospectionQuery } = await import('graphql');
   const response = await client.send({
     url,

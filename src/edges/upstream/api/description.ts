@@ -7,12 +7,13 @@ import { statSync } from 'node:fs';
 import { messageOf } from '../../../core/base/errors.ts';
 import type { Logger } from '../../../core/base/log.ts';
 import { VERSION } from '../../../core/base/package.ts';
-import type { RemoteDefinition } from '../../../core/base/server-definition.ts';
+import type { ApiSource, RemoteDefinition } from '../../../core/base/server-definition.ts';
 import { parseExact } from '../../../core/protocol/exact-json.ts';
 import { LineCache } from '../../../core/state/line-cache.ts';
 import { isAbortError } from '../deadline.ts';
 import type { ApiClient } from './api-client.ts';
 import { compileInWorker } from './compile.ts';
+import type { DescriptionKind } from './compile-thread.ts';
 import { type ReadApi, readLines } from './compiled-lines.ts';
 import { readDescription } from './description-source.ts';
 
@@ -35,14 +36,29 @@ interface Kept {
 }
 
 interface DescriptionOptions {
-  readonly definition: RemoteDefinition;
-  readonly client: ApiClient;
+  readonly definition: RemoteDefinition & { readonly api: DescribedSource };
+  readonly client: Pick<ApiClient, 'send' | 'close'>;
   /** Where compiled descriptions are kept; undefined if they are not. */
   readonly folder: string | undefined;
   readonly logger: Logger;
 }
 
-export class Description {
+/** A source that must be read. */
+export type DescribedSource = ApiSource & { readonly kind: DescriptionKind };
+
+/** What the tools of an API come from. */
+export interface ApiDescription {
+  /** Throws before `open`. */
+  readonly current: ReadApi;
+  /** Whether its file is another one than was read last. */
+  hasChanged(): boolean;
+  /** Loads it. Rejects with an error whose message says what is wrong with the description. */
+  open(signal: AbortSignal): Promise<void>;
+  /** Reads it again. If that fails, the one in use stays, and the log says so. */
+  refresh(signal: AbortSignal): Promise<void>;
+}
+
+export class Description implements ApiDescription {
   readonly #options: DescriptionOptions;
   readonly #cache: LineCache | undefined;
   #kept: Kept = { hash: '', readAt: 0, version: VERSION };
@@ -59,7 +75,6 @@ export class Description {
         : new LineCache({ directory: folder, format: FORMAT, maxFileBytes: MAX_FILE_BYTES });
   }
 
-  /** The current one. Throws before `open`. */
   get current(): ReadApi {
     if (this.#read === undefined) {
       throw new Error('the description was not opened');
@@ -67,7 +82,6 @@ export class Description {
     return this.#read;
   }
 
-  /** Loads it. Rejects with an error whose message says what is wrong with the description. */
   async open(signal: AbortSignal): Promise<void> {
     const [first, ...rest] = (await this.#load()) ?? [];
     const kept = first && (parseExact(first.toString('utf8')) as Kept);
@@ -80,7 +94,6 @@ export class Description {
     }
   }
 
-  /** Reads it again. If that fails, the one in use stays, and the log says so. */
   async refresh(signal: AbortSignal): Promise<void> {
     if (this.#file === undefined && Date.now() - this.#kept.readAt < MIN_AGE_MS) {
       return;
@@ -98,13 +111,12 @@ export class Description {
     });
   }
 
-  /** Whether its file is another one than was read last. */
   hasChanged(): boolean {
     return this.#file !== undefined && stampOf(this.#file) !== this.#stamp;
   }
 
   get #file(): string | undefined {
-    const { description } = this.#options.definition.api ?? {};
+    const { description } = this.#options.definition.api;
     return description === undefined || /^https?:/i.test(description) ? undefined : description;
   }
 
@@ -119,7 +131,7 @@ export class Description {
       this.#kept = { ...this.#kept, readAt: Date.now() };
       return;
     }
-    const { description = 'what the API says of itself', kind = 'openapi' } = definition.api ?? {};
+    const { description = 'what the API says of itself', kind } = definition.api;
     const lines = await compileInWorker(found.text, { kind, signal }).catch((error: unknown) => {
       throw new Error(`${description} ${messageOf(error)}`, { cause: error });
     });

@@ -1,4 +1,6 @@
 /** One call of an API: the request that it sends, and the result that its answer becomes. Pure. */
+
+import type { EgressSource } from '../../../core/base/egress.ts';
 import { isObject, type JsonObject } from '../../../core/base/is-object.ts';
 import { VERSION } from '../../../core/base/package.ts';
 import { stringifyExact } from '../../../core/protocol/exact-json.ts';
@@ -9,6 +11,7 @@ import { buildRequest } from './build-request.ts';
 import type { ApiOperation } from './compiled-api.ts';
 import { buildGraphqlRequest } from './graphql/request.ts';
 import { resultOfGraphql } from './graphql/result.ts';
+import { anyRequest } from './http-tools.ts';
 import { hasPages } from './next-page.ts';
 import { resultOfAnswer } from './read-answer.ts';
 
@@ -22,6 +25,8 @@ const SHOWN_BYTES = 200;
 const OK = 200;
 /** What a GraphQL API answers that could not read the request, or that is not one. */
 const GRAPHQL = { kind: 'http', method: 'POST', path: '/', parameters: [], accept: ['application/json'] } as const;
+/** Nothing is known of the answers, nor of pages. */
+const ANY = { kind: 'http', path: '/', parameters: [], accept: [] } as const;
 
 export interface Exchange {
   readonly operation: ApiOperation;
@@ -32,7 +37,15 @@ export interface Exchange {
 }
 
 /** Throws a `RequestError` that names the argument that cannot be sent. */
-export function requestOf(operation: ApiOperation, args: JsonObject, base: URL): HttpRequest {
+export function requestOf(
+  operation: ApiOperation,
+  args: JsonObject,
+  { egress, url: base }: { readonly url: URL; readonly egress?: EgressSource | undefined },
+): HttpRequest {
+  if (operation.kind === 'any') {
+    const request = anyRequest(operation, args, base, egress);
+    return { ...request, headers: { 'user-agent': USER_AGENT, accept: '*/*', ...request.headers } };
+  }
   if (operation.kind === 'http') {
     const built = buildRequest(operation, args, base, {});
     return { ...built, headers: { 'user-agent': USER_AGENT, ...built.headers } };
@@ -48,6 +61,7 @@ export function requestOf(operation: ApiOperation, args: JsonObject, base: URL):
 /** Whether an operation changes nothing, as its annotations say. */
 export function onlyReads(operation: ApiOperation): boolean {
   switch (operation.kind) {
+    case 'any':
     case 'http':
       return /^(?:GET|HEAD|OPTIONS)$/.test(operation.method);
     case 'graphql':
@@ -64,11 +78,10 @@ export function onlyReads(operation: ApiOperation): boolean {
 export function isJsonAnswer({ operation, response }: Exchange): boolean {
   const { status } = response;
   return (
-    operation.kind === 'http' &&
+    (operation.kind === 'any' || (operation.kind === 'http' && !hasPages(operation))) &&
     status >= 200 &&
     status <= 299 &&
-    JSON_TYPE.test(mediaType(response)) &&
-    !hasPages(operation)
+    JSON_TYPE.test(mediaType(response))
   );
 }
 
@@ -88,6 +101,9 @@ export function resultOf({ operation, args, url, response }: Exchange, body: Buf
   const answer = { ...response, body, args, url };
   if (operation.kind === 'http') {
     return resultOfAnswer({ ...answer, operation });
+  }
+  if (operation.kind === 'any') {
+    return resultOfAnswer({ ...answer, operation: { ...ANY, method: operation.method } });
   }
   const read = readUntrusted(body, JSON_BOUNDS.serverMessage);
   const isAnswer = read.ok && isObject(read.value) && ('data' in read.value || 'errors' in read.value);

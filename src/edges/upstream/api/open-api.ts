@@ -6,29 +6,31 @@ import { Deadline } from '../deadline.ts';
 import { Failures } from '../failures.ts';
 import { performHandshake } from '../handshake.ts';
 import { addressOf, secretsFor } from '../http/open-remote.ts';
+import type { RemoteAddress } from '../http/remote-client.ts';
 import { createChangingMask } from '../result-mask.ts';
 import { createMask } from '../secrets.ts';
 import { ApiClient } from './api-client.ts';
 import { ApiTransport, ONLY_READS } from './api-transport.ts';
-import { Description } from './description.ts';
+import { type ApiDescription, type DescribedSource, Description } from './description.ts';
+import { createEntrySender, type EgressDefinition, EntryClient } from './entry-sender.ts';
+import { HttpTools } from './http-tools.ts';
 
 /** Rejects with `SERVER_START_FAILED`. */
 export async function openApi(definition: ApiDefinition, options: ConnectOptions): Promise<ServerConnection> {
   const failures = new Failures(definition);
   const address = addressOf(encoded(definition), options);
-  const client = new ApiClient(address);
-  const { descriptionsDir: folder, logger } = options;
-  const description = new Description({ definition, client, folder, logger });
+  const { description, client, sender } = await partsOf(definition, address, options);
   const traffic = createTraffic(options);
   const deadline = new Deadline(options.startTimeoutMs, options.signal);
   const transport = new ApiTransport({
     url: address.url,
     client,
     description,
-    onRefused: `Only the user can correct the credential: "headers" of '${definition.name}' in ${definition.file}.`,
+    egress: definition.egress,
+    onRefused: `Only the user can correct the credential: ${definition.keys === undefined ? '"headers"' : '"headers" or "egress"'} of '${definition.name}' in ${definition.file}.`,
     onDescriptionChanged: options.onToolsChanged,
     name: definition.name,
-    logger,
+    logger: options.logger,
     lines: traffic.requests,
     mask: createChangingMask(options.masksSecrets ? secretsFor(encoded(definition), address) : () => []),
     maskText: createMask(encoded(definition)),
@@ -47,9 +49,14 @@ export async function openApi(definition: ApiDefinition, options: ConnectOptions
     const connection = await establish(definition, { ...traffic, client: sdk, transport, failures });
     return {
       ...connection,
+      ...(sender && { sendEgress: (request) => sender.send(request) }),
       request: (method, params, limits) =>
         connection.request(method, params, limits.isTakenForRead === true ? { ...limits, meta: ONLY_READS } : limits),
       notices: () => description.current.about.notices,
+      async close() {
+        sender?.close();
+        await connection.close();
+      },
     };
   } catch (error) {
     await transport.close();
@@ -59,9 +66,43 @@ export async function openApi(definition: ApiDefinition, options: ConnectOptions
   }
 }
 
+/** What the tools come from, and the ways to the API: for its tools, and for requests of code's own. */
+async function partsOf(definition: ApiDefinition, address: RemoteAddress, options: ConnectOptions) {
+  const { descriptionsDir: folder, egressSeed, logger } = options;
+  const sender = hasEgress(definition)
+    ? createEntrySender(definition, { ...options, address, seed: await egressSeed?.() })
+    : undefined;
+  if (isDescribed(definition)) {
+    const client = new ApiClient(address);
+    return { description: new Description({ definition, client, folder, logger }), client, sender };
+  }
+  const client = sender === undefined ? new ApiClient(address) : new EntryClient(sender);
+  return {
+    description: new HttpTools({ host: address.url.host, credential: credentialOf(definition) }, definition.egress),
+    client,
+    sender,
+  };
+}
+
 export type ApiDefinition = RemoteDefinition & { readonly api: ApiSource };
 
-async function openDescription(description: Description, { api }: ApiDefinition, deadline: Deadline): Promise<void> {
+function credentialOf({ headers, keys = {}, signing }: ApiDefinition): string {
+  const [key] = Object.keys(keys);
+  const isAdded = signing !== undefined || Object.keys(headers).length > 0;
+  return isAdded || key === undefined
+    ? 'The bridge adds the headers of the entry.'
+    : `Where the API takes its key, such as in a header, write os.environ[${JSON.stringify(key)}]: the bridge puts the key there.`;
+}
+
+function hasEgress(definition: ApiDefinition): definition is ApiDefinition & EgressDefinition {
+  return definition.egress !== undefined;
+}
+
+function isDescribed(definition: ApiDefinition): definition is ApiDefinition & { readonly api: DescribedSource } {
+  return definition.api.kind !== 'http';
+}
+
+async function openDescription(description: ApiDescription, { api }: ApiDefinition, deadline: Deadline): Promise<void> {
   const abort = new AbortController();
   deadline.signal.addEventListener('abort', () => abort.abort(), { once: true });
   try {

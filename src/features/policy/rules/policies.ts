@@ -104,7 +104,16 @@ export class Policies {
 
   decide(call: PolicyCall): Decision {
     const { rules, decision } = this.of(call.server, call.tool);
-    return decision ?? rules.map((some) => decide(some, call)).reduce(stricter);
+    const decided = decision ?? rules.map((some) => decide(some, call)).reduce(stricter);
+    const { least } = call.server;
+    return least === undefined || this.#isNamed(call.server, decided) ? decided : stricter(least, decided);
+  }
+
+  /** Whether a rule that names the server decided, and not one for all servers. */
+  #isNamed({ name }: PolicyServer, decided: Decision): boolean {
+    const rules = this.#sets(name).flatMap(({ set }) => set.rules);
+    const patterns = rules.filter(({ decision }) => decision === decided).flatMap(({ server }) => server ?? []);
+    return patterns.some((pattern) => !/^[*?]*$/.test(pattern));
   }
 
   /** What the policies say about a tool; cached per tool object. */

@@ -1,8 +1,11 @@
 /** A call as policies see it. */
+import type { Decision } from '../../../core/calls/contract.ts';
 
 export interface PolicyServer {
   readonly name: string;
   readonly alias: string;
+  /** See `CatalogServer.least`. */
+  readonly least?: Decision | undefined;
 }
 
 /** A tool, or an MCP method such as `resources/read`. */
