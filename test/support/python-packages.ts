@@ -1,4 +1,5 @@
 /** Packages from the package index of this machine, for tests that compare with what people install. */
+import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,6 +10,8 @@ import { findPython } from '../tools/python.mjs';
 const CACHE = join(import.meta.dirname, '..', '..', 'node_modules', '.cache', 'python-packages');
 /** Small, without dependencies, and never going to change. */
 const PROBE = 'six==1.16.0';
+
+const MAX_NAME_CHARS = 200;
 
 /** Why this machine cannot install packages, for the name of a skipped test; undefined if it can. */
 export async function whyNoPythonPackages(): Promise<string | undefined> {
@@ -51,7 +54,10 @@ export async function installPythonPackages(
   flags: readonly string[] = [],
 ): Promise<string> {
   const python = (await findPython()) ?? 'python3';
-  const folder = join(CACHE, [`python3.${await pythonMinorVersion()}`, ...requirements].join(' '));
+  const name = [`python3.${await pythonMinorVersion()}`, ...requirements].join(' ');
+  // File systems take names of 255 bytes.
+  const hash = createHash('sha256').update(name).digest('hex');
+  const folder = join(CACHE, name.length > MAX_NAME_CHARS ? hash : name);
   if (!existsSync(folder)) {
     const begun = `${folder}.${process.pid}`;
     const options = [
