@@ -122,8 +122,9 @@ function bodyOf(headers: EgressRequest['headers'], { isWhole, start }: Pick<Peek
   const said = headers.find(([name]) => name.toLowerCase() === 'content-length')?.[1];
   const size = isWhole ? start.length : Number(said ?? Number.NaN);
   const bytes = Number.isSafeInteger(size) ? counted(size, 'byte') : 'of unknown length';
-  // The end of what was read may be in the middle of a character.
-  const isText = (isWhole ? isUtf8(start) : isUtf8(start.subarray(0, -4)) || isUtf8(start)) && !start.includes(0);
+  // The end of what was read may be in the middle of a character, which has at most four bytes.
+  const cuts = isWhole ? [0] : [0, 1, 2, 3];
+  const isText = cuts.some((cut) => isUtf8(start.subarray(0, start.length - cut))) && !start.includes(0);
   if (isWhole) {
     return isText ? start.toString('utf8') : { bytes, latin1: start.toString('latin1') };
   }

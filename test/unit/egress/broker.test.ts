@@ -115,6 +115,14 @@ describe('a request', () => {
     expect(sent[0]?.body.length).toBe(size);
   });
 
+  it.each(['a', 'ä', '語', '😀'])('of text is shown as text, wherever %s is cut', async (character) => {
+    const { request, seen } = setUp(shop);
+    for (const before of ['', 'x', 'xx', 'xxx']) {
+      await request('POST', 'https://api.shop.example/v1/a', { body: before + character.repeat(20_000) });
+    }
+    expect(seen.map((call) => Object.keys(call.arguments['body'] as object)[0])).toEqual(Array(4).fill('start'));
+  });
+
   it('is another call than one whose body only begins alike', async () => {
     const { request, seen } = setUp(shop);
     const start = 'x'.repeat(10_000);
