@@ -7,6 +7,7 @@ import { cellCheck } from './measures/cell-check.ts';
 import { checkpoints } from './measures/checkpoints.ts';
 import { coldStart } from './measures/cold-start.ts';
 import { concurrentCalls } from './measures/concurrent-calls.ts';
+import { egress } from './measures/egress.ts';
 import { everythingOn } from './measures/everything-on.ts';
 import { firstCall } from './measures/first-call.ts';
 import { floods } from './measures/floods.ts';
@@ -36,6 +37,7 @@ export const MEASURES: readonly Measure[] = [
   standby,
   readyData,
   toolCall,
+  egress,
   firstCall,
   everythingOn,
   telemetry,

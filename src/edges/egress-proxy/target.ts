@@ -65,6 +65,10 @@ function checkHead({ httpVersion, rawHeaders }: RequestHead): void {
     // An answer of HTTP/1.0 may end with the connection, so half of it would look like all.
     throw new MalformedRequest(505, 'the proxy of the sandbox speaks HTTP/1.1 only');
   }
+  if (valuesOf(rawHeaders, '').length > 0) {
+    // The parser of Node 20.19 lets it through.
+    throw new MalformedRequest(400, 'a header has no name');
+  }
   if (valuesOf(rawHeaders, 'host').length !== 1) {
     throw new MalformedRequest(400, 'there must be one Host');
   }

@@ -256,7 +256,7 @@ many[-1].recv(1)`;
     });
 
     it('says what reaches hosts if a library asks for their addresses', async () => {
-      const error = errorText(await run('import socket\nsocket.create_connection(("api.test", 443))'));
+      const error = errorText(await run('import socket\nsocket.create_connection(("api.test", 5432))'));
       expect(error).toContain('Hint: Code reaches hosts only by HTTP, through the proxy');
     });
 
