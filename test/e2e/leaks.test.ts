@@ -169,7 +169,7 @@ for (const engine of engines) {
       const isLate = log.some((text) => text.includes('shutdown took longer'));
       // Which servers a client uses is remembered in the cache, on the embedded engine in a moment when it may already be gone.
       const left = files().filter((name) => name !== '.cache' && !(isLate && name === '.live'));
-      expect(left).toEqual(['audit', 'checkpoints', 'servers.json']);
+      expect(left).toEqual(['.egress', 'audit', 'checkpoints', 'servers.json']);
       // A state without variables and files is not left to the next bridge.
       expect(isLate ? [] : readdirSync(join(bridge.folder, 'checkpoints'))).toEqual([]);
       expect(readdirSync(temporary)).toEqual([]);

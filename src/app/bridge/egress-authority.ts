@@ -15,7 +15,7 @@ export function openEgressAuthority(stateDir: string): Promise<EgressAuthority> 
     return known;
   }
   const opened = import('../../edges/egress-proxy/authority.ts').then(({ openAuthority }) =>
-    openAuthority(join(stateDir, 'egress')),
+    openAuthority(join(stateDir, '.egress')),
   );
   authorities.set(stateDir, opened);
   opened.catch(() => authorities.delete(stateDir));
