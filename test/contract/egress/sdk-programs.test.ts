@@ -1,4 +1,4 @@
-// Tags: full
+// Tags: full, only-check
 /**
  * The programs for egress, with the SDKs from the index, straight to their fake APIs and with the real keys: what they need of a bridge
  * is a proxy, an authority and the keys, and nothing else.
