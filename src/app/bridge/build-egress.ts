@@ -21,7 +21,7 @@ import type { ServersToCall } from './replayed-servers.ts';
 export interface Egress {
   readonly broker: EgressBroker;
   readonly ofSessions: {
-    /** What a sandbox is told at its start; undefined if it has no way out. Never rejects. */
+    /** The part of the greeting of a sandbox; undefined if code cannot send requests. Never rejects. */
     readonly egress: () => Promise<HelloFrame['egress']>;
     readonly onEgress: (stream: Duplex, run: RunForEgress) => void;
   };

@@ -2,7 +2,6 @@
  * Judges the requests that code sends itself. A request to a host of an entry is a call of the tool for its method (`stripe.post`), so
  * policies, approvals, limits and records are those of every call. To any other host, a person must allow it first.
  */
-import type { EventEmitter } from 'node:events';
 import { isEgressMethod, NO_ENTRY } from '../../core/base/egress.ts';
 import type { EgressAnswer, EgressRequest, HandleEgress } from '../../core/base/egress-exchange.ts';
 import { BridgeError } from '../../core/base/errors.ts';
@@ -244,7 +243,7 @@ class BothSignals {
       this.end();
       return;
     }
-    (body as EventEmitter).once('close', () => this.end());
+    body.once('close', () => this.end());
     // What aborts has nobody to tell.
     this.signal.addEventListener('abort', () => body.destroy(), { once: true });
   }
